@@ -4,7 +4,8 @@ set local lock_timeout = '2s';
 
 alter table seller_orders
     -- How often the seller may still correct its shipment; null without one, and for one that a program before 1.1 recorded.
-    add column corrections_left smallint,
+    add column corrections_left smallint;
+alter table seller_orders
     add constraint seller_orders_corrections_check check (corrections_left between 0 and 3) not valid;
 
 -- Whether it corrects what an earlier mail said.

@@ -118,8 +118,8 @@ async fn every_write_operation_is_409_while_the_first_request_runs() {
         let hook = world.subscribing(&token, &subscription).send().await.expect(201);
         let hook = text(&hook.json(), "id");
         let delivered = format!(
-            "insert into deliveries (seller_id, subscription_id, id, created_at, attempt, event, body) \
-             select seller_id, id, '{NOBODYS}', api_now(), 6, 'order.paid', '{{}}' from subscriptions where id = '{hook}'"
+            "insert into deliveries (seller_id, subscription_id, id, created_at, attempt, response_status, event, body) \
+             select seller_id, id, '{NOBODYS}', api_now(), 6, 500, 'order.paid', '{{}}' from subscriptions where id = '{hook}'"
         );
         world.execute(&delivered).await;
         let id = match operation.id.as_str() {

@@ -24,7 +24,17 @@ async fn each_transition_is_made_repeated_or_refused_by_the_orders_state() {
     ] {
         let answer = world.move_order(&order.id, step).await;
         match outcome {
-            Ok(status) => assert_eq!(answer.expect(200).json()["status"], status),
+            Ok(status) => {
+                let moved = answer.expect(200).json();
+                assert_eq!(moved["status"], status);
+                let part = moved["parts"][0].as_object().unwrap();
+                for personal in ["buyer", "shipping_address", "delivery_point", "invoice"] {
+                    assert!(
+                        !part.contains_key(personal),
+                        "remembered answers hold no {personal}"
+                    );
+                }
+            }
             Err(code) => answer.refused(409, code),
         }
         let after = world.whole_order(&order.id).await;
@@ -160,14 +170,23 @@ async fn erasure_removes_the_buyer_from_every_part_and_every_queued_mail() {
     let other = world.paid(&lines, json!({})).await;
     world.market_ship(&order.id, &parcel("AAAA1")).await.expect(201);
     assert_eq!(world.mails(&order.id).await, 1);
+    let shown = world.whole_order(&order.id).await.to_string();
+    let personal = ["Ewa", "Długa", "WAW01M", "5260250274"];
+    assert!(personal.iter().all(|text| shown.contains(text)));
     for _ in 0..2 {
-        world.order_moved(&order.id, "buyer-erasure").await;
+        let answer = world.move_order(&order.id, "buyer-erasure").await.expect(200);
+        let erased = json!({
+            "buyer": null, "shipping_address": null, "delivery_point": null, "invoice": null, "status": "shipped",
+        });
         for (trader, _) in &traders {
-            let erased = json!({"buyer": null, "shipping_address": null, "status": "shipped"});
-            assert_members(&world.order(&trader.token, &order.id).await, erased);
-            assert!(world.order(&trader.token, &other.id).await["buyer"].is_object());
+            assert_members(&world.order(&trader.token, &order.id).await, erased.clone());
+            let others = world.order(&trader.token, &other.id).await;
+            assert!(others["buyer"].is_object() && others["invoice"].is_object());
         }
-        assert!(!world.whole_order(&order.id).await.to_string().contains("Ewa"));
+        for shown in [answer.json(), world.whole_order(&order.id).await] {
+            let shown = shown.to_string();
+            assert!(!personal.iter().any(|text| shown.contains(text)), "{shown}");
+        }
     }
     let waiting = "select count(*) from mails where order_id::text = $1 and due_at is not null";
     // An erased buyer gets no mail.

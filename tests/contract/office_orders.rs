@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use blackbox::{Expect, Trader, World, all_invalid_changes, entry, line, offer_id, order_body, sorted, text};
+use blackbox::{
+    Expect, Trader, World, all_invalid_changes, entry, line, merged, offer_id, order_body, sorted, text,
+};
 use serde_json::{Value, json};
 
 use crate::world;
@@ -98,12 +100,35 @@ async fn every_field_is_validated() {
         {"shipping_address": {"city": "Warszawa"}}            => shipping_address.country
         {"shipping_address": {"country": "PL", "zip": "1"}}   => shipping_address.zip
         {"buyer": {"age": 7}}     => buyer.age
+        {"delivery_point": {}}    => delivery_point.id
+        {"delivery_point": []}    => delivery_point
+        {"delivery_point": {"id": ""}}           => delivery_point.id
+        {"delivery_point": {"id": null}}         => delivery_point.id
+        {"delivery_point": {"id": "A", "name": 7, "country": ""}}  => delivery_point.name delivery_point.country
+        {"delivery_point": {"id": "A", "zip": "1"}}  => delivery_point.zip
+        {"invoice": "yes"}        => invoice
+        {"invoice": {"tax_id": 5260250274}}      => invoice.tax_id
+        {"invoice": {"country": "", "name": "A"}}    => invoice.country invoice.name
         {"status": "paid"}        => status
         {"order_number": "pl-1"}  => order_number
         {"order_number": "01900000-ABCD-7000-8000-000000000001"}  => order_number"#;
     let place = async |body: &Value| world.place(body).await;
     let valid = order_body(std::slice::from_ref(&good), json!({}));
     all_invalid_changes(of_order, &valid, place).await;
+    for object in ["shipping_address", "delivery_point", "invoice"] {
+        let mut longest = valid.clone();
+        let members = longest[object].as_object_mut().unwrap();
+        for member in members.values_mut() {
+            *member = json!("ż".repeat(500));
+        }
+        for member in members.keys().cloned().collect::<Vec<_>>() {
+            let mut longer = longest.clone();
+            longer[object][&member] = json!("ż".repeat(501));
+            place(&longer).await.invalid(&format!("{object}.{member}"));
+        }
+        let test = merged(longest, json!({"is_test": true}));
+        place(&test).await.expect(201);
+    }
     let too_many = order_body(&vec![good; 1001], json!({}));
     place(&too_many).await.invalid("items");
     assert_eq!(world.stock(&trader.seller, &offer).await, 5);
@@ -139,8 +164,10 @@ async fn order_numbers_are_unique_given_or_generated() {
     let sellers: Value = parts.map(|part| part["seller_id"].clone()).collect();
     let both = json!([trader.seller.id, other.seller.id]);
     assert_eq!(sorted(&sellers), sorted(&both));
-    // The marketplace sees the buyer.
-    assert!(whole.to_string().contains("ewa@buyer.example"));
+    // The marketplace sees the buyer's data.
+    for personal in ["ewa@buyer.example", "WAW01M", "5260250274"] {
+        assert!(whole.to_string().contains(personal));
+    }
     for missing in ["PL-78", &trader.seller.id, "%00"] {
         let answer = world.office_get(&format!("/orders/{missing}")).await;
         answer.refused(404, "not_found");

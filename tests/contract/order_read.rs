@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{instant, world_of_trade};
 
+const PERSONAL: [&str; 4] = ["buyer", "shipping_address", "delivery_point", "invoice"];
 const EMPTY: &str = r#"{"items":[],"next":null}"#;
 
 async fn list(world: &World, trader: &Trader, query: &str) -> Value {
@@ -28,6 +29,7 @@ async fn every_field_is_returned_from_placing_to_delivery() {
         "id": placed.id, "order_number": "PL-2040-1", "status": "pending", "payment_status": "awaiting_payment",
         "payment_method": "blik", "placed_at": time(1), "paid_at": null, "shipped_at": null, "delivered_at": null,
         "delivery_method": "parcel locker", "shipped_by": "seller", "shipment": null, "buyer": null, "shipping_address": null,
+        "delivery_point": null, "invoice": null,
         "items": [{
             "id": offer, "offer_id": offer, "title": "Kettle", "handle": format!("kettle-{number}"), "sku": "K-1",
             "quantity": 2, "unit_price": {"amount": 12_900, "currency": "PLN"}, "fulfillment_status": "pending",
@@ -40,6 +42,7 @@ async fn every_field_is_returned_from_placing_to_delivery() {
     });
     let paid = json!({
         "payment_status": "paid", "paid_at": time(2), "buyer": body["buyer"], "shipping_address": body["shipping_address"],
+        "delivery_point": body["delivery_point"], "invoice": body["invoice"],
     });
     for (second, (status, changes)) in (1..).zip([
         ("pending", json!({})),
@@ -76,34 +79,49 @@ async fn missing_values_are_null() {
     world.order_moved(&id, "payment").await;
     let order = world.order(&trader.token, &id).await;
     let names: Value = order.as_object().unwrap().keys().cloned().collect();
-    let all = "buyer delivered_at delivery_method id is_test items order_number paid_at payment_method payment_status \
-        placed_at shipment shipped_at shipped_by shipping_address status updated_at";
+    let all = "buyer delivered_at delivery_method delivery_point id invoice is_test items order_number paid_at payment_method \
+        payment_status placed_at shipment shipped_at shipped_by shipping_address status updated_at";
     assert_eq!(sorted(&names).join(" "), all);
-    let missing = "payment_method delivery_method shipment shipped_at delivered_at shipping_address";
+    let missing = "payment_method delivery_method shipment shipped_at delivered_at shipping_address delivery_point invoice";
     for field in missing.split(' ') {
         assert_eq!(order[field], Value::Null, "{field}");
     }
     let item = &order["items"][0];
     assert_eq!([&item["sku"], &item["unit_price"]], [&Value::Null; 2]);
     assert_eq!(item.as_object().unwrap().len(), 8, "{item}");
-    let partly = json!({"buyer": {"name": "Ewa"}, "shipping_address": {"country": "PL"}});
+    let partly = json!({
+        "buyer": {"name": "Ewa"}, "shipping_address": {"country": "PL"}, "delivery_point": {"id": "WAW01M", "city": null},
+        "invoice": {},
+    });
     let order = world.paid(&[line(&trader.seller, &offer, 1)], partly).await;
     let expected = json!({
         "buyer": {"name": "Ewa", "email": null, "phone": null},
         "shipping_address": {"line1": null, "line2": null, "postal_code": null, "city": null, "country": "PL"},
+        "delivery_point": {
+            "id": "WAW01M", "name": null, "line1": null, "line2": null, "postal_code": null, "city": null, "country": null,
+        },
+        "invoice": {
+            "company": null, "tax_id": null, "line1": null, "line2": null, "postal_code": null, "city": null, "country": null,
+        },
     });
-    assert_members(&world.order(&trader.token, &order.id).await, expected);
+    assert_members(&world.order(&trader.token, &order.id).await, expected.clone());
+    assert_members(&world.whole_order(&order.id).await["parts"][0], expected);
 }
 
 #[tokio::test]
-async fn buyer_and_address_are_returned_only_once_paid() {
+async fn the_buyers_data_are_returned_only_once_paid() {
     let (world, trader, offer) = world_of_trade().await;
     let shown = async |order: &str, is_shown: bool, status: &str, payment: &str| {
         let order = world.order(&trader.token, order).await;
-        for field in ["buyer", "shipping_address"] {
+        for field in PERSONAL {
             assert_eq!(order[field].is_object(), is_shown, "{order}");
         }
         assert_members(&order, json!({"status": status, "payment_status": payment}));
+        let query = format!("fields={}&ids={}", PERSONAL.join(","), text(&order, "id"));
+        let listed = list(&world, &trader, &query).await;
+        for field in PERSONAL {
+            assert_eq!(items(&listed)[0][field], order[field]);
+        }
     };
     let lines = [line(&trader.seller, &offer, 1)];
     let unpaid = world.unpaid(&lines, json!({})).await.id;
@@ -135,7 +153,7 @@ async fn each_seller_of_an_order_sees_its_own_part() {
     assert_eq!((ids(&mine), ids(&theirs)), (vec![offer], others.to_vec()));
     assert_eq!(mine["shipped_by"], "marketplace");
     assert_eq!(list(&world, &trader, "").await["items"], json!([mine]));
-    let shared = "id order_number buyer shipping_address placed_at paid_at payment_status shipped_by";
+    let shared = "id order_number buyer shipping_address delivery_point invoice placed_at paid_at payment_status shipped_by";
     for field in shared.split(' ') {
         assert_eq!(mine[field], theirs[field], "{field}");
     }

@@ -31,7 +31,8 @@ async fn trade(world: &World, own: &Integration, is_test: bool) -> Vec<(String, 
         let body = json!({"decision": decision});
         world.office_post(&moderation, &body).await.expect(200);
     }
-    let of = |order: &Order| json!({"order_id": order.id, "order_number": order.number});
+    let seller = &own.seller.id;
+    let of = |order: &Order| json!({"order_id": order.id, "order_number": order.number, "seller_id": seller});
     sorted(vec![
         ("order.created".to_owned(), of(&delivered)),
         ("order.paid".to_owned(), of(&delivered)),
@@ -42,7 +43,10 @@ async fn trade(world: &World, own: &Integration, is_test: bool) -> Vec<(String, 
         ("order.created".to_owned(), of(&refunded)),
         ("order.paid".to_owned(), of(&refunded)),
         ("order.cancelled".to_owned(), of(&refunded)),
-        ("offer.rejected".to_owned(), json!({"offer_id": offer})),
+        (
+            "offer.rejected".to_owned(),
+            json!({"offer_id": offer, "seller_id": seller}),
+        ),
     ])
 }
 

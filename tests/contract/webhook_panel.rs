@@ -2,9 +2,7 @@
 
 use std::{net::Ipv4Addr, time::Duration};
 
-use blackbox::{
-    EVENTS, Expect, Form, Hook, Integration, Member, NameServer, Receiver, Reply, World, eventually, text,
-};
+use blackbox::{EVENTS, Expect, Form, Hook, Integration, Member, NameServer, Receiver, Reply, World, text};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use uuid::Uuid;

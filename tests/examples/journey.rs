@@ -8,12 +8,16 @@ use serde_json::json;
 use testkit::Answer;
 use tokio::sync::Notify;
 
-use crate::{program::Example, shop::Shop};
+use crate::consent;
+use crate::program::Example;
+use crate::shop::{CATCHING_UP, Shop};
+
+const BATCH: &str = "/v1/offers/batch";
 
 /// Orders from before the example's start: it ships its own and leaves the one that it may not ship (409).
 pub(crate) async fn earlier_orders(shop: &Shop, example: &Example) {
-    let others = shop.seller()["examples"]["multi_seller_order"].as_str().unwrap();
-    let reading = shop.calls.has(1, "GET", "/v1/orders?").await;
+    let others = shop.seller(0)["examples"]["multi_seller_order"].as_str().unwrap();
+    let reading = shop.calls.has(1, "GET", CATCHING_UP).await;
     let waiting = reading[0].answered().json()["items"].clone();
     let waiting = waiting.as_array().unwrap().iter();
     let waiting: Vec<_> = waiting.map(|order| order["id"].as_str().unwrap()).collect();
@@ -25,7 +29,7 @@ pub(crate) async fn earlier_orders(shop: &Shop, example: &Example) {
     let refused = shop.calls.has(1, "POST", &format!("{others}/shipments")).await;
     assert_eq!(refused[0].answered().code(), "multi_seller_order");
     // The example reads the order again before it decides.
-    shop.calls.has(2, "GET", &format!("/v1/orders/{others}")).await;
+    shop.calls.has(1, "GET", &format!("/v1/orders/{others}")).await;
     wait_for_output(example, "holds other sellers' items too").await;
     assert_eq!(shop.status(others).await, "processing");
     // A later event does not have it packed again: the very same parcel is reported.
@@ -70,8 +74,7 @@ pub(crate) async fn a_webhook_delivery(shop: &Shop, example: &Example) {
     assert_eq!(delivery.answered().status, 204);
     shop.is_shipped(&order).await;
     is_done(example, &order).await;
-    let about = format!("/v1/orders/{order}");
-    let counts = || ["GET", "POST"].map(|method| shop.calls.exchanges(method, &about).len());
+    let counts = || ["GET", "POST"].map(|method| shop.calls.exchanges(method, &order).len());
     let before = counts();
     assert_eq!(before[1], 1, "one shipment");
 
@@ -79,6 +82,10 @@ pub(crate) async fn a_webhook_delivery(shop: &Shop, example: &Example) {
     assert_eq!(again.status, 204);
     let forged = shop.events.repeat(&delivery, |body| body.push(b' ')).await;
     assert_eq!(forged.status, 401);
+    for (minutes, wrong, expected) in [(0, "", 204), (0, "wrong", 401), (-6, "", 401), (6, "", 401)] {
+        let repeated = shop.repeat_signed(&delivery, minutes, wrong).await;
+        assert_eq!(repeated.status, expected, "{minutes} {wrong}");
+    }
     // By the time a later order is shipped, the repeated delivery would have had its effect.
     let later = shop.paid_order().await;
     is_done(example, &later).await;
@@ -92,7 +99,7 @@ fn error(code: &str) -> serde_json::Value {
 
 /// 429 for a read and a write: both wait as long as requested, and continue.
 pub(crate) async fn too_many_requests(shop: &Shop, example: &Example) {
-    for (method, part) in [("GET", "/v1/orders/"), ("POST", "/shipments")] {
+    for (method, part) in [("GET", "/v1/orders?ids="), ("POST", "/shipments")] {
         let limited = Disturbance::Instead(429, 1, error("rate_limited"));
         shop.calls.disturb(method, part, limited);
         let order = shop.paid_order().await;
@@ -171,7 +178,7 @@ pub(crate) async fn a_revoked_token(shop: &Shop, example: &Example, grant: &str)
             .is_some_and(|answer| answer.status == 401)
     };
     assert!(reads.iter().any(refused), "{reads:?}");
-    let read = shop.calls.exchanges("GET", &format!("/v1/orders/{order}"));
+    let read = shop.calls.exchanges("GET", &order);
     assert_eq!(read.last().unwrap().answered().status, 200);
     let got = shop.calls.exchanges("POST", "/oauth/token");
     assert_eq!(got.len(), tokens + 1, "one token for one that has ended");
@@ -179,8 +186,8 @@ pub(crate) async fn a_revoked_token(shop: &Shop, example: &Example, grant: &str)
     assert!(form.contains(&format!("grant_type={grant}")));
 }
 
-/// A refresh gets a proxy's 502, 401 for its secret, or no answer: the example continues with the old access
-/// token, and does not send the refresh token again.
+/// A refresh gets a proxy's 502, or its answer is lost: it is repeated under its key. After 401 for its secret the
+/// example continues with the old access token.
 pub(crate) async fn a_lost_refresh(shop: &Shop, example: &Example) {
     let bad_gateway = Disturbance::Instead(502, 1, error("internal_error"));
     let refused = Disturbance::Instead(
@@ -188,7 +195,7 @@ pub(crate) async fn a_lost_refresh(shop: &Shop, example: &Example) {
         1,
         json!({"error": "invalid_client", "traceId": "0000000000000000"}),
     );
-    for loss in [bad_gateway, refused, Disturbance::Lost] {
+    for (loss, calls) in [(bad_gateway, 3), (Disturbance::Lost, 3), (refused, 2)] {
         let short = Disturbance::Edited("\"expires_in\":43200", "\"expires_in\":3600");
         shop.calls.disturb("POST", "/oauth/token", short);
         shop.calls.disturb("POST", "/oauth/token", loss);
@@ -197,9 +204,28 @@ pub(crate) async fn a_lost_refresh(shop: &Shop, example: &Example) {
             let order = shop.paid_order().await;
             is_done(example, &order).await;
         }
-        let got = shop.calls.exchanges("POST", "/oauth/token").len();
-        assert_eq!(got, tokens + 2, "a new pair, and one refresh at half of its life");
+        let got = shop.calls.exchanges("POST", "/oauth/token").split_off(tokens);
+        assert_eq!(
+            got.len(),
+            calls,
+            "a new pair, and a refresh at half of its life: {got:?}"
+        );
+        consent::is_under_one_key(&got[1..]);
     }
+}
+
+/// The example is killed while it waits for a new pair: its next run gets the same one.
+pub(crate) async fn a_crash_in_a_refresh(shop: &Shop, example: &mut Example) {
+    shop.calls.disturb("POST", "/oauth/token", Disturbance::Silence);
+    let tokens = revoke_the_last(shop).await;
+    let order = shop.paid_order().await;
+    shop.calls.has(tokens + 1, "POST", "/oauth/token").await;
+    example.crash();
+    shop.start_again(example).await;
+    is_done(example, &order).await;
+    let got = shop.calls.exchanges("POST", "/oauth/token").split_off(tokens);
+    assert_eq!(got.len(), 2, "{got:?}");
+    consent::is_under_one_key(&got);
 }
 
 /// The buyer cancels the order at the moment of its shipment (409): the parcel is held back, and the next
@@ -240,13 +266,83 @@ pub(crate) async fn a_crash(shop: &Shop, example: &mut Example) {
     assert_eq!(present, subscriptions, "it has its subscription");
 }
 
-/// An order is paid while the example is down: its next run finds the order long before the next delivery.
-pub(crate) async fn a_missed_event(shop: &Shop, example: &mut Example) {
-    let readings = shop.calls.exchanges("GET", "/v1/orders?").len();
+/// Prices and stock are changed by batches, in the order of the file. A batch whose answer is lost, also by a crash,
+/// is repeated: its adjustments are made once. What is refused is reported.
+pub(crate) async fn changes_of_offers(shop: &Shop, example: &mut Example) {
+    let before = shop.offer().await;
+    let id = &before["id"];
+    let stock = before["stock"].as_i64().unwrap();
+    shop.calls.disturb("POST", BATCH, Disturbance::Lost);
+    let price = json!({"id": id, "price": {"amount": 4321, "currency": "PLN"}, "stock_adjustment": 20});
+    let gone = json!({"id": "gone", "stock_adjustment": 3});
+    let [first, second] = [-3, 9].map(|pieces| json!({"id": id, "stock_adjustment": pieces}));
+    shop.change(&format!("{price}\n{gone}\n{first}\n{}", &second.to_string()[..9]));
+    let sent = shop.calls.has(3, "POST", BATCH).await;
+    is_repeated(&sent[..2]);
+    assert_eq!(sent[1].request.json()["items"], json!([price, gone]));
+    assert_eq!(sent[2].request.json()["items"], json!([first]));
+    wait_for_output(example, "offer gone was not changed").await;
+
+    shop.calls.disturb("POST", BATCH, Disturbance::Silence);
+    shop.change(&format!("{}\n", &second.to_string()[9..]));
+    shop.calls.has(4, "POST", BATCH).await;
     example.crash();
-    let order = shop.paid_order().await;
     shop.start_again(example).await;
-    shop.is_shipped(&order).await;
-    let reading = &shop.calls.exchanges("GET", "/v1/orders?")[readings];
+    let sent = shop.calls.has(5, "POST", BATCH).await;
+    is_repeated(&sent[3..]);
+    assert_eq!(sent[4].request.json()["items"], json!([second]));
+    let after = shop.offer().await;
+    assert_eq!(
+        (&after["price"]["amount"], &after["stock"]),
+        (&json!(4321), &json!(stock + 26))
+    );
+
+    // Nothing of a malformed batch is done.
+    let malformed = json!({"id": id, "price": {"amount": -1, "currency": "PLN"}});
+    shop.change(&format!("{malformed}\n"));
+    wait_for_output(example, "items[0].price.amount").await;
+}
+
+/// Asserts that the second of two requests is the first one's repeat, with its answer.
+fn is_repeated(sent: &[Exchange]) {
+    assert_eq!(sent.len(), 2, "{sent:?}");
+    let (first, second) = (&sent[0], &sent[1]);
+    let key = |exchange: &Exchange| exchange.request.header("idempotency-key").to_owned();
+    assert_eq!(key(first), key(second));
+    assert_eq!(first.request.body, second.request.body);
+    assert_eq!(second.answered().header("idempotent-replayed"), Some("true"));
+    assert_eq!(first.answered().bytes, second.answered().bytes);
+}
+
+/// Orders are paid while the example is down: its next run finds them long before the next delivery, and reads
+/// them with one request.
+pub(crate) async fn missed_events(shop: &Shop, example: &mut Example) {
+    let readings = shop.calls.exchanges("GET", CATCHING_UP).len();
+    example.crash();
+    let orders = [shop.paid_order().await, shop.paid_order().await];
+    shop.start_again(example).await;
+    for order in &orders {
+        shop.is_shipped(order).await;
+    }
+    let reading = &shop.calls.exchanges("GET", CATCHING_UP)[readings];
     assert!(reading.target.contains("updated_after="), "{}", reading.target);
+    let [one, other] = orders.map(|order| shop.calls.exchanges("GET", &order)[0].target.clone());
+    assert_eq!(one, other);
+}
+
+/// While one seller's shipment waits for its answer, another seller's orders are shipped.
+pub(crate) async fn two_sellers(shop: &Shop, example: &Example) {
+    let gate = Arc::new(Notify::new());
+    let held = Disturbance::Delayed(Arc::clone(&gate));
+    let waiting = shop.placed_order(0).await;
+    let shipment = format!("{waiting}/shipments");
+    shop.calls.disturb("POST", &shipment, held);
+    shop.pay(&waiting).await;
+    let is_sent = async || !shop.calls.exchanges("POST", &shipment).is_empty();
+    until("the shipment on its way", is_sent).await;
+    let order = shop.placed_order(1).await;
+    shop.pay(&order).await;
+    is_done(example, &order).await;
+    gate.notify_one();
+    is_done(example, &waiting).await;
 }

@@ -26,7 +26,7 @@ async fn for_its_owner(language: Language) {
         return;
     }
     let shop = Shop::open().await;
-    let mut example = shop.example(language, None).await;
+    let mut example = shop.example(language, &[]).await;
     journey::earlier_orders(&shop, &example).await;
     journey::a_webhook_delivery(&shop, &example).await;
     journey::too_many_requests(&shop, &example).await;
@@ -35,17 +35,18 @@ async fn for_its_owner(language: Language) {
     journey::a_revoked_token(&shop, &example, "client_credentials").await;
     journey::a_cancelled_order(&shop, &example).await;
     journey::a_crash(&shop, &mut example).await;
-    journey::a_missed_event(&shop, &mut example).await;
+    journey::missed_events(&shop, &mut example).await;
+    journey::changes_of_offers(&shop, &mut example).await;
 }
 
-/// The example works for another seller who has consented, and always uses its latest refresh token.
-async fn for_another_seller(language: Language) {
+/// The example works for other sellers who have consented, and always uses the latest refresh token of each.
+async fn for_other_sellers(language: Language) {
     if !language.is_here() {
         return;
     }
     let shop = Shop::open().await;
-    let refresh_token = consent::refresh_token(&shop).await;
-    let mut example = shop.example(language, Some(&refresh_token)).await;
+    let refresh_token = consent::refresh_token(&shop, 0).await;
+    let mut example = shop.example(language, &[&refresh_token]).await;
     journey::earlier_orders(&shop, &example).await;
     journey::a_revoked_token(&shop, &example, "refresh_token").await;
     example.crash();
@@ -53,11 +54,18 @@ async fn for_another_seller(language: Language) {
     journey::a_revoked_token(&shop, &example, "refresh_token").await;
     consent::each_was_used_once(&shop, &refresh_token);
     journey::a_lost_refresh(&shop, &example).await;
-    let consented_again = consent::refresh_token(&shop).await;
+    journey::a_crash_in_a_refresh(&shop, &mut example).await;
+    let consented_again = consent::refresh_token(&shop, 0).await;
     example.crash();
-    example.set("REFRESH_TOKEN", &consented_again);
+    shop.consented(&[&consented_again]);
     shop.start_again(&mut example).await;
     consent::was_used_last(&shop, &consented_again);
+    let another = consent::refresh_token(&shop, 1).await;
+    example.crash();
+    shop.consented(&[&consented_again, &another]);
+    shop.start_again(&mut example).await;
+    consent::was_used_last(&shop, &another);
+    journey::two_sellers(&shop, &example).await;
 }
 
 #[tokio::test]
@@ -66,8 +74,8 @@ async fn python_works_for_its_owner() {
 }
 
 #[tokio::test]
-async fn python_works_for_another_seller() {
-    for_another_seller(Language::Python).await;
+async fn python_works_for_other_sellers() {
+    for_other_sellers(Language::Python).await;
 }
 
 #[tokio::test]
@@ -76,6 +84,6 @@ async fn typescript_works_for_its_owner() {
 }
 
 #[tokio::test]
-async fn typescript_works_for_another_seller() {
-    for_another_seller(Language::TypeScript).await;
+async fn typescript_works_for_other_sellers() {
+    for_other_sellers(Language::TypeScript).await;
 }

@@ -111,12 +111,6 @@ impl Example {
         }
     }
 
-    /// Changes a variable of its environment, from the next start on.
-    pub(crate) fn set(&mut self, name: &'static str, value: &str) {
-        self.environment.retain(|(known, _)| *known != name);
-        self.environment.push((name, value.to_owned()));
-    }
-
     /// Starts it with the state of its earlier runs.
     pub(crate) fn start(&mut self) {
         assert!(self.child.is_none(), "it runs");

@@ -1,8 +1,16 @@
 //! A sandbox with the marketplace's actions, and recording proxies between it and an example in both
 //! directions.
 
-use blackbox::{RecordingProxy, Sandbox, text, until};
+use std::collections::HashMap;
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use blackbox::{Exchange, RecordingProxy, Sandbox, text, until};
 use reqwest::Method;
+use ring::hmac;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use testkit::{Answer, Client, Request};
@@ -13,6 +21,9 @@ use crate::program::{Example, Language};
 /// The index of the sandbox's application for its owner, and of the one for other sellers.
 const OWN: usize = 0;
 const FOR_OTHERS: usize = 1;
+
+/// The example's list of the orders that are to be shipped.
+pub(crate) const CATCHING_UP: &str = "/v1/orders?status=processing";
 
 #[derive(Debug)]
 pub(crate) struct Shop {
@@ -42,9 +53,10 @@ impl Shop {
         }
     }
 
-    /// Starts an example: for its owner, or with the refresh token of another seller.
-    pub(crate) async fn example(&self, language: Language, refresh_token: Option<&str>) -> Example {
-        let application = self.application(if refresh_token.is_some() { FOR_OTHERS } else { OWN });
+    /// Starts an example: for its owner, or with the refresh tokens of other sellers.
+    pub(crate) async fn example(&self, language: Language, refresh_tokens: &[&str]) -> Example {
+        let for_others = !refresh_tokens.is_empty();
+        let application = self.application(if for_others { FOR_OTHERS } else { OWN });
         let text = |name: &str| application[name].as_str().unwrap().to_owned();
         let mut environment = vec![
             ("API_URL", self.calls.url.clone()),
@@ -52,17 +64,35 @@ impl Shop {
             ("CLIENT_SECRET", text("client_secret")),
             ("WEBHOOK_URL", format!("{}/hooks", self.events.url)),
             ("PORT", self.port.to_string()),
+            ("CHANGES", self.folder.path().display().to_string()),
         ];
-        environment.extend(refresh_token.map(|token| ("REFRESH_TOKEN", token.to_owned())));
+        if for_others {
+            self.consented(refresh_tokens);
+            environment.push(("SELLERS", self.sellers().display().to_string()));
+        }
         let mut example = Example::new(language, self.folder.path(), environment);
         example.start();
-        self.calls.has(1, "GET", "/v1/orders?").await;
+        self.calls.has(1, "GET", CATCHING_UP).await;
         example
+    }
+
+    /// The file that names the example's sellers.
+    fn sellers(&self) -> PathBuf {
+        self.folder.path().join("sellers.json")
+    }
+
+    /// Gives these refresh tokens to the example, from its next start on.
+    pub(crate) fn consented(&self, refresh_tokens: &[&str]) {
+        let named = refresh_tokens.iter().enumerate();
+        let sellers: HashMap<_, _> = named
+            .map(|(number, token)| (format!("seller-{number}"), token))
+            .collect();
+        fs::write(self.sellers(), json!(sellers).to_string()).unwrap();
     }
 
     /// An application of the first seller.
     pub(crate) fn application(&self, number: usize) -> &Value {
-        &self.sandbox.credentials["sellers"][0]["applications"][number]
+        &self.seller(0)["applications"][number]
     }
 
     /// The application for other sellers.
@@ -70,8 +100,8 @@ impl Shop {
         self.application(FOR_OTHERS)
     }
 
-    pub(crate) fn seller(&self) -> &Value {
-        &self.sandbox.credentials["sellers"][0]
+    pub(crate) fn seller(&self, number: usize) -> &Value {
+        &self.sandbox.credentials["sellers"][number]
     }
 
     pub(crate) fn base_url(&self) -> &str {
@@ -80,9 +110,53 @@ impl Shop {
 
     /// Starts the example again and waits until it has caught up.
     pub(crate) async fn start_again(&self, example: &mut Example) {
-        let readings = self.calls.exchanges("GET", "/v1/orders?").len();
+        let readings = self.calls.exchanges("GET", CATCHING_UP).len();
         example.start();
-        self.calls.has(readings + 1, "GET", "/v1/orders?").await;
+        self.calls.has(readings + 1, "GET", CATCHING_UP).await;
+    }
+
+    /// Appends to the changes of offers that the example is to send for its owner.
+    pub(crate) fn change(&self, text: &str) {
+        let file = self.folder.path().join("owner.jsonl");
+        let file = OpenOptions::new().create(true).append(true).open(file);
+        file.unwrap().write_all(text.as_bytes()).unwrap();
+    }
+
+    /// The first seller's example of an offer.
+    pub(crate) async fn offer(&self) -> Value {
+        let token = text(self.seller(0), "personal_token");
+        let offer = text(&self.seller(0)["examples"], "offer");
+        let read = self.sandbox.get(&token, &format!("/v1/offers/{offer}")).await;
+        read.expect(200).json()
+    }
+
+    /// Repeats a delivery as of some minutes from now, with a signature of Standard Webhooks that begins with `wrong`.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the example compares it with this machine's clock"
+    )]
+    pub(crate) async fn repeat_signed(&self, delivery: &Exchange, minutes: i64, wrong: &str) -> Answer {
+        let at = (chrono::Utc::now() + chrono::TimeDelta::minutes(minutes))
+            .timestamp()
+            .to_string();
+        let subscription = &self.calls.exchanges("POST", "/v1/webhooks")[0];
+        let secret = text(&subscription.answered().json(), "secret");
+        let mut again = delivery.clone();
+        let request = &mut again.request;
+        let id = request.header("x-delivery-id");
+        let signed = [format!("{id}.{at}.").as_bytes(), &request.body].concat();
+        let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
+        let signature = BASE64_STANDARD.encode(hmac::sign(&key, &signed));
+        let signatures = format!("v1,AAAA {wrong}v1,{signature}");
+        let headers = [
+            ("webhook-id", id.to_owned()),
+            ("webhook-timestamp", at),
+            ("webhook-signature", signatures),
+        ];
+        request.headers.retain(|(name, _)| !name.starts_with("webhook-"));
+        let headers = headers.map(|(name, value)| (name.to_owned(), value));
+        request.headers.extend(headers);
+        self.events.repeat(&again, |_| ()).await
     }
 
     /// A request to the back office, which has no rate limit.
@@ -97,15 +171,24 @@ impl Shop {
         self.at_the_office(Method::POST, path).json(body).send().await
     }
 
-    /// Places and pays an order; returns its id.
-    pub(crate) async fn paid_order(&self) -> String {
-        let items = json!([{
-            "seller_id": self.seller()["id"], "offer_id": self.seller()["examples"]["offer"], "quantity": 1,
-        }]);
+    /// Places an order at a seller; returns its id.
+    pub(crate) async fn placed_order(&self, seller: usize) -> String {
+        let seller = self.seller(seller);
+        let items =
+            json!([{"seller_id": seller["id"], "offer_id": seller["examples"]["offer"], "quantity": 1}]);
         let placed = self.office("/orders", &json!({"items": items})).await.expect(201);
-        let order = text(&placed.json(), "order_id");
+        text(&placed.json(), "order_id")
+    }
+
+    pub(crate) async fn pay(&self, order: &str) {
         let paid = format!("/orders/{order}/payment");
         self.office(&paid, &json!({})).await.expect(200);
+    }
+
+    /// Places and pays an order at the first seller; returns its id.
+    pub(crate) async fn paid_order(&self) -> String {
+        let order = self.placed_order(0).await;
+        self.pay(&order).await;
         order
     }
 

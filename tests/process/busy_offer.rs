@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use blackbox::{Trader, World, line, order_body};
+use blackbox::{Expect as _, Trader, World, line, logs_request, order_body};
 use reqwest::Method;
 use serde_json::json;
 use testkit::{Answer, Pace, Request};
@@ -22,6 +22,8 @@ const LONGEST: Duration = Duration::from_secs(128);
 /// hundred offers: all of it shares two cores with the program, the proxy and the clients, in a debug build.
 const LIMIT: Duration = Duration::from_millis(500);
 const TIMES_SPREAD: u32 = 4;
+/// What it takes at most beside a hundred offers where the machine can do so many. Requests fail after 2.5 s.
+const AT_EASE: Duration = Duration::from_secs(1);
 
 /// A seller with an offer.
 #[derive(Clone)]
@@ -60,13 +62,13 @@ fn order(world: &World, shops: &[&Shop]) -> Request {
 struct Beside {
     /// The 99th percentile.
     slowest: Duration,
-    /// How many failed.
-    failed: usize,
+    /// What the program logged of those that failed.
+    failed: Vec<String>,
 }
 
 /// Sends a shop's `PATCH`es and orders, one after another.
 async fn beside(world: &World, shop: &Shop, with_orders: bool, ends: impl Fn(usize) -> bool) -> Beside {
-    let (mut took, mut failed) = (Vec::new(), 0);
+    let (mut took, mut failed) = (Vec::new(), Vec::new());
     while !ends(took.len()) {
         let n = u32::try_from(took.len()).unwrap();
         let mut requests = vec![shop.patch(world, n)];
@@ -75,8 +77,16 @@ async fn beside(world: &World, shop: &Shop, with_orders: bool, ends: impl Fn(usi
             let began = Instant::now();
             let answer = request.send().await;
             took.push(began.elapsed());
-            failed += usize::from(answer.status == 500);
             assert!(matches!(answer.status, 200 | 201 | 500), "{answer:?}");
+            if answer.status == 500 {
+                let trace_id = answer.must("x-trace-id");
+                let log = world.server.log_with(|log| logs_request(log, trace_id)).await;
+                failed.extend(
+                    log.lines()
+                        .filter(|line| line.contains(trace_id))
+                        .map(String::from),
+                );
+            }
         }
         sleep(Duration::from_millis(10)).await;
     }
@@ -153,7 +163,8 @@ async fn two_thousand_requests_on_one_offer_harm_no_other() {
     let mut within = WITHIN;
     let beside_spread = loop {
         let (_, beside) = send_all(&world, &spread, &neighbour, &in_carts, within).await;
-        if within == LONGEST || beside.iter().all(|one| one.failed == 0) {
+        let can = |one: &Beside| one.failed.is_empty() && one.slowest < AT_EASE;
+        if within == LONGEST || beside.iter().all(can) {
             break beside;
         }
         within *= 4;
@@ -178,7 +189,7 @@ async fn two_thousand_requests_on_one_offer_harm_no_other() {
     // Orders for both hold the offer that is in them too, each for a moment.
     for (n, times) in [(0, TIMES_SPREAD), (1, 2 * TIMES_SPREAD)] {
         let (busy, spread) = (&beside_busy[n], &beside_spread[n]);
-        assert_eq!(busy.failed, 0, "{told}");
+        assert!(busy.failed.is_empty(), "{told}");
         assert!(
             busy.slowest < (LIMIT * times / TIMES_SPREAD).max(spread.slowest * times),
             "{told}"

@@ -1,6 +1,6 @@
 //! `migrate` may be repeated, and may run concurrently.
 
-use blackbox::{Expect, Finished, World, eventually, parcel, run, text};
+use blackbox::{Expect, Finished, World, eventually, line, order_body, parcel, run, text};
 use serde_json::json;
 use testkit::{ServerOptions, TestDatabase, TestServer};
 
@@ -29,10 +29,11 @@ async fn several_at_once_and_one_more_are_harmless() {
 }
 
 #[tokio::test]
-async fn what_an_older_program_would_misread_is_404_until_the_schema_is_finished() {
+async fn what_an_older_program_would_misread_is_unknown_until_the_schema_is_finished() {
     let world = World::start(PROGRAM).await;
     let trader = world.trader().await;
-    let order = world.paid_order(&trader).await;
+    let offer = world.any_offer(&trader.seller, json!({})).await;
+    let order = world.paid(&[line(&trader.seller, &offer, 1)], json!({})).await;
     let made = world.shipped(&trader.token, &order.id, &parcel("AAAA1")).await;
     let shipment = text(&made, "id");
     let correct = async |number: &str| {
@@ -62,6 +63,15 @@ async fn what_an_older_program_would_misread_is_404_until_the_schema_is_finished
         answered("BBBB2", 404).await
     });
     missing.await.refused(404, "not_found");
+    // An older program's erasure would leave them.
+    let lines = [line(&trader.seller, &offer, 1)];
+    let personal = order_body(&lines, json!({}));
+    world.place(&personal).await.invalid("delivery_point invoice");
+    let mut known = personal.clone();
+    for field in ["delivery_point", "invoice"] {
+        known.as_object_mut().unwrap().remove(field);
+    }
+    world.place(&known).await.expect(201);
     let environment = [
         ("DATABASE_URL", world.database.url()),
         TestDatabase::layout_variable(),
@@ -77,6 +87,7 @@ async fn what_an_older_program_would_misread_is_404_until_the_schema_is_finished
         assert_eq!(said.trim(), json!({"finished": is_new}).to_string());
     }
     eventually("the schema is finished", async || answered("CCCC3", 200).await).await;
+    world.place(&personal).await.expect(201);
     let done = migrate(&[]).await.success();
     assert!(!done.stderr.contains("--finish"), "{}", done.stderr);
     // Before the migrations, there is nothing to finish.

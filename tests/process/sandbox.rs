@@ -279,6 +279,8 @@ async fn orders_are_of_every_kind_and_history_stays_as_it_was(trade: &Trade) {
             (&json!("processing"), &json!(false))
         );
     }
+    let example = trade.order(trade.example("order")).await;
+    assert!(example["delivery_point"].is_object() && example["invoice"].is_object());
     let test = trade.order(trade.example("test_order")).await;
     assert!(test["is_test"] == true && !numbers.contains(&text(&test["order_number"]).to_owned()));
     let several = trade.shipping(trade.example("multi_seller_order"), "inpost", "1234");

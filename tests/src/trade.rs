@@ -59,6 +59,14 @@ pub fn order_body(lines: &[Value], changes: Value) -> Value {
         "shipping_address": {
             "line1": "Długa 1", "line2": "m. 2", "postal_code": "00-001", "city": "Warszawa", "country": "PL",
         },
+        "delivery_point": {
+            "id": "WAW01M", "name": "Paczkomat WAW01M", "line1": "Prosta 3", "line2": "by the shop", "postal_code": "00-838",
+            "city": "Warszawa", "country": "PL",
+        },
+        "invoice": {
+            "company": "Żak i Syn", "tax_id": "5260250274", "line1": "Krótka 4", "line2": "lok. 5", "postal_code": "00-002",
+            "city": "Warszawa", "country": "PL",
+        },
         "items": lines,
     });
     merged(order, changes)

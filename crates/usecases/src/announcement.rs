@@ -29,7 +29,7 @@ impl Announcement {
         change.map_events(|event| Self {
             seller,
             item: ChangeItem::of_offer(seller, &event, at),
-            event: Event::of_offer(&event),
+            event: Event::of_offer(seller, &event),
             at,
         })
     }
@@ -40,7 +40,7 @@ impl Announcement {
         change.map_events(|event| Self {
             seller,
             item: ChangeItem::of_order(seller, &event, at),
-            event: Event::of_order(&event),
+            event: Event::of_order(seller, &event),
             at,
         })
     }

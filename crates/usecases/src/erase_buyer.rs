@@ -26,7 +26,7 @@ pub async fn erase_buyer(
     };
     let (mut after, mut changes) = (Vec::new(), Vec::new());
     for part in parts {
-        let holds_buyer = part.buyer.is_some() || part.shipping_address.is_some();
+        let holds_buyer = part.holds_buyer();
         let change = part.erase_buyer(now);
         after.push(change.after.clone());
         if holds_buyer {

@@ -6,7 +6,8 @@ use chrono::{DateTime, Utc};
 use kernel::{BrokenRules, Change, Invalid, Money, OfferId, Randomness, SellerId, StoreError};
 use offers::{Offer, OfferStore};
 use orders::{
-    Buyer, OrderId, OrderItem, OrderNumber, OrderRef, OrderState, OrderStore, SellerOrder, ShippingAddress,
+    Buyer, DeliveryPoint, Invoice, OrderId, OrderItem, OrderNumber, OrderRef, OrderState, OrderStore,
+    SellerOrder, ShippingAddress,
 };
 
 use crate::{Announcement, Failure, LockSet, Row, failure::refuse};
@@ -22,6 +23,8 @@ pub struct NewOrder {
     pub delivery_method: Option<String>,
     pub buyer: Option<Buyer>,
     pub shipping_address: Option<ShippingAddress>,
+    pub delivery_point: Option<DeliveryPoint>,
+    pub invoice: Option<Invoice>,
     /// At least one; each offer of a seller at most once.
     pub items: Vec<Line>,
 }
@@ -220,6 +223,8 @@ fn parts(
         placed_at: now,
         buyer: order.buyer.clone(),
         shipping_address: order.shipping_address.clone(),
+        delivery_point: order.delivery_point.clone(),
+        invoice: order.invoice.clone(),
         items,
         state: OrderState::Pending,
         updated_at: now,
@@ -280,6 +285,8 @@ mod tests {
             delivery_method: None,
             buyer: None,
             shipping_address: None,
+            delivery_point: None,
+            invoice: None,
             items: items.iter().copied().map(line).collect(),
         }
     }

@@ -102,7 +102,7 @@ pub async fn send_test_event(
         return refuse(Refusal::NotSubscribed);
     };
     let id = randomness.uuid().into();
-    let body = Event::sample(*event, randomness.uuid()).body(id, now);
+    let body = Event::sample(seller, *event, randomness.uuid()).body(id, now);
     let sample = Delivery::queued(id, *event, body.map_err(StoreError::unexpected)?, now);
     let queued = subscriptions.queue_delivery(seller, subscription, &sample);
     if !queued.await? {
@@ -381,8 +381,8 @@ mod tests {
             (stranger, None, Refusal::NotFound),
             (of_application(), shipped, Refusal::NotSubscribed),
         ] {
-            let sent = send_test_event(&tx, &tx, &chance(), requester, to(), event, now());
-            assert_eq!(refusal(sent.await), why);
+            let sent = send_test_event(&tx, &tx, &chance(), requester, to(), event, now()).await;
+            assert_eq!(refusal(sent), why);
         }
     }
 

@@ -216,6 +216,8 @@ pub(crate) fn part(seller: u128, quantity: i32) -> SellerOrder {
             ..Buyer::default()
         }),
         shipping_address: None,
+        delivery_point: None,
+        invoice: None,
         items: vec![item],
         state: OrderState::Pending,
         updated_at: now(),

@@ -3,7 +3,7 @@
 
 use kernel::{Currency, MAX_AMOUNT, Money, OfferId};
 use offers::{Offer, OfferInput, OfferStatus, Stock, StockAdjustment};
-use orders::{Buyer, OrderItem, OrderStatus, ShippingAddress};
+use orders::{Buyer, DeliveryPoint, Invoice, OrderItem, OrderStatus, ShippingAddress};
 
 use crate::decode::{Shape, integer, object, one_of, parsed, text};
 use crate::schema::{self, Node, date_time, string, uri, uuid};
@@ -108,6 +108,34 @@ crate::view! {
         "postal_code": string().or_null() => address.postal_code,
         "city": string().or_null() => address.city,
         "country": string().example("PL") => address.country,
+    }
+}
+
+crate::view! {
+    pub DeliveryPointView<'a> of point: &'a DeliveryPoint,
+        named "DeliveryPoint", "The parcel locker or shop where the buyer collects the order. Personal data."
+    {
+        "id": string().describe("The carrier's name for it.").example("WAW01M") => point.id,
+        "name": string().or_null() => point.name,
+        "line1": string().or_null() => point.line1,
+        "line2": string().or_null() => point.line2,
+        "postal_code": string().or_null() => point.postal_code,
+        "city": string().or_null() => point.city,
+        "country": string().or_null().example("PL") => point.country,
+    }
+}
+
+crate::view! {
+    pub InvoiceView<'a> of invoice: &'a Invoice,
+        named "Invoice", "The buyer asks for an invoice with these data, which may all be `null`. Personal data."
+    {
+        "company": string().or_null() => invoice.company,
+        "tax_id": string().or_null() => invoice.tax_id,
+        "line1": string().or_null() => invoice.line1,
+        "line2": string().or_null() => invoice.line2,
+        "postal_code": string().or_null() => invoice.postal_code,
+        "city": string().or_null() => invoice.city,
+        "country": string().or_null().example("PL") => invoice.country,
     }
 }
 

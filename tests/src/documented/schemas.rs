@@ -32,7 +32,7 @@ pub(super) const MAY_LACK: [(&str, &str); 16] = [
 ];
 
 /// Members that `fields` never leaves out.
-const ALWAYS: [&str; 2] = ["id", "secret"];
+const ALWAYS: [&str; 3] = ["id", "secret", "standard_secret"];
 
 /// The expected members of an answer's resource.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -6,8 +6,8 @@ use accounts::Email;
 use actix_web::http::Method;
 use kernel::Invalid;
 use orders::{
-    Buyer, Carrier, OrderNumber, OrderRef, Reason, SellerOrder, ShippingAddress, TrackingNumber,
-    TrackingReport,
+    Buyer, Carrier, DeliveryPoint, Invoice, OrderNumber, OrderRef, Reason, SellerOrder, ShippingAddress,
+    TrackingNumber, TrackingReport,
 };
 use serde_json::json;
 use usecases::erase_buyer::{NoSuchOrder, erase_buyer};
@@ -42,8 +42,8 @@ impl Operation<BackOffice> for PlaceOrder {
     const PATH: &'static str = "/orders";
     const SCOPE: Access = Access::Write;
 
-    fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        let order = incoming.json_alone(&new_order())?;
+    fn decode(incoming: &Incoming<'_>, call: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
+        let order = incoming.json_alone(&new_order(call.state.ports.is_finished()))?;
         Ok(Some(Self { order }))
     }
 }
@@ -65,7 +65,9 @@ impl Write<BackOffice> for PlaceOrder {
     }
 }
 
-fn new_order() -> impl Shape<Value = NewOrder> {
+/// An erasure by a program before 1.1 would leave delivery point and invoice: they are known only once the
+/// schema `is_finished`.
+fn new_order(is_finished: bool) -> impl Shape<Value = NewOrder> {
     object!(NewOrder {
         number as "order_number": nullable(text().checked(OrderNumber::new)),
         is_test: optional(boolean()).unwrap_or_default(),
@@ -73,6 +75,8 @@ fn new_order() -> impl Shape<Value = NewOrder> {
         delivery_method: nullable(words()),
         buyer: nullable(buyer()),
         shipping_address: nullable(address()),
+        delivery_point: nullable_if_known(delivery_point(), is_finished),
+        invoice: nullable_if_known(invoice(), is_finished),
         items: required(list(line()).at_least(1).at_most(MAX_ITEMS)),
     })
 }
@@ -102,7 +106,31 @@ fn address() -> impl Shape<Value = ShippingAddress> {
         line2: nullable(words()),
         postal_code: nullable(words()),
         city: nullable(words()),
-        country: required(text().length(1..=MAX_TEXT_LENGTH)),
+        country: required(word()),
+    })
+}
+
+fn delivery_point() -> impl Shape<Value = DeliveryPoint> {
+    object!(DeliveryPoint {
+        id: required(word()),
+        name: nullable(words()),
+        line1: nullable(words()),
+        line2: nullable(words()),
+        postal_code: nullable(words()),
+        city: nullable(words()),
+        country: nullable(word()),
+    })
+}
+
+fn invoice() -> impl Shape<Value = Invoice> {
+    object!(Invoice {
+        company: nullable(words()),
+        tax_id: nullable(words()),
+        line1: nullable(words()),
+        line2: nullable(words()),
+        postal_code: nullable(words()),
+        city: nullable(words()),
+        country: nullable(word()),
     })
 }
 
@@ -119,6 +147,10 @@ fn line() -> impl Shape<Value = Line> {
 
 fn words() -> Text {
     text().length(0..=MAX_TEXT_LENGTH)
+}
+
+fn word() -> Text {
+    text().length(1..=MAX_TEXT_LENGTH)
 }
 
 fn placing_problem(refusal: place_order::Refusal) -> Problem {

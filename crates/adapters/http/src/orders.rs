@@ -10,7 +10,9 @@ use web::openapi::{Docs, Parameter};
 use web::operation::{Call, Incoming, Operation, Read};
 use web::query::Selection;
 use web::reply::Reply;
-use web::resources::{BuyerView, OrderItemView, ShippingAddressView, order_status};
+use web::resources::{
+    BuyerView, DeliveryPointView, InvoiceView, OrderItemView, ShippingAddressView, order_status,
+};
 use web::schema::{Node, array, boolean, date_time, string, uri, uuid};
 use web::timestamps::Timestamp;
 use web::view::View;
@@ -136,6 +138,10 @@ web::view! {
             => shown(order, order.buyer.as_ref()).map(BuyerView::whole),
         "shipping_address": ShippingAddressView::schema().or_null().describe(PERSONAL)
             => shown(order, order.shipping_address.as_ref()).map(ShippingAddressView::whole),
+        "delivery_point": DeliveryPointView::schema().or_null().describe(PERSONAL)
+            => shown(order, order.delivery_point.as_ref()).map(DeliveryPointView::whole),
+        "invoice": InvoiceView::schema().or_null().describe(PERSONAL)
+            => shown(order, order.invoice.as_ref()).map(InvoiceView::whole),
         "items": array(OrderItemView::schema()).describe("Only the seller's own items.")
             => order.items.iter().map(|item| OrderItemView::whole((item, order.status()))).collect::<Vec<_>>(),
         "is_test": boolean().describe("True for a test order, which the list has only by `ids`.") => order.is_test,

@@ -309,13 +309,15 @@ parts as materialized (
     select seller_id, order_id
     from seller_orders
     where order_id = any($1)
-      and (buyer is not null or shipping_address is not null)
+      and num_nonnulls(buyer, shipping_address, delivery_point, invoice) > 0
     order by seller_id, order_id
     for no key update
 )
 update seller_orders as p
 set buyer = null,
     shipping_address = null,
+    delivery_point = null,
+    invoice = null,
     updated_at = case
         when p.paid_at is null then p.updated_at
         else greatest(p.updated_at + interval '1 us', (select at from clock))
@@ -330,7 +332,9 @@ where p.seller_id = parts.seller_id
 update seller_orders
 set buyer = null,
     shipping_address = null,
+    delivery_point = null,
+    invoice = null,
     updated_at = case when paid_at is null then updated_at else greatest(updated_at + interval '1 us', $3) end
 where seller_id = $1
   and order_id = any($2)
-  and (buyer is not null or shipping_address is not null)
+  and num_nonnulls(buyer, shipping_address, delivery_point, invoice) > 0

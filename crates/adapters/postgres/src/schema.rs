@@ -380,6 +380,8 @@ diesel::table! {
         shipping_address -> Nullable<Json>,
         items -> Json,
         corrections_left -> Nullable<SmallInt>,
+        delivery_point -> Nullable<Json>,
+        invoice -> Nullable<Json>,
     }
 }
 

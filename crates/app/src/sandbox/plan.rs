@@ -5,7 +5,7 @@ use anyhow::Context as _;
 use figment::providers::{Format as _, Toml};
 use kernel::{Money, OfferId};
 use offers::{OfferInput, OfferStatus, Stock};
-use orders::{Buyer, ShippingAddress};
+use orders::{Buyer, DeliveryPoint, Invoice, ShippingAddress};
 use serde::Deserialize;
 
 #[derive(Debug, Deserialize)]
@@ -71,6 +71,8 @@ pub(super) struct OrderPlan {
     pub(super) steps: Vec<Step>,
     /// Index of the seller, index of the offer, quantity.
     pub(super) lines: Vec<(usize, usize, i32)>,
+    pub(super) delivery_point: Option<DeliveryPoint>,
+    pub(super) invoice: Option<Invoice>,
 }
 
 #[derive(Debug, PartialEq, Eq, Deserialize)]

@@ -362,6 +362,8 @@ impl Seeding<'_> {
             delivery_method: Some(delivery),
             buyer: Some(buyer),
             shipping_address: Some(address),
+            delivery_point: plan.delivery_point.clone(),
+            invoice: plan.invoice.clone(),
             items: items.ok_or_else(unknown("offer"))?,
         })
     }

@@ -16,8 +16,8 @@ pub use command::{
     Cause, Command, Correction, NewShipment, OrderEvent, OrderEventKind, Reason, Refusal, ShipmentLocked,
 };
 pub use order::{
-    Buyer, CORRECTIONS, OrderId, OrderItem, OrderNumber, OrderState, OrderStatus, PaymentStatus, SellerOrder,
-    Shipment, ShipmentId, ShippingAddress,
+    Buyer, CORRECTIONS, DeliveryPoint, Invoice, OrderId, OrderItem, OrderNumber, OrderState, OrderStatus,
+    PaymentStatus, SellerOrder, Shipment, ShipmentId, ShippingAddress,
 };
 pub use ports::{
     BuyerSearch, CarrierLookup, GivenUpMail, OrderDirectory, OrderFilter, OrderReader, OrderRef, OrderStore,

@@ -248,7 +248,7 @@ impl SellerOrder {
     /// Erases the buyer's personal data permanently. Idempotent.
     #[must_use]
     pub fn erase_buyer(self, now: DateTime<Utc>) -> Change<Self, OrderEvent> {
-        if self.buyer.is_none() && self.shipping_address.is_none() {
+        if !self.holds_buyer() {
             return self.unchanged();
         }
         // Before the payment none of it was visible, so no returned field changes.
@@ -261,6 +261,8 @@ impl SellerOrder {
             Self {
                 buyer: None,
                 shipping_address: None,
+                delivery_point: None,
+                invoice: None,
                 updated_at,
                 ..self
             },

@@ -62,6 +62,10 @@ pub struct SellerOrder {
     pub buyer: Option<Buyer>,
     /// None after erasure.
     pub shipping_address: Option<ShippingAddress>,
+    /// None after erasure.
+    pub delivery_point: Option<DeliveryPoint>,
+    /// None after erasure.
+    pub invoice: Option<Invoice>,
     /// This seller's items, at least one.
     pub items: Vec<OrderItem>,
     pub state: OrderState,
@@ -86,6 +90,33 @@ pub struct ShippingAddress {
     pub postal_code: Option<String>,
     pub city: Option<String>,
     pub country: String,
+}
+
+/// The parcel locker or shop where the buyer collects the order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DeliveryPoint {
+    /// The carrier's name for it.
+    pub id: String,
+    pub name: Option<String>,
+    pub line1: Option<String>,
+    pub line2: Option<String>,
+    pub postal_code: Option<String>,
+    pub city: Option<String>,
+    pub country: Option<String>,
+}
+
+/// The invoice that the buyer asks for. One without data is an invoice, too.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Invoice {
+    pub company: Option<String>,
+    pub tax_id: Option<String>,
+    pub line1: Option<String>,
+    pub line2: Option<String>,
+    pub postal_code: Option<String>,
+    pub city: Option<String>,
+    pub country: Option<String>,
 }
 
 /// One item of an order. Its id is its offer's id.
@@ -215,9 +246,17 @@ impl SellerOrder {
         }
     }
 
-    /// True if the seller may see the buyer and the address: from the payment on.
+    /// True if the seller may see the buyer's data: from the payment on.
     pub const fn shows_buyer(&self) -> bool {
         self.paid_at().is_some()
+    }
+
+    /// True if an erasure would remove something.
+    pub const fn holds_buyer(&self) -> bool {
+        self.buyer.is_some()
+            || self.shipping_address.is_some()
+            || self.delivery_point.is_some()
+            || self.invoice.is_some()
     }
 
     /// The buyer's mail address; None for test orders and after erasure.

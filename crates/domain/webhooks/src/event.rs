@@ -1,6 +1,7 @@
 //! The events that an integrator can subscribe to, and the body of a delivery (contract: Events).
 
 use chrono::{DateTime, SecondsFormat, Utc};
+use kernel::SellerId;
 use offers::OfferEvent;
 use orders::{OrderEvent, OrderEventKind};
 use serde::{Deserialize, Serialize};
@@ -46,6 +47,7 @@ pub struct Event {
 struct Data {
     #[serde(flatten)]
     about: Thing,
+    seller_id: Uuid,
     /// True in a sample alone, absent otherwise.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     test: bool,
@@ -85,7 +87,7 @@ struct Rest<'a> {
 
 impl Event {
     /// The subscribers' event of an order's transition; a correction has none.
-    pub fn of_order(event: &OrderEvent) -> Option<Self> {
+    pub fn of_order(seller: SellerId, event: &OrderEvent) -> Option<Self> {
         let name = match event.kind {
             OrderEventKind::Created => WebhookEvent::OrderCreated,
             OrderEventKind::Paid => WebhookEvent::OrderPaid,
@@ -98,12 +100,16 @@ impl Event {
             order_id: event.order.to_string(),
             order_number: event.number.as_str().to_owned(),
         };
-        let data = Data { about, test: false };
+        let data = Data {
+            about,
+            seller_id: seller.uuid(),
+            test: false,
+        };
         Some(Self { name, data })
     }
 
     /// The subscribers' event of an offer's change; only a rejection has one.
-    pub fn of_offer(event: &OfferEvent) -> Option<Self> {
+    pub fn of_offer(seller: SellerId, event: &OfferEvent) -> Option<Self> {
         match event {
             OfferEvent::Rejected { offer } => Some(Self {
                 name: WebhookEvent::OfferRejected,
@@ -111,6 +117,7 @@ impl Event {
                     about: Thing::Offer {
                         offer_id: offer.to_string(),
                     },
+                    seller_id: seller.uuid(),
                     test: false,
                 },
             }),
@@ -122,7 +129,7 @@ impl Event {
 
     /// A sample event about a nonexistent thing, for testing a receiver. `id` is used as the order's or
     /// offer's id.
-    pub fn sample(name: WebhookEvent, id: Uuid) -> Self {
+    pub fn sample(seller: SellerId, name: WebhookEvent, id: Uuid) -> Self {
         let about = match name {
             WebhookEvent::OrderCreated
             | WebhookEvent::OrderPaid
@@ -136,7 +143,11 @@ impl Event {
                 offer_id: id.to_string(),
             },
         };
-        let data = Data { about, test: true };
+        let data = Data {
+            about,
+            seller_id: seller.uuid(),
+            test: true,
+        };
         Self { name, data }
     }
 
@@ -175,13 +186,13 @@ mod tests {
             number,
             cause: Cause::Marketplace,
         };
-        let body = Event::of_order(&paid)
+        let body = Event::of_order(Uuid::max().into(), &paid)
             .unwrap()
             .body(Uuid::nil().into(), DateTime::<Utc>::UNIX_EPOCH)
             .unwrap();
-        let nil = Uuid::nil();
+        let (nil, max) = (Uuid::nil(), Uuid::max());
         let expected = format!(
-            r#"{{"id":"{nil}","event":"order.paid","occurred_at":"1970-01-01T00:00:00.000000Z","data":{{"order_id":"{nil}","order_number":"A-1"}}}}"#
+            r#"{{"id":"{nil}","event":"order.paid","occurred_at":"1970-01-01T00:00:00.000000Z","data":{{"order_id":"{nil}","order_number":"A-1","seller_id":"{max}"}}}}"#
         );
         assert_eq!(String::from_utf8(body).unwrap(), expected);
     }
@@ -189,7 +200,8 @@ mod tests {
     #[test]
     fn a_sample_of_any_kind_says_that_it_is_one() {
         for name in WebhookEvent::ALL {
-            let body = Event::sample(name, Uuid::max()).body(Uuid::nil().into(), DateTime::<Utc>::UNIX_EPOCH);
+            let sample = Event::sample(Uuid::nil().into(), name, Uuid::max());
+            let body = sample.body(Uuid::nil().into(), DateTime::<Utc>::UNIX_EPOCH);
             let about = About::of(body.as_ref().unwrap());
             let body: serde_json::Value = serde_json::from_slice(&body.unwrap()).unwrap();
             assert_eq!(body["data"]["test"], true, "{body}");
@@ -206,11 +218,11 @@ mod tests {
     #[test]
     fn of_an_offers_events_only_a_rejection_is_announced() {
         let offer = Uuid::nil().into();
-        let rejected = Event::of_offer(&OfferEvent::Rejected { offer }).unwrap();
+        let rejected = Event::of_offer(Uuid::nil().into(), &OfferEvent::Rejected { offer }).unwrap();
         assert_eq!(rejected.name, WebhookEvent::OfferRejected);
         let status = offers::OfferStatus::Draft;
         let changed = OfferEvent::StatusChanged { offer, status };
-        assert_eq!(Event::of_offer(&changed), None);
+        assert_eq!(Event::of_offer(Uuid::nil().into(), &changed), None);
     }
 
     #[test]

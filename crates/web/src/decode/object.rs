@@ -178,6 +178,20 @@ impl Fields<'_, '_> {
         self.resettable(name, shape, None)
     }
 
+    /// As [`Self::nullable`], or an unknown field.
+    pub fn nullable_if_known<S: Shape>(
+        &mut self,
+        name: &'static str,
+        shape: &S,
+        is_known: bool,
+    ) -> Option<Option<S::Value>> {
+        if is_known {
+            self.nullable(name, shape)
+        } else {
+            Some(None)
+        }
+    }
+
     /// A field that may be absent, which decodes to `None`, or `null`, which decodes to `of_null`.
     pub fn resettable<S: Shape>(
         &mut self,

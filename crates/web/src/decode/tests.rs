@@ -120,6 +120,30 @@ fn a_resettable_field_distinguishes_absence_from_null() {
 }
 
 #[test]
+fn a_field_that_is_not_known_yet_is_refused_and_named_nowhere() {
+    let shape = |is_known| {
+        object!(
+            ean: nullable(text()),
+            note: nullable_if_known(text(), is_known)
+            => (ean, note)
+        )
+    };
+    for (json, expected) in [
+        ("{}", None),
+        (r#"{"note":null}"#, None),
+        (r#"{"note":"a"}"#, Some("a")),
+    ] {
+        let (_, note) = body(json.as_bytes(), &shape(true)).unwrap();
+        assert_eq!(note.as_deref(), expected);
+    }
+    assert_eq!(body(b"{}", &shape(false)).unwrap(), (None, None));
+    let unknown = "note: Unknown field. Known fields: `ean`.";
+    for json in [r#"{"note":null}"#, r#"{"note":7}"#] {
+        assert_eq!(violations(json, &shape(false)), unknown);
+    }
+}
+
+#[test]
 fn a_check_can_refuse_a_value_or_a_part_of_it() {
     let even = |n| {
         if n % 2 == 0 {

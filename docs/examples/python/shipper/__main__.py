@@ -5,11 +5,13 @@ import signal
 import sys
 import threading
 import time
+from typing import Callable
 
 from . import receiver, subscription
 from .api import Api, Refused
 from .catch_up import catch_up
-from .sending import Unavailable
+from .offers import send_changes
+from .sending import PAUSE_AFTER_FAILURE, Unavailable
 from .settings import Settings
 from .shipping import Shipping
 from .store import Store
@@ -17,48 +19,56 @@ from .tokens import NoToken, Tokens
 
 log = logging.getLogger("shipper")
 
-# After this long an order that could not be dealt with is tried again.
-PAUSE_AFTER_FAILURE = 60
+CHANGES_PAUSE = 5
 
 
-def run(settings: Settings) -> None:
-    store = Store(settings.state)
-    api = Api(settings.api_url, Tokens(settings, store))
+def work_for(seller: str, settings: Settings, store: Store) -> None:
+    """Starts the work for one seller, in threads of its own: while it waits, all others go on."""
+    api = Api(settings.api_url, Tokens(settings, store, settings.sellers[seller]))
     shipping = Shipping(api, store)
-    # The receiver listens before anybody is asked to send.
-    listener = receiver.listen(settings.port, store)
-    threading.Thread(target=listener.serve_forever, daemon=True).start()
 
-    next_reading = time.monotonic()
+    def find() -> None:
+        subscription.ensure(api, store, f"{settings.webhook_url}/{seller}")
+        catch_up(api, store)
+
+    def ship() -> None:
+        shipping.work(store.next_tasks())
+
+    def change() -> None:
+        if settings.changes:
+            send_changes(api, store, settings.changes / f"{seller}.jsonl")
+
+    for act, pause in ((find, settings.catch_up_seconds), (ship, 0), (change, CHANGES_PAUSE)):
+        threading.Thread(target=again_and_again, args=(act, pause), name=seller, daemon=True).start()
+
+
+def again_and_again(act: Callable[[], None], pause: float) -> None:
     while True:
         try:
-            if time.monotonic() >= next_reading:
-                subscription.ensure(api, store, settings.webhook_url)
-                catch_up(api, store)
-                next_reading = time.monotonic() + settings.catch_up_seconds
-        except (Unavailable, Refused) as error:
-            log.error("cannot catch up: %s", error)
-            next_reading = time.monotonic() + PAUSE_AFTER_FAILURE
-        task = store.next_task(wait=max(0, next_reading - time.monotonic()))
-        if task is None:
-            continue
-        try:
-            shipping.work(task)
-        except (Unavailable, Refused) as error:
-            log.error("order %s: %s", task.order_id, error)
-            store.put_off(task, PAUSE_AFTER_FAILURE)
+            act()
+            time.sleep(pause)
+        except Exception as error:
+            # Trouble of one seller, such as a consent that is over, or a fault of this program: begin again with what the store has.
+            log.error("%s", error, exc_info=not isinstance(error, (Unavailable, Refused, NoToken)))
+            time.sleep(PAUSE_AFTER_FAILURE)
 
 
 def main() -> None:
-    logging.basicConfig(level=logging.INFO, stream=sys.stdout, format="%(asctime)s %(levelname)s %(message)s")
+    form = "%(asctime)s %(levelname)s %(threadName)s: %(message)s"
+    logging.basicConfig(level=logging.INFO, stream=sys.stdout, format=form)
     # Whatever is under way is found again in the store at the next start.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    settings = Settings.from_environment()
+    settings.state.mkdir(parents=True, exist_ok=True)
+    stores = {seller: Store(settings.state / f"{seller}.db") for seller in settings.sellers}
+    # The receiver listens before anybody is asked to send.
+    listener = receiver.listen(settings.port, stores)
+    for seller, store in stores.items():
+        work_for(seller, settings, store)
     try:
-        run(Settings.from_environment())
+        listener.serve_forever()
     except KeyboardInterrupt:
         pass
-    except NoToken as error:
-        sys.exit(f"no token: {error}")
 
 
 main()

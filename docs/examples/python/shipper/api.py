@@ -14,8 +14,8 @@ class Refused(Exception):
     """An answer that this program has no use for."""
 
     def __init__(self, answer: Answer) -> None:
-        # With the trace id somebody at the marketplace can find the request.
-        super().__init__(f"{answer.status} {answer.error_codes()}, trace id {answer.headers.get('X-Trace-Id')}")
+        # With its trace id somebody at the marketplace can find the request.
+        super().__init__(f"{answer.status} {answer.body}")
         self.answer = answer
 
 

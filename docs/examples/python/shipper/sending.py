@@ -16,18 +16,14 @@ log = logging.getLogger(__name__)
 USER_AGENT = "PythonShipper/1.0 (+https://shipper.example/docs)"
 # The service may take 30 s to find out whether its database has committed.
 TIMEOUT = 35
-# After this many seconds a 500 may mean that it has not found out.
-LATE = 15
 ATTEMPTS = 6
 LONGEST_PAUSE = 60
+# After this long what could not be done is tried again.
+PAUSE_AFTER_FAILURE = 60
 
 
 class Unavailable(Exception):
     """There was no answer that means something: try the whole thing again later."""
-
-
-class Lost(Unavailable):
-    """There was no answer, a proxy's 502 or 504, or a late 500: the request was carried out or not."""
 
 
 @dataclass(frozen=True)
@@ -41,24 +37,18 @@ class Answer:
         return [error["code"] for error in (self.body or {}).get("errors", [])]
 
 
-def send(method: str, url: str, headers: dict[str, str], body: bytes | None, repeats_lost: bool = True) -> Answer:
-    """Repeats what may be repeated. After a lost answer that is for the caller to say: a read, or a write with an Idempotency-Key."""
+def send(method: str, url: str, headers: dict[str, str], body: bytes | None) -> Answer:
+    """Sends a read, or a write with an Idempotency-Key: a lost answer may mean that it was carried out, and it is sent again."""
     pause = 1.0
     for attempt in range(1, ATTEMPTS + 1):
-        begun = time.monotonic()
         try:
             answer = _send_once(method, url, headers, body)
         except (OSError, http.client.HTTPException) as error:
             reason, asked = f"no answer: {error}", None
-            is_lost = not isinstance(getattr(error, "reason", error), ConnectionRefusedError)
         else:
             if not _is_passing(answer):
                 return answer
             reason, asked = f"answered {answer.status}", answer.headers.get("Retry-After")
-            is_late = time.monotonic() - begun >= LATE
-            is_lost = answer.status in (502, 504) or (answer.status == 500 and is_late)
-        if is_lost and not repeats_lost:
-            raise Lost(f"{method} {url}: {reason}")
         if attempt == ATTEMPTS:
             break
         # The service knows best how long to wait. Where it says nothing, wait longer each time, and not in step with others.

@@ -1,4 +1,4 @@
-"""The work: an order is read as it is now, and brought on its way if it is paid."""
+"""The work: orders are read as they are now, and brought on their way if they are paid."""
 
 import json
 import logging
@@ -6,25 +6,38 @@ import uuid
 from typing import Any
 
 from .api import Api, Refused
+from .sending import PAUSE_AFTER_FAILURE, Unavailable
 from .store import Parcel, Store, Task
 
 log = logging.getLogger(__name__)
-
-UNPAID_PAUSE = 60
 
 
 class Shipping:
     def __init__(self, api: Api, store: Store) -> None:
         self._api, self._store = api, store
 
-    def work(self, task: Task) -> None:
-        """Looks at one order. A webhook tells that something happened; the order itself tells what is to be done."""
+    def work(self, tasks: list[Task]) -> None:
+        """Looks at orders. A webhook tells that something happened; the order itself tells what is to be done."""
+        orders: dict[str, Any] = {}
+        unread = [task.order_id for task in tasks if self._store.parcel(task.order_id) is None]
+        if unread:
+            # All with one request, which the limit counts.
+            page = self._api.get(f"/v1/orders?ids={','.join(unread)}")
+            orders = {order["id"]: order for order in page["items"]}
+        for task in tasks:
+            try:
+                self._ship(task, orders.get(task.order_id))
+            except (Unavailable, Refused) as error:
+                log.error("order %s: %s", task.order_id, error)
+                self._store.put_off(task, PAUSE_AFTER_FAILURE)
+
+    def _ship(self, task: Task, order: Any) -> None:
         parcel = self._store.parcel(task.order_id)
         if parcel is None:
-            order = self._api.get(f"/v1/orders/{task.order_id}")
-            if order["status"] != "processing":
+            status = order["status"] if order else "not there"
+            if status != "processing":
                 # Not paid yet: its `order.paid` will come. Otherwise there is nothing left to do.
-                log.info("order %s is %s", order["order_number"], order["status"])
+                log.info("order %s is %s", task.order_id, status)
                 return self._over(task)
             # Key and bytes are stored before they are sent. After a crash the very same request is sent again: then the answer
             # tells what became of the first one.
@@ -45,7 +58,7 @@ class Shipping:
         number = order["order_number"]
         if code == "order_unpaid":
             log.info("order %s is not paid after all", number)
-            return self._store.put_off(task, UNPAID_PAUSE)
+            return self._store.put_off(task, PAUSE_AFTER_FAILURE)
         if code == "already_shipped":
             shipment, ours = order["shipment"], json.loads(parcel.body)["tracking_number"]
             if shipment and shipment["tracking_number"] == ours:

@@ -1,14 +1,21 @@
-"""What has to survive a restart, in SQLite: tokens, the subscription, deliveries taken, orders to look at, parcels under way."""
+"""What has to survive a restart: tokens, the subscription, deliveries taken, orders to look at, parcels under way.
+
+A file of SQLite for each seller.
+"""
 
 import sqlite3
 import threading
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Iterator
 
 # A delivery comes again for 15 hours at most; two days are on the safe side.
 DELIVERIES_ARE_KEPT = 2 * 24 * 3600
+
+# More ids are refused.
+ORDERS_AT_ONCE = 100
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -33,7 +40,7 @@ class Parcel:
 
 
 class Store:
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: Path) -> None:
         self._database = sqlite3.connect(file, check_same_thread=False, isolation_level=None)
         self._database.execute("PRAGMA journal_mode = WAL")
         self._database.execute("PRAGMA synchronous = FULL")
@@ -82,9 +89,10 @@ class Store:
                 self._add(database, order_id)
         return True
 
-    def look_at(self, order_id: str) -> None:
+    def look_at(self, order_ids: list[str]) -> None:
         with self._transaction() as database:
-            self._add(database, order_id)
+            for order_id in order_ids:
+                self._add(database, order_id)
 
     def _add(self, database: sqlite3.Connection, order_id: str) -> None:
         database.execute(
@@ -94,18 +102,16 @@ class Store:
         )
         self._news.notify()
 
-    def next_task(self, wait: float) -> Task | None:
-        """The task that has been due longest; waits that long for one."""
+    def next_tasks(self) -> list[Task]:
+        """Waits until there are tasks that are due."""
+        query = f"SELECT order_id, round, due_at FROM work ORDER BY due_at LIMIT {ORDERS_AT_ONCE}"
         with self._news:
-            deadline = time.monotonic() + wait
             while True:
-                row = self._database.execute("SELECT order_id, round, due_at FROM work ORDER BY due_at LIMIT 1").fetchone()
-                left = deadline - time.monotonic()
-                if row and row[2] <= time.time():
-                    return Task(row[0], row[1])
-                if left <= 0:
-                    return None
-                self._news.wait(min(left, row[2] - time.time()) if row else left)
+                rows, now = self._database.execute(query).fetchall(), time.time()
+                due = [Task(order_id, round) for order_id, round, due_at in rows if due_at <= now]
+                if due:
+                    return due
+                self._news.wait(rows[0][2] - now if rows else None)
 
     def done(self, task: Task) -> None:
         """The task is over, unless the order was heard of again meanwhile."""

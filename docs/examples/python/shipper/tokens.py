@@ -3,8 +3,10 @@
 import base64
 import json
 import logging
+import random
 import threading
 import time
+import uuid
 from urllib.parse import quote, urlencode
 
 from . import sending
@@ -13,8 +15,8 @@ from .store import Store
 
 log = logging.getLogger(__name__)
 
-# A token is renewed at half of its 12 hours: if the answer is lost, work goes on with it.
-MARGIN = 6 * 3600
+# A token is renewed at about half of its 12 hours: if that fails, work goes on with it.
+MARGINS = (5 * 3600, 6 * 3600)
 # It is not used in its last minutes: it would end on its way.
 LAST_MINUTES = 5 * 60
 
@@ -24,33 +26,36 @@ class NoToken(Exception):
 
 
 class Tokens:
-    def __init__(self, settings: Settings, store: Store) -> None:
+    """The tokens of one seller."""
+
+    def __init__(self, settings: Settings, store: Store, given: str | None) -> None:
         self._settings, self._store = settings, store
-        # One refresh at a time: a refresh token that comes a second time is taken for stolen.
+        # One refresh at a time.
         self._lock = threading.Lock()
-        given, known = settings.refresh_token, store.fact("refresh_given")
+        self._next_try = 0.0
+        # Not for all sellers at once: few calls a minute are allowed.
+        self._margin = random.uniform(*MARGINS)
+        known = store.fact("refresh_given")
         if given and given != known:
             facts = {"refresh_given": given}
             # Of a store that does not know what was given, the token may be a later one.
             if known or not store.fact("refresh_token"):
-                facts |= {"refresh_token": given, "access_token": None, "refresh_sent": None}
+                facts |= {"refresh_token": given, "access_token": None, "refresh_key": None}
             store.remember(**facts)
 
     def current(self) -> str:
         with self._lock:
             token = self._store.fact("access_token")
             left = float(self._store.fact("access_token_ends") or 0) - time.time()
-            sent = self._store.fact("refresh_sent")
-            # A refresh token without an answer may be used up, and a second use would end the access token too.
-            is_lost = sent is not None and sent == self._store.fact("refresh_token")
-            if token and left > (LAST_MINUTES if is_lost else MARGIN):
+            if token and left > (self._margin if time.monotonic() >= self._next_try else LAST_MINUTES):
                 return token
             try:
                 return self._renew()
-            except (sending.Lost, NoToken) as error:
+            except (sending.Unavailable, NoToken) as error:
                 # The access token may work although no other one is given: after a rotation of the secret, for instance.
                 if token and left > LAST_MINUTES:
-                    log.warning("no new token: %s", error)
+                    log.warning("going on with the old token: %s", error)
+                    self._next_try = time.monotonic() + sending.PAUSE_AFTER_FAILURE
                     return token
                 raise
 
@@ -64,20 +69,23 @@ class Tokens:
         refresh_token = self._store.fact("refresh_token")
         if refresh_token:
             form = {"grant_type": "refresh_token", "refresh_token": refresh_token}
-            self._store.remember(refresh_sent=refresh_token)
         else:
             form = {"grant_type": "client_credentials"}
-        # A refresh that failed (429, 500, 503) has used nothing up, so `send` may repeat it. A lost one may have.
-        url = f"{self._settings.api_url}/oauth/token"
-        answer = sending.send("POST", url, self._headers(), urlencode(form).encode(), repeats_lost=not refresh_token)
+        # A second use of a refresh token is taken for theft, unless it comes with the key of the first: then it has the first one's
+        # answer. So the key is stored before the call, and kept until the answer is. The other grant ignores it.
+        key = self._store.fact("refresh_key") or str(uuid.uuid4())
+        self._store.remember(refresh_key=key)
+        headers = self._headers() | {"Idempotency-Key": key}
+        answer = sending.send("POST", f"{self._settings.api_url}/oauth/token", headers, urlencode(form).encode())
         if answer.status != 200:
-            raise NoToken(f"{answer.status} {json.dumps(answer.body)}")
+            raise NoToken(f"no token: {answer.status} {json.dumps(answer.body)}")
         token: str = answer.body["access_token"]
         # Stored before anything else is done: the old refresh token is used up.
         self._store.remember(
             access_token=token,
             access_token_ends=str(time.time() + answer.body["expires_in"]),
             refresh_token=answer.body.get("refresh_token"),
+            refresh_key=None,
         )
         log.info("got a token by %s", form["grant_type"])
         return token

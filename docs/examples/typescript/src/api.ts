@@ -41,8 +41,8 @@ export class Refused extends Error {
   readonly code: string | undefined;
 
   constructor(answer: Answer) {
-    // With the trace id somebody at the marketplace can find the request.
-    super(`${answer.status} ${errorCodes(answer).join(", ")}, trace id ${answer.headers.get("X-Trace-Id")}`);
+    // With its trace id somebody at the marketplace can find the request.
+    super(`${answer.status} ${JSON.stringify(answer.body)}`);
     this.status = answer.status;
     this.code = errorCodes(answer)[0];
   }

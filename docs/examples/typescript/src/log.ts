@@ -1,7 +1,12 @@
 /** Lines for whoever runs the program. No token or secret belongs here, nor a buyer's data. */
 
+import { AsyncLocalStorage } from "node:async_hooks";
+
+/** The seller for whom the present work is done. */
+export const seller = new AsyncLocalStorage<string>();
+
 function line(level: string, text: string): void {
-  console.log(`${new Date().toISOString()} ${level} ${text}`);
+  console.log(`${new Date().toISOString()} ${level} ${seller.getStore() ?? "all"}: ${text}`);
 }
 
 export const log = {

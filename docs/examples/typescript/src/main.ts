@@ -1,58 +1,57 @@
 /** Puts it together: `node dist/main.js`. */
 
+import { mkdirSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 import { Api, Refused } from "./api.js";
 import { catchUp } from "./catch-up.js";
-import { log } from "./log.js";
+import { log, seller } from "./log.js";
+import { sendChanges } from "./offers.js";
 import { listen } from "./receiver.js";
-import { Unavailable } from "./sending.js";
+import { PAUSE_AFTER_FAILURE, Unavailable } from "./sending.js";
 import { type Settings, fromEnvironment } from "./settings.js";
 import { Shipping } from "./shipping.js";
 import { Store } from "./store.js";
 import { ensureSubscription } from "./subscription.js";
-import { Tokens } from "./tokens.js";
+import { NoToken, Tokens } from "./tokens.js";
 
-/** After this long an order that could not be dealt with is tried again. */
-const PAUSE_AFTER_FAILURE = 60_000;
+const CHANGES_PAUSE = 5000;
 
-async function run(settings: Settings): Promise<never> {
-  const store = new Store(settings.state);
-  const api = new Api(settings.apiUrl, new Tokens(settings, store));
+/** Starts the work for one seller: while it waits, all others go on. */
+function workFor(name: string, refreshToken: string | null, settings: Settings, store: Store): void {
+  const api = new Api(settings.apiUrl, new Tokens(settings, store, refreshToken));
   const shipping = new Shipping(api, store);
-  // The receiver listens before anybody is asked to send.
-  listen(settings.port, store);
-
-  let nextReading = Date.now();
-  for (;;) {
-    if (Date.now() >= nextReading) {
-      const caughtUp = await succeeds("cannot catch up", async () => {
-        await ensureSubscription(api, store, settings.webhookUrl);
-        await catchUp(api, store);
-      });
-      nextReading = Date.now() + (caughtUp ? settings.catchUpSeconds * 1000 : PAUSE_AFTER_FAILURE);
-    }
-    const task = await store.nextTask(nextReading - Date.now());
-    if (task === undefined) continue;
-    const dealtWith = await succeeds(`order ${task.orderId}`, () => shipping.work(task));
-    if (!dealtWith) store.putOff(task, PAUSE_AFTER_FAILURE);
-  }
+  void againAndAgain(settings.catchUpSeconds * 1000, async () => {
+    await ensureSubscription(api, store, `${settings.webhookUrl}/${name}`);
+    await catchUp(api, store);
+  });
+  void againAndAgain(0, async () => shipping.work(await store.nextTasks()));
+  if (settings.changes) void againAndAgain(CHANGES_PAUSE, () => sendChanges(api, store, `${settings.changes}/${name}.jsonl`));
 }
 
-/** False after what may be better later; everything else ends the program. */
-async function succeeds(what: string, act: () => Promise<void>): Promise<boolean> {
-  try {
-    await act();
-    return true;
-  } catch (error) {
-    if (!(error instanceof Unavailable || error instanceof Refused)) throw error;
-    log.error(`${what}: ${error.message}`);
-    return false;
+async function againAndAgain(pause: number, act: () => Promise<void>): Promise<never> {
+  for (;;) {
+    try {
+      await act();
+      await sleep(pause);
+    } catch (error) {
+      // Trouble of one seller, such as a consent that is over, or a fault of this program: begin again with what the store has.
+      const isKnown = error instanceof Unavailable || error instanceof Refused || error instanceof NoToken;
+      log.error(isKnown || !(error instanceof Error) ? String(error) : String(error.stack));
+      await sleep(PAUSE_AFTER_FAILURE);
+    }
   }
 }
 
 // Whatever is under way is found again in the store at the next start.
 for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => process.exit(0));
 
-run(fromEnvironment()).catch((error: unknown) => {
-  log.error(String(error));
-  process.exit(1);
-});
+const settings = fromEnvironment();
+mkdirSync(settings.state, { recursive: true });
+const sellers = Object.entries(settings.sellers);
+const stores = new Map(sellers.map(([name]) => [name, new Store(`${settings.state}/${name}.json`)]));
+// The receiver listens before anybody is asked to send.
+listen(settings.port, stores);
+for (const [name, refreshToken] of sellers) {
+  const store = stores.get(name);
+  if (store) seller.run(name, () => workFor(name, refreshToken, settings, store));
+}

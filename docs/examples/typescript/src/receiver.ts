@@ -2,10 +2,12 @@
 
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { type IncomingMessage, type Server, createServer } from "node:http";
-import { log } from "./log.js";
+import { log, seller } from "./log.js";
 import type { Store } from "./store.js";
 
 const LARGEST_BODY = 64 * 1024;
+/** In seconds. */
+const CLOCK_DIFFERENCE = 5 * 60;
 
 interface Delivery {
   readonly id: string;
@@ -14,16 +16,32 @@ interface Delivery {
   readonly data: { readonly order_id?: string; readonly test?: boolean };
 }
 
-/** Compares in constant time, over the bytes as they came: JSON that was parsed and printed again is other bytes. */
-export function isGenuine(secret: string, body: Buffer, signature: string): boolean {
-  const expected = Buffer.from("sha256=" + createHmac("sha256", secret).update(body).digest("hex"));
-  const given = Buffer.from(signature);
-  return given.length === expected.length && timingSafeEqual(given, expected);
+/** Verifies both signatures over the bytes as they came: JSON that was parsed and printed again is other bytes. */
+function isGenuine(secret: string, headers: Headers, body: Buffer): boolean {
+  const own = "sha256=" + createHmac("sha256", secret).update(body).digest("hex");
+  return isEqual(own, headers.get("X-Signature") ?? "") && isOfNow(secret, headers, body);
 }
 
-export function listen(port: number, store: Store): Server {
+/** Verifies the signature of Standard Webhooks, if there is one. It covers the time, so that nobody can repeat a delivery later. */
+function isOfNow(secret: string, headers: Headers, body: Buffer): boolean {
+  const [given, sentAt] = [headers.get("webhook-signature"), headers.get("webhook-timestamp") ?? ""];
+  if (given === null) return true;
+  if (!/^\d+$/.test(sentAt) || Math.abs(Date.now() / 1000 - Number(sentAt)) > CLOCK_DIFFERENCE) return false;
+  const signing = createHmac("sha256", secret).update(`${headers.get("webhook-id")}.${sentAt}.`).update(body);
+  const expected = "v1," + signing.digest("base64");
+  // While a secret is replaced there is one signature for each.
+  return given.split(" ").some((signature) => isEqual(expected, signature));
+}
+
+/** Takes as long whatever is given, which tells nothing of what is expected. */
+function isEqual(expected: string, given: string): boolean {
+  const [one, other] = [Buffer.from(expected), Buffer.from(given)];
+  return one.length === other.length && timingSafeEqual(one, other);
+}
+
+export function listen(port: number, stores: Map<string, Store>): Server {
   const server = createServer((request, response) => {
-    receive(request, store)
+    receive(request, stores)
       .catch((error: unknown) => {
         log.error(`a delivery was not taken: ${String(error)}`);
         return 500;
@@ -36,16 +54,19 @@ export function listen(port: number, store: Store): Server {
 }
 
 /** The status to answer. */
-async function receive(request: IncomingMessage, store: Store): Promise<number> {
+async function receive(request: IncomingMessage, stores: Map<string, Store>): Promise<number> {
+  // Each seller's subscription has a path and a secret of its own.
+  const name = request.url?.split("/").at(-1) ?? "";
+  const store = stores.get(name);
+  if (store === undefined) return 404;
   const body = await rawBody(request);
   if (body === undefined) return 413;
   const secret = store.facts.subscription?.secret;
   if (secret === undefined) return 503;
-  const signature = request.headers["x-signature"];
-  if (typeof signature !== "string" || !isGenuine(secret, body, signature)) return 401;
+  if (!isGenuine(secret, new Headers(request.headers as Record<string, string>), body)) return 401;
   const delivery = JSON.parse(body.toString("utf8")) as Delivery;
   const isNew = store.take(delivery.id, delivery.data.test ? undefined : delivery.data.order_id);
-  log.info(`${delivery.event} ${isNew ? "came" : "came again"} of ${delivery.data.order_id}`);
+  seller.run(name, () => log.info(`${delivery.event} ${isNew ? "came" : "came again"} of ${delivery.data.order_id}`));
   return 204;
 }
 

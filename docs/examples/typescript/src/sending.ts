@@ -6,16 +6,13 @@ import { log } from "./log.js";
 const USER_AGENT = "TypeScriptShipper/1.0 (+https://shipper.example/docs)";
 /** The service may take 30 s to find out whether its database has committed. */
 const TIMEOUT = 35_000;
-/** After this time a 500 may mean that it has not found out. */
-const LATE = 15_000;
 const ATTEMPTS = 6;
 const LONGEST_PAUSE = 60_000;
+/** After this long what could not be done is tried again. */
+export const PAUSE_AFTER_FAILURE = 60_000;
 
 /** There was no answer that means something: try the whole thing again later. */
 export class Unavailable extends Error {}
-
-/** There was no answer, a proxy's 502 or 504, or a late 500: the request was carried out or not. */
-export class Lost extends Unavailable {}
 
 export interface Outgoing {
   readonly method: "GET" | "POST";
@@ -37,16 +34,14 @@ export function errorCodes(answer: Answer): string[] {
   return (body?.errors ?? []).map((error) => error.code);
 }
 
-/** Repeats what may be repeated. After a lost answer that is for the caller to say: a read, or a write with an Idempotency-Key. */
-export async function send(request: Outgoing, repeatsLost = true): Promise<Answer> {
+/** Sends a read, or a write with an Idempotency-Key: a lost answer may mean that it was carried out, and it is sent again. */
+export async function send(request: Outgoing): Promise<Answer> {
   const what = `${request.method} ${request.url}`;
   let pause = 1000;
   for (let attempt = 1; ; attempt += 1) {
-    const begun = performance.now();
     const result = await sendOnce(request);
     if (!(result instanceof Error) && !isPassing(result)) return result;
     const reason = result instanceof Error ? `no answer: ${result.message}` : `answered ${result.status}`;
-    if (!repeatsLost && isLost(result, performance.now() - begun)) throw new Lost(`${what}: ${reason}`);
     if (attempt === ATTEMPTS) throw new Unavailable(`${what}: ${reason}`);
     // The service knows best how long to wait. Where it says nothing, wait longer each time, and not in step with others.
     const asked = result instanceof Error ? null : result.headers.get("Retry-After");
@@ -55,11 +50,6 @@ export async function send(request: Outgoing, repeatsLost = true): Promise<Answe
     await sleep(wait);
     pause = Math.min(pause * 2, LONGEST_PAUSE);
   }
-}
-
-function isLost(result: Answer | Error, duration: number): boolean {
-  if (result instanceof Error) return (result.cause as { code?: string } | undefined)?.code !== "ECONNREFUSED";
-  return result.status === 502 || result.status === 504 || (result.status === 500 && duration >= LATE);
 }
 
 function isPassing(answer: Answer): boolean {

@@ -1,11 +1,10 @@
-/** The work: an order is read as it is now, and brought on its way if it is paid. */
+/** The work: orders are read as they are now, and brought on their way if they are paid. */
 
 import { randomUUID } from "node:crypto";
 import { type Api, type Order, Refused, type Shipment } from "./api.js";
 import { log } from "./log.js";
+import { PAUSE_AFTER_FAILURE, Unavailable } from "./sending.js";
 import type { Store, Task, Write } from "./store.js";
-
-const UNPAID_PAUSE = 60_000;
 
 export class Shipping {
   readonly #api: Api;
@@ -16,14 +15,30 @@ export class Shipping {
     this.#store = store;
   }
 
-  /** Looks at one order. A webhook tells that something happened; the order itself tells what is to be done. */
-  async work(task: Task): Promise<void> {
+  /** Looks at orders. A webhook tells that something happened; the order itself tells what is to be done. */
+  async work(tasks: readonly Task[]): Promise<void> {
+    let orders: Order[] = [];
+    const unread = tasks.map((task) => task.orderId).filter((id) => this.#store.parcel(id) === undefined);
+    // All with one request, which the limit counts.
+    if (unread.length > 0) orders = (await this.#api.get<{ items: Order[] }>(`/v1/orders?ids=${unread.join(",")}`)).items;
+    const byId = new Map(orders.map((order) => [order.id, order]));
+    for (const task of tasks) {
+      try {
+        await this.#ship(task, byId.get(task.orderId));
+      } catch (error) {
+        if (!(error instanceof Unavailable || error instanceof Refused)) throw error;
+        log.error(`order ${task.orderId}: ${error.message}`);
+        this.#store.putOff(task, PAUSE_AFTER_FAILURE);
+      }
+    }
+  }
+
+  async #ship(task: Task, order: Order | undefined): Promise<void> {
     let parcel = this.#store.parcel(task.orderId);
     if (parcel === undefined) {
-      const order = await this.#read(task);
-      if (order.status !== "processing") {
+      if (order?.status !== "processing") {
         // Not paid yet: its `order.paid` will come. Otherwise there is nothing left to do.
-        log.info(`order ${order.order_number} is ${order.status}`);
+        log.info(`order ${task.orderId} is ${order?.status ?? "not there"}`);
         return this.#over(task);
       }
       // Key and bytes are stored before they are sent. After a crash the very same request is sent again: then the answer
@@ -41,19 +56,15 @@ export class Shipping {
     }
   }
 
-  #read(task: Task): Promise<Order> {
-    return this.#api.get<Order>(`/v1/orders/${task.orderId}`);
-  }
-
   /** The order is not what it was when it was read: read it again, and decide. */
   async #conflict(task: Task, parcel: Write, refusal: Refused): Promise<void> {
-    const order = await this.#read(task);
+    const order = await this.#api.get<Order>(`/v1/orders/${task.orderId}`);
     const number = order.order_number;
     const ours = (JSON.parse(parcel.body) as Parcel).tracking_number;
     switch (refusal.code) {
       case "order_unpaid":
         log.info(`order ${number} is not paid after all`);
-        return this.#store.putOff(task, UNPAID_PAUSE);
+        return this.#store.putOff(task, PAUSE_AFTER_FAILURE);
       case "already_shipped":
         if (order.shipment?.tracking_number === ours) log.info(`order ${number} is shipped already, by ourselves`);
         else log.warn(`order ${number} was shipped by somebody else: keep parcel ${ours} back`);

@@ -1,14 +1,17 @@
 /**
  * What has to survive a restart: tokens, the subscription, deliveries taken, orders to look at, parcels under way.
  *
- * A file of JSON that is replaced whole, which is enough for one process and some thousand orders. Where there is more, let these
- * methods be transactions in your database.
+ * A file of JSON for each seller that is replaced whole, which is enough for one process and some thousand orders. Where there is
+ * more, let these methods be transactions in your database.
  */
 
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 
 /** A delivery comes again for 15 hours at most; two days are on the safe side. In milliseconds. */
 const DELIVERIES_ARE_KEPT = 2 * 24 * 3600 * 1000;
+
+/** More ids are refused. */
+const ORDERS_AT_ONCE = 100;
 
 export interface Token {
   readonly value: string;
@@ -27,6 +30,13 @@ export interface Write {
   readonly body: string;
 }
 
+/** Changes of offers that are under way. */
+export interface Batch extends Write {
+  readonly madeAt: number;
+  /** Where in the file the next changes begin. */
+  readonly end: number;
+}
+
 export interface Task {
   readonly orderId: string;
   /** Grows whenever something new is heard of the order. */
@@ -38,11 +48,14 @@ interface Facts {
   refreshToken?: string;
   /** The refresh token that the settings gave last. */
   refreshGiven?: string;
-  /** The refresh token that was sent last. */
-  refreshSent?: string;
+  /** The key of the refresh that is under way. */
+  refreshKey?: string;
   subscription?: Subscription;
   subscribing?: Write;
   caughtUpTo?: string;
+  batch?: Batch;
+  /** How far the file of changes is done. */
+  changesDone?: number;
 }
 
 interface State {
@@ -99,21 +112,20 @@ export class Store {
     this.#state.work[orderId] = { dueAt: Date.now(), round: (this.#state.work[orderId]?.round ?? 0) + 1 };
   }
 
-  /** The task that has been due longest; waits so many milliseconds for one. */
-  async nextTask(wait: number): Promise<Task | undefined> {
-    const deadline = Date.now() + wait;
+  /** Waits until there are tasks that are due. */
+  async nextTasks(): Promise<Task[]> {
     for (;;) {
-      const [first] = Object.entries(this.#state.work).sort(([, one], [, other]) => one.dueAt - other.dueAt);
-      const now = Date.now();
-      if (first && first[1].dueAt <= now) return { orderId: first[0], round: first[1].round };
-      if (now >= deadline) return undefined;
-      await this.#news(Math.min(deadline, first?.[1].dueAt ?? deadline) - now);
+      const work = Object.entries(this.#state.work).map(([orderId, of]) => ({ orderId, ...of }));
+      const [next, now] = [work.sort((one, other) => one.dueAt - other.dueAt).slice(0, ORDERS_AT_ONCE), Date.now()];
+      const due = next.filter((task) => task.dueAt <= now);
+      if (due.length > 0) return due;
+      await this.#news(next[0] && next[0].dueAt - now);
     }
   }
 
-  #news(wait: number): Promise<void> {
+  #news(wait: number | undefined): Promise<void> {
     return new Promise((resolve) => {
-      const timer = setTimeout(resolve, wait);
+      const timer = wait === undefined ? undefined : setTimeout(resolve, wait);
       this.#wake = () => {
         clearTimeout(timer);
         resolve();

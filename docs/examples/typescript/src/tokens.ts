@@ -1,12 +1,14 @@
 /** Access tokens: got once, kept, renewed when they end. */
 
+import { randomUUID } from "node:crypto";
 import { log } from "./log.js";
-import { Lost, send } from "./sending.js";
+import { PAUSE_AFTER_FAILURE, Unavailable, send } from "./sending.js";
 import type { Settings } from "./settings.js";
 import type { Store } from "./store.js";
 
-/** A token is renewed at half of its 12 hours: if the answer is lost, work goes on with it. */
-const MARGIN = 6 * 3600_000;
+/** A token is renewed at about half of its 12 hours: if that fails, work goes on with it. */
+const MARGIN = 5 * 3600_000;
+const SPREAD = 3600_000;
 /** It is not used in its last minutes: it would end on its way. */
 const LAST_MINUTES = 5 * 60_000;
 
@@ -19,35 +21,38 @@ interface TokenResponse {
   refresh_token?: string;
 }
 
+/** The tokens of one seller. */
 export class Tokens {
   readonly #settings: Settings;
   readonly #store: Store;
-  /** One refresh at a time: a refresh token that comes a second time is taken for stolen. */
+  /** One refresh at a time. */
   #renewing: Promise<string> | undefined;
+  #nextTry = 0;
+  /** Not for all sellers at once: few calls a minute are allowed. */
+  readonly #margin = MARGIN + Math.random() * SPREAD;
 
-  constructor(settings: Settings, store: Store) {
+  constructor(settings: Settings, store: Store, given: string | null) {
     this.#settings = settings;
     this.#store = store;
-    const [given, known] = [settings.refreshToken, store.facts.refreshGiven];
+    const known = store.facts.refreshGiven;
     if (!given || given === known) return;
     // Of a store that does not know what was given, the token may be a later one.
     const isNew = known !== undefined || !store.facts.refreshToken;
-    const taken = isNew ? { refreshToken: given, token: undefined, refreshSent: undefined } : {};
+    const taken = isNew ? { refreshToken: given, token: undefined, refreshKey: undefined } : {};
     store.remember({ refreshGiven: given, ...taken });
   }
 
   async current(): Promise<string> {
-    const { token, refreshToken, refreshSent } = this.#store.facts;
+    const token = this.#store.facts.token;
     const left = (token?.ends ?? 0) - Date.now();
-    // A refresh token without an answer may be used up, and a second use would end the access token too.
-    const isLost = refreshSent !== undefined && refreshSent === refreshToken;
-    if (token && left > (isLost ? LAST_MINUTES : MARGIN)) return token.value;
+    if (token && left > (Date.now() >= this.#nextTry ? this.#margin : LAST_MINUTES)) return token.value;
     try {
       return await this.#renew();
     } catch (error) {
       // The access token may work although no other one is given: after a rotation of the secret, for instance.
-      if (!(error instanceof Lost || error instanceof NoToken) || !token || left <= LAST_MINUTES) throw error;
-      log.warn(`no new token: ${error.message}`);
+      if (!(error instanceof Unavailable || error instanceof NoToken) || !token || left <= LAST_MINUTES) throw error;
+      log.warn(`going on with the old token: ${error.message}`);
+      this.#nextTry = Date.now() + PAUSE_AFTER_FAILURE;
       return token.value;
     }
   }
@@ -64,25 +69,31 @@ export class Tokens {
   }
 
   async #ask(): Promise<string> {
-    const refreshToken = this.#store.facts.refreshToken;
+    const { refreshToken, refreshKey = randomUUID() } = this.#store.facts;
     const form = new URLSearchParams(
       refreshToken ? { grant_type: "refresh_token", refresh_token: refreshToken } : { grant_type: "client_credentials" },
     );
-    if (refreshToken) this.#store.remember({ refreshSent: refreshToken });
-    // A refresh that failed (429, 500, 503) has used nothing up, so `send` may repeat it. A lost one may have.
+    // A second use of a refresh token is taken for theft, unless it comes with the key of the first: then it has the first one's
+    // answer. So the key is stored before the call, and kept until the answer is. The other grant ignores it.
+    this.#store.remember({ refreshKey });
     const request = {
       method: "POST" as const,
       url: `${this.#settings.apiUrl}/oauth/token`,
-      headers: { Authorization: this.#credentials(), "Content-Type": "application/x-www-form-urlencoded" },
+      headers: {
+        Authorization: this.#credentials(),
+        "Content-Type": "application/x-www-form-urlencoded",
+        "Idempotency-Key": refreshKey,
+      },
       body: form.toString(),
     };
-    const answer = await send(request, !refreshToken);
-    if (answer.status !== 200) throw new NoToken(`${answer.status} ${JSON.stringify(answer.body)}`);
+    const answer = await send(request);
+    if (answer.status !== 200) throw new NoToken(`no token: ${answer.status} ${JSON.stringify(answer.body)}`);
     const given = answer.body as TokenResponse;
     // Stored before anything else is done: the old refresh token is used up.
     this.#store.remember({
       token: { value: given.access_token, ends: Date.now() + given.expires_in * 1000 },
       refreshToken: given.refresh_token,
+      refreshKey: undefined,
     });
     log.info(`got a token by ${form.get("grant_type")}`);
     return given.access_token;

@@ -2,7 +2,7 @@
 
 use orders::{OrderState, OrderStatus, SellerOrder, Shipment, TrackingStatus};
 use serde::Serialize;
-use web::resources::{BuyerView, OrderItemView, ShippingAddressView};
+use web::resources::{BuyerView, DeliveryPointView, InvoiceView, OrderItemView, ShippingAddressView};
 use web::timestamps::Timestamp;
 use web::view::View;
 
@@ -11,13 +11,13 @@ pub(super) fn order(parts: &[SellerOrder]) -> Option<OrderView<'_>> {
     Some(OrderView::whole((parts.first()?, parts, &[])))
 }
 
-/// The order without buyer and address. Stored answers contain neither, so an erasure need not search them
+/// The order without the buyer's data. Stored answers contain none, so an erasure need not search them
 /// (D130).
 pub(super) fn order_without_buyer(parts: &[SellerOrder]) -> Option<OrderView<'_>> {
     Some(OrderView::whole((
         parts.first()?,
         parts,
-        &["buyer", "shipping_address"],
+        &["buyer", "shipping_address", "delivery_point", "invoice"],
     )))
 }
 
@@ -60,6 +60,8 @@ web::view! {
         "shipment" => part.shipment().map(ShipmentView::whole),
         "buyer" => part.buyer.as_ref().map(BuyerView::whole),
         "shipping_address" => part.shipping_address.as_ref().map(ShippingAddressView::whole),
+        "delivery_point" => part.delivery_point.as_ref().map(DeliveryPointView::whole),
+        "invoice" => part.invoice.as_ref().map(InvoiceView::whole),
     }
 }
 

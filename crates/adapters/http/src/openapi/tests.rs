@@ -279,14 +279,15 @@ fn webhook_examples_are_what_the_sender_serialises() {
     let names = WebhookEvent::ALL.map(WebhookEvent::as_str);
     let known: BTreeSet<_> = webhooks.keys().map(String::as_str).collect();
     assert_eq!(known, names.into_iter().collect());
+    let seller = "01936a00-1c2d-7e3f-8a4b-5c6d7e8f9a0b".parse().unwrap();
     let order = |kind| {
-        Event::of_order(&OrderEvent {
+        let event = OrderEvent {
             kind,
             order: examples::ORDER.parse().unwrap(),
             number: OrderNumber::new("ZAM-1-1001".to_owned()).unwrap(),
             cause: Cause::Marketplace,
-        })
-        .unwrap()
+        };
+        Event::of_order(seller, &event).unwrap()
     };
     let rejected = OfferEvent::Rejected {
         offer: examples::OFFER.parse().unwrap(),
@@ -297,7 +298,7 @@ fn webhook_examples_are_what_the_sender_serialises() {
         order(OrderEventKind::Shipped),
         order(OrderEventKind::Delivered),
         order(OrderEventKind::Cancelled),
-        Event::of_offer(&rejected).unwrap(),
+        Event::of_offer(seller, &rejected).unwrap(),
     ];
     for (name, event) in names.iter().zip(events) {
         let content = &webhooks[*name]["post"]["requestBody"]["content"]["application/json"];

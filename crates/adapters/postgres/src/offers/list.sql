@@ -155,7 +155,7 @@ from (
     select *, n = 1000 as is_end,
         (
             status = coalesce($7, status)
-            and updated_at > coalesce($4, '-infinity')
+            and updated_at > coalesce($4::timestamptz, '-infinity')
             and ean is not distinct from coalesce($3, ean)
         ) as matches
     from (

@@ -1,5 +1,5 @@
-//! The parts of an order that are written once and read as a whole: items, buyer and address, each one JSON
-//! document.
+//! The parts of an order that are written once and read as a whole: items and what is the buyer's, each one
+//! JSON document.
 
 use kernel::{Money, OfferId, StoreError};
 use orders::OrderItem;
@@ -41,7 +41,7 @@ impl Document {
         Self::of(&documents.collect::<Vec<_>>())
     }
 
-    /// The document of a buyer or an address, without the fields that it lacks.
+    /// The document of a buyer's data, without the fields that it lacks.
     pub(super) fn of_personal(value: &impl Serialize) -> Result<Self, StoreError> {
         let mut value = serde_json::to_value(value).map_err(StoreError::unexpected)?;
         if let Some(fields) = value.as_object_mut() {

@@ -57,6 +57,8 @@ pub(crate) struct MutableColumns {
     tracking_status: Option<String>,
     buyer: Option<Document>,
     shipping_address: Option<Document>,
+    delivery_point: Option<Document>,
+    invoice: Option<Document>,
 }
 
 impl TryFrom<SellerOrder> for PartRow {
@@ -104,6 +106,8 @@ impl PartRow {
             placed_at: self.placed_at,
             buyer: personal(mutable.buyer.as_ref(), "buyer")?,
             shipping_address: personal(mutable.shipping_address.as_ref(), "shipping_address")?,
+            delivery_point: personal(mutable.delivery_point.as_ref(), "delivery_point")?,
+            invoice: personal(mutable.invoice.as_ref(), "invoice")?,
             items: self.items.items()?,
             updated_at: mutable.updated_at,
         })
@@ -115,7 +119,7 @@ impl MutableColumns {
         let [paid_at, shipped_at, delivered_at, cancelled_at] = instants(&part.state);
         let shipment = part.shipment();
         let tracking_status = shipment.and_then(|shipment| shipment.tracking_status);
-        let address = part.shipping_address.as_ref();
+        let (address, point) = (part.shipping_address.as_ref(), part.delivery_point.as_ref());
         Ok(Self {
             updated_at: part.updated_at,
             paid_at,
@@ -133,6 +137,8 @@ impl MutableColumns {
             tracking_status: tracking_status.map(|status| status.as_str().to_owned()),
             buyer: part.buyer.as_ref().map(Document::of_personal).transpose()?,
             shipping_address: address.map(Document::of_personal).transpose()?,
+            delivery_point: point.map(Document::of_personal).transpose()?,
+            invoice: part.invoice.as_ref().map(Document::of_personal).transpose()?,
         })
     }
 

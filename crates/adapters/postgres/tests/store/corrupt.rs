@@ -66,7 +66,9 @@ async fn a_corrupt_part_is_named_without_its_buyer() {
         items = '[{OFFER,\"quantity\":1,\"unit_price\":-1}]'   => unit_price
         buyer = '{\"name\":\"Secret\",\"age\":4}'              => buyer
         buyer = '[\"Secret\"]'        => buyer
-        shipping_address = '{\"city\":\"Secret\"}'             => shipping_address";
+        shipping_address = '{\"city\":\"Secret\"}'             => shipping_address
+        delivery_point = '{\"name\":\"Secret\"}'               => delivery_point
+        invoice = '{\"company\":\"Secret\",\"age\":4}'         => invoice";
     for case in cases.trim().lines() {
         let (set, expected) = case.trim().split_once(" => ").unwrap();
         let part = shipped(part(seller, instant()), Carrier::Ups);

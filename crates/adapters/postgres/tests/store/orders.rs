@@ -6,7 +6,7 @@ use chrono::TimeDelta;
 use futures_util::future::join_all;
 use kernel::SellerId;
 use orders::{
-    Buyer, CORRECTIONS, Carrier, Cause, Correction, DueParcel, OrderFilter, OrderRef, OrderState,
+    Buyer, CORRECTIONS, Carrier, Cause, Correction, DueParcel, Invoice, OrderFilter, OrderRef, OrderState,
     SellerOrder, TrackingQueue, TrackingStatus,
 };
 use testkit::TestClock;
@@ -56,7 +56,22 @@ pub(crate) fn parts_of_every_state(seller: SellerId) -> Vec<SellerOrder> {
         SellerOrder {
             buyer: Some(Buyer::default()),
             shipping_address: None,
+            delivery_point: None,
+            invoice: None,
             ..new()
+        },
+        SellerOrder {
+            buyer: None,
+            shipping_address: None,
+            invoice: None,
+            ..paid(new())
+        },
+        SellerOrder {
+            buyer: None,
+            shipping_address: None,
+            delivery_point: None,
+            invoice: Some(Invoice::default()),
+            ..paid(new())
         },
         SellerOrder {
             is_test: true,
@@ -138,6 +153,8 @@ async fn constraints_refuse_impossible_parts() {
         "carrier = 'pigeon'",
         "corrections_left = 4",
         "items = '[]'",
+        "delivery_point = '[]'",
+        "invoice = '1'",
     ] {
         let update = format!("update seller_orders set {set}");
         let error = fixture.client.execute(&update, &[]).await.unwrap_err();

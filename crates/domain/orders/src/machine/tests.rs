@@ -6,7 +6,10 @@ use proptest::prelude::*;
 use uuid::Uuid;
 
 use super::*;
-use crate::{Buyer, Carrier, OrderNumber, OrderStatus, PaymentStatus, ShippingAddress, TrackingNumber};
+use crate::{
+    Buyer, Carrier, DeliveryPoint, Invoice, OrderNumber, OrderStatus, PaymentStatus, ShippingAddress,
+    TrackingNumber,
+};
 
 pub(crate) fn at(second: i64) -> DateTime<Utc> {
     DateTime::from_timestamp(1_700_000_000 + second, 0).unwrap()
@@ -19,6 +22,15 @@ pub(crate) fn order() -> SellerOrder {
         postal_code: None,
         city: None,
         country: "PL".to_owned(),
+    };
+    let locker = DeliveryPoint {
+        id: "WAW01M".to_owned(),
+        name: None,
+        line1: None,
+        line2: None,
+        postal_code: None,
+        city: None,
+        country: None,
     };
     SellerOrder {
         seller: Uuid::from_u128(1).into(),
@@ -34,6 +46,8 @@ pub(crate) fn order() -> SellerOrder {
             ..Buyer::default()
         }),
         shipping_address: Some(address),
+        delivery_point: Some(locker),
+        invoice: Some(Invoice::default()),
         items: Vec::new(),
         state: OrderState::Pending,
         updated_at: at(0),
@@ -235,20 +249,30 @@ fn only_a_sellers_shipment_in_transit_can_be_corrected() {
     }
 }
 
+/// The part with those of its buyer's data that are kept: buyer, address, delivery point, invoice.
+fn holding(kept: [bool; 4], part: SellerOrder) -> SellerOrder {
+    let [buyer, address, point, invoice] = kept;
+    SellerOrder {
+        buyer: part.buyer.filter(|_| buyer),
+        shipping_address: part.shipping_address.filter(|_| address),
+        delivery_point: part.delivery_point.filter(|_| point),
+        invoice: part.invoice.filter(|_| invoice),
+        ..part
+    }
+}
+
 #[test]
-fn erasure_removes_buyer_and_address_and_updates_what_was_visible() {
-    let [mut no_buyer, mut no_address] = [paid(), paid()];
-    no_buyer.buyer = None;
-    no_address.shipping_address = None;
-    for (part, updated_at) in [
-        (order(), at(0)),
-        (paid(), at(5)),
-        (no_buyer, at(5)),
-        (no_address, at(5)),
-    ] {
-        let erased = part.erase_buyer(at(5)).after;
-        assert_eq!((&erased.buyer, &erased.shipping_address), (&None, &None));
-        assert_eq!(erased.updated_at, updated_at);
+fn erasure_removes_all_that_is_the_buyers_and_updates_what_was_visible() {
+    let only = |n| std::array::from_fn(|index| index == n);
+    let alone = (0..4).map(|n| (holding(only(n), paid()), at(5)));
+    for (part, updated_at) in [(order(), at(0)), (paid(), at(5))].into_iter().chain(alone) {
+        let erased = part.clone().erase_buyer(at(5)).after;
+        assert!(part.holds_buyer() && !erased.holds_buyer());
+        let expected = SellerOrder {
+            updated_at,
+            ..holding([false; 4], part)
+        };
+        assert_eq!(erased, expected);
     }
 }
 
@@ -313,8 +337,10 @@ fn announced(from: OrderStatus, to: OrderStatus) -> Vec<OrderEventKind> {
 
 proptest! {
     #[test]
-    fn any_sequence_of_commands_keeps_the_invariants(steps in steps(), several_sellers: bool, is_test: bool) {
-        let mut order = SellerOrder { is_test, several_sellers, ..order() };
+    fn any_sequence_of_commands_keeps_the_invariants(
+        steps in steps(), several_sellers: bool, is_test: bool, kept: [bool; 4],
+    ) {
+        let mut order = SellerOrder { is_test, several_sellers, ..holding(kept, order()) };
         let mut now = at(0);
         for (step, seconds) in steps {
             now += TimeDelta::seconds(seconds);
@@ -341,7 +367,11 @@ proptest! {
             let times = [Some(after.placed_at), after.paid_at(), after.shipped_at(), after.delivered_at()];
             let times = times.into_iter().flatten().collect::<Vec<_>>();
             prop_assert!(times.is_sorted(), "{:?}", times);
-            let shown = |order: &SellerOrder| (order.state.clone(), order.shows_buyer().then(|| order.buyer.clone()));
+            let held = |order: &SellerOrder| {
+                (order.buyer.clone(), order.shipping_address.clone(), order.delivery_point.clone(), order.invoice.clone())
+            };
+            let shown = |order: &SellerOrder| (order.state.clone(), order.shows_buyer().then(|| held(order)));
+            prop_assert_eq!(held(&after) == held(&before), !matches!(step, Step::Erase) || !before.holds_buyer());
             prop_assert_eq!(after.updated_at > before.updated_at, shown(&after) != shown(&before));
             prop_assert!(before.paid_at().is_none() || after.paid_at() == before.paid_at());
             prop_assert!(before.shipped_at().is_none() || after.shipped_at() == before.shipped_at());

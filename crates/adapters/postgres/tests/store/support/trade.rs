@@ -10,8 +10,9 @@ use kernel::{
 };
 use offers::{Decision, Offer, OfferPatch, PatchRefusal, Stock, StockChange};
 use orders::{
-    Buyer, Carrier, Cause, Correction, NewShipment, OrderId, OrderItem, OrderNumber, OrderRef, OrderState,
-    PollSchedule, SellerOrder, ShipmentMail, ShippingAddress, TrackingNumber, TrackingReport, TrackingStatus,
+    Buyer, Carrier, Cause, Correction, DeliveryPoint, Invoice, NewShipment, OrderId, OrderItem, OrderNumber,
+    OrderRef, OrderState, PollSchedule, SellerOrder, ShipmentMail, ShippingAddress, TrackingNumber,
+    TrackingReport, TrackingStatus,
 };
 use usecases::transition_order::Transition;
 use usecases::{
@@ -215,6 +216,19 @@ pub(crate) fn part(seller: SellerId, placed_at: DateTime<Utc>) -> SellerOrder {
             city: Some("Łódź".to_owned()),
             country: "PL".to_owned(),
         }),
+        delivery_point: Some(DeliveryPoint {
+            id: "LOD01M".to_owned(),
+            name: Some("Paczkomat „Rynek”".to_owned()),
+            line1: None,
+            line2: None,
+            postal_code: None,
+            city: Some("Łódź".to_owned()),
+            country: None,
+        }),
+        invoice: Some(Invoice {
+            tax_id: Some("5260250274".to_owned()),
+            ..Invoice::default()
+        }),
         items: vec![item(2), bare],
         state: OrderState::Pending,
         updated_at: placed_at,
@@ -291,6 +305,8 @@ pub(crate) fn request(items: &[(SellerId, OfferId)]) -> place_order::NewOrder {
         delivery_method: None,
         buyer: part(id().into(), instant()).buyer,
         shipping_address: None,
+        delivery_point: None,
+        invoice: None,
         items: items.collect(),
     }
 }

@@ -1,0 +1,67 @@
+"""Prices and stock: the company's changes are sent in batches, in their order."""
+
+import json
+import logging
+import time
+import uuid
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from .api import Api, Refused
+from .sending import Unavailable
+from .store import Store
+
+log = logging.getLogger(__name__)
+
+# More items are refused.
+ITEMS_AT_ONCE = 100
+# A key is known for a day. Later, a repeat would be done again.
+KEY_LIVES = 23 * 3600
+
+
+def send_changes(api: Api, store: Store, file: Path) -> None:
+    """Sends what the company's system has appended to a file: in each line an item of a batch.
+
+    `{"id": "…", "price": {"amount": 3900, "currency": "PLN"}}` sets a price, whatever it was. `{"id": "…", "stock_adjustment": -2}`
+    takes away what was sold in the shop: orders take stock at the same time, and no change gets lost. If you count what is there
+    instead, send `stock` with `if_match`, the `etag` from before the count: it is 412 if an order has come, and you count again.
+    """
+    while batch := json.loads(store.fact("batch") or "null") or _next_batch(store, file):
+        if time.time() > batch["made_at"] + KEY_LIVES:
+            # Somebody has to compare the stock with what is there, and to delete the batch from the store.
+            raise Unavailable(f"nobody can tell whether this batch was done: {batch}")
+        try:
+            answer = api.write("/v1/offers/batch?fields=stock", batch["body"].encode(), batch["key"])
+        except Refused as refusal:
+            if refusal.answer.status == 400:
+                # Something is malformed, and nothing was done. When the file is right it is read again.
+                store.remember(batch=None)
+            raise
+        for item in answer["items"]:
+            if item["http_status"] != 200:
+                log.error("offer %s was not changed: %s", item["id"], item["errors"])
+        store.remember(batch=None, changes_done=str(batch["end"]))
+        log.info("%d changes of offers were sent", len(answer["items"]))
+
+
+def _next_batch(store: Store, file: Path) -> Any:
+    """The lines that follow, stored with a key before they are sent; None if there are none."""
+    if not file.exists():
+        return None
+    end = int(store.fact("changes_done") or 0)
+    items: dict[str, Any] = {}
+    with file.open("rb") as lines:
+        lines.seek(end)
+        for line in islice(lines, ITEMS_AT_ONCE):
+            # The last line may not be whole yet. Another change of an offer belongs to the next batch.
+            if not line.endswith(b"\n") or (item := json.loads(line))["id"] in items:
+                break
+            items[item["id"]] = item
+            end += len(line)
+    if not items:
+        return None
+    body = json.dumps({"items": list(items.values())})
+    batch = {"key": str(uuid.uuid4()), "body": body, "made_at": time.time(), "end": end}
+    store.remember(batch=json.dumps(batch))
+    return batch

@@ -1,0 +1,69 @@
+/** Prices and stock: the company's changes are sent in batches, in their order. */
+
+import { randomUUID } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import { type Api, Refused } from "./api.js";
+import { log } from "./log.js";
+import { Unavailable } from "./sending.js";
+import type { Batch, Store } from "./store.js";
+
+/** More items are refused. */
+const ITEMS_AT_ONCE = 100;
+/** A key is known for a day. Later, a repeat would be done again. */
+const KEY_LIVES = 23 * 3600_000;
+
+interface Done {
+  readonly id: string;
+  readonly http_status: number;
+  readonly errors: unknown;
+}
+
+/**
+ * Sends what the company's system has appended to a file: in each line an item of a batch.
+ *
+ * `{"id": "…", "price": {"amount": 3900, "currency": "PLN"}}` sets a price, whatever it was. `{"id": "…", "stock_adjustment": -2}`
+ * takes away what was sold in the shop: orders take stock at the same time, and no change gets lost. If you count what is there
+ * instead, send `stock` with `if_match`, the `etag` from before the count: it is 412 if an order has come, and you count again.
+ */
+export async function sendChanges(api: Api, store: Store, file: string): Promise<void> {
+  for (;;) {
+    const batch = store.facts.batch ?? nextBatch(store, file);
+    if (batch === undefined) return;
+    if (Date.now() > batch.madeAt + KEY_LIVES) {
+      // Somebody has to compare the stock with what is there, and to delete the batch from the store.
+      throw new Unavailable(`nobody can tell whether this batch was done: ${JSON.stringify(batch)}`);
+    }
+    const { items } = await api.write<{ items: Done[] }>("/v1/offers/batch?fields=stock", batch).catch((error: unknown) => {
+      if (error instanceof Refused && error.status === 400) {
+        // Something is malformed, and nothing was done. When the file is right it is read again.
+        store.remember({ batch: undefined });
+      }
+      throw error;
+    });
+    for (const item of items) {
+      if (item.http_status !== 200) log.error(`offer ${item.id} was not changed: ${JSON.stringify(item.errors)}`);
+    }
+    store.remember({ batch: undefined, changesDone: batch.end });
+    log.info(`${items.length} changes of offers were sent`);
+  }
+}
+
+/** The lines that follow, stored with a key before they are sent; undefined if there are none. */
+function nextBatch(store: Store, file: string): Batch | undefined {
+  if (!existsSync(file)) return undefined;
+  let end = store.facts.changesDone ?? 0;
+  const items = new Map<string, unknown>();
+  // The last line may not be whole yet.
+  const lines = readFileSync(file).subarray(end).toString("utf8").split("\n").slice(0, -1);
+  for (const line of lines.slice(0, ITEMS_AT_ONCE)) {
+    const item = JSON.parse(line) as { id: string };
+    // Another change of an offer belongs to the next batch.
+    if (items.has(item.id)) break;
+    items.set(item.id, item);
+    end += Buffer.byteLength(line) + 1;
+  }
+  if (items.size === 0) return undefined;
+  const batch = { idempotencyKey: randomUUID(), body: JSON.stringify({ items: [...items.values()] }), madeAt: Date.now(), end };
+  store.remember({ batch });
+  return batch;
+}
