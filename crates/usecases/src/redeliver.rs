@@ -135,7 +135,7 @@ async fn queue_sample(
         return refuse(Refusal::NotFound);
     };
     let id = randomness.uuid().into();
-    let body = Event::sample(event, randomness.uuid()).body(id, now);
+    let body = Event::sample(event, randomness.uuid()).body(id, randomness.uuid().into(), now);
     let sample = NewDelivery {
         id,
         event,
@@ -211,7 +211,7 @@ mod tests {
         tx.expect_delivery_body().returning(move |_, _, id| {
             assert!(answers.first && id == earlier());
             let event = Event::sample(WebhookEvent::OrderPaid, Uuid::max());
-            let body = event.body(id, now()).unwrap();
+            let body = event.body(id, Uuid::nil().into(), now()).unwrap();
             Ok(answers.exists.then_some((WebhookEvent::OrderPaid, body)))
         });
         tx.expect_subscription().returning(move |_, id| {

@@ -3,6 +3,7 @@
 use web::route::Route;
 
 use crate::Public;
+use crate::events::ListEvents;
 use crate::me::ReadMe;
 use crate::offers::{ListOffers, PatchOffer, PatchOffers, ReadOffer};
 use crate::orders::{ListOrders, ReadOrder};
@@ -19,6 +20,7 @@ pub static TABLE: &[Route<Public>] = &[
     Route::read::<ListOrders>(),
     Route::read::<ReadOrder>(),
     Route::write::<ReportShipment>(),
+    Route::read::<ListEvents>(),
     Route::read::<ListWebhooks>(),
     Route::write::<CreateWebhook>(),
     Route::write::<DeleteWebhook>(),

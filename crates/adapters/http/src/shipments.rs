@@ -44,7 +44,7 @@ struct NewShipment {
 impl Operation<Public> for ReportShipment {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/v1/orders/{id}/shipments";
-    const SCOPE: Option<Scope> = Some(Scope::ShipmentsWrite);
+    const SCOPE: &'static [Scope] = &[Scope::ShipmentsWrite];
     const QUERY: &'static [Parameter] = &[page::FIELDS];
     const FIELDS: &'static [&'static str] = ShipmentView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(

@@ -54,7 +54,7 @@ web::view! {
 }
 
 /// Contract: `WebhookEvent`.
-fn event() -> Node {
+pub(crate) fn event() -> Node {
     string()
         .one_of(WebhookEvent::ALL.map(WebhookEvent::as_str))
         .describe("Further events may be added.")
@@ -94,7 +94,7 @@ pub(crate) struct ListWebhooks {
 impl Operation<Public> for ListWebhooks {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/v1/webhooks";
-    const SCOPE: Option<Scope> = Some(Scope::SettingsRead);
+    const SCOPE: &'static [Scope] = &[Scope::SettingsRead];
     const QUERY: &'static [Parameter] = &[page::FIELDS];
     const FIELDS: &'static [&'static str] = WebhookView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(
@@ -137,7 +137,7 @@ pub(crate) struct CreateWebhook {
 impl Operation<Public> for CreateWebhook {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/v1/webhooks";
-    const SCOPE: Option<Scope> = Some(Scope::SettingsWrite);
+    const SCOPE: &'static [Scope] = &[Scope::SettingsWrite];
     const QUERY: &'static [Parameter] = &[page::FIELDS];
     const FIELDS: &'static [&'static str] = WebhookCreatedView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(
@@ -219,7 +219,7 @@ pub(crate) struct DeleteWebhook {
 impl Operation<Public> for DeleteWebhook {
     const METHOD: Method = Method::DELETE;
     const PATH: &'static str = "/v1/webhooks/{id}";
-    const SCOPE: Option<Scope> = Some(Scope::SettingsWrite);
+    const SCOPE: &'static [Scope] = &[Scope::SettingsWrite];
     const DOCS: Option<&'static Docs> = Some(
         &Docs::new("deleteWebhook", "Webhooks", prose!("deleteWebhook"))
             .about("The subscription's id.", examples::WEBHOOK)
@@ -251,7 +251,7 @@ pub(crate) struct ListDeliveries {
 impl Operation<Public> for ListDeliveries {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/v1/webhooks/{id}/deliveries";
-    const SCOPE: Option<Scope> = Some(Scope::SettingsRead);
+    const SCOPE: &'static [Scope] = &[Scope::SettingsRead];
     const QUERY: &'static [Parameter] = &[page::FIELDS];
     const FIELDS: &'static [&'static str] = DeliveryView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(

@@ -224,6 +224,28 @@ diesel::table! {
 }
 
 diesel::table! {
+    journal (seller_id, number) {
+        seller_id -> Uuid,
+        number -> BigInt,
+        id -> Uuid,
+        event -> Text,
+        occurred_at -> Timestamptz,
+        recorded_at -> Timestamptz,
+        order_id -> Nullable<Uuid>,
+        order_number -> Nullable<Text>,
+        offer_id -> Nullable<Uuid>,
+    }
+}
+
+diesel::table! {
+    journals (seller_id) {
+        seller_id -> Uuid,
+        last_number -> BigInt,
+        recorded_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
     last_uses (seller_id, client_id) {
         seller_id -> Uuid,
         client_id -> Uuid,

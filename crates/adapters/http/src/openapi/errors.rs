@@ -79,6 +79,7 @@ fn common(route: &Route<Public>, docs: &Docs) -> Vec<Problem> {
     refusals.extend(
         route
             .scope
+            .first()
             .map(|scope| Problem::insufficient_scope(scope.as_str(), REALM)),
     );
     if docs.resource.is_some() {
