@@ -15,6 +15,7 @@ async fn me_shows_an_access_tokens_seller_application_scopes_and_expiry() {
     assert_eq!(sorted(&me["scopes"]), ["messaging", "offers:write"]);
     let expected = json!({
         "seller": {"id": seller.id, "seller_no": seller.seller_no},
+        "seller_name": "Kettles & Co",
         "app": {"client_id": app.client_id, "name": app.name},
         "scopes": me["scopes"],
         "token": {"kind": "access", "expires_at": "2040-01-02T00:00:30.000001Z"},

@@ -3,7 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use blackbox::{CarrierStub, Expect, StubAnswer, Trader, World, assert_members, eventually, line, until};
+use blackbox::{
+    CarrierStub, Expect, StubAnswer, Trader, World, assert_members, eventually, line, text, until,
+};
 use serde_json::{Value, json};
 use testkit::{HttpServer, response};
 
@@ -188,6 +190,36 @@ async fn a_parcel_is_polled_until_its_delivery() {
     }
     let followed = "select count(*) from parcels where order_id::text = $1";
     assert_eq!(world.count(followed, &[&order.id]).await, 0);
+}
+
+#[tokio::test]
+async fn a_corrected_parcel_is_tracked_by_its_new_number_alone() {
+    let (carrier, world, trader) = prepared("100ms").await;
+    carrier.answers("FORMER-1", StubAnswer::State("adopted_at_source_branch"));
+    let order = world.paid_order(&trader).await;
+    let made = world.shipped(&trader.token, &order.id, &inpost("FORMER-1")).await;
+    let seen = async || world.order(&trader.token, &order.id).await;
+    assert_eq!(seen().await["shipment"]["tracking_status"], "in_transit");
+    // Corrected while the carrier thinks about the former number, which is another buyer's.
+    carrier.takes(Duration::from_secs(1));
+    let before = carrier.look_ups_of("FORMER-1");
+    carrier.answers("FORMER-1", StubAnswer::Delivered(ARRIVED));
+    until("the look-up", async || carrier.look_ups_of("FORMER-1") > before).await;
+    let id = text(&made, "id");
+    let correct = world.correcting(&trader.token, &order.id, &id, &inpost("LATTER-1"));
+    correct.send().await.expect(200);
+    // The second look-up begins after the answer to the first, and that to the former number came earlier.
+    until("a second look-up", async || carrier.look_ups_of("LATTER-1") > 1).await;
+    let after = seen().await;
+    assert_eq!(after["status"], "shipped");
+    assert_eq!(after["shipment"]["tracking_status"], Value::Null);
+    let former = carrier.look_ups_of("FORMER-1");
+    carrier.takes(Duration::ZERO);
+    carrier.answers("LATTER-1", StubAnswer::Delivered(ARRIVED));
+    until("the delivery", async || seen().await["status"] == "delivered").await;
+    assert_eq!(carrier.look_ups_of("FORMER-1"), former);
+    let late = world.correcting(&trader.token, &order.id, &id, &inpost("LATER-1"));
+    late.send().await.refused(409, "shipment_locked");
 }
 
 #[tokio::test]

@@ -71,13 +71,14 @@ async fn the_screen_shows_application_owner_seller_and_scopes_and_is_not_framed(
 }
 
 /// The contract's labels.
-const LABELS: [(&str, &str); 6] = [
+const LABELS: [(&str, &str); 7] = [
     ("offers:read", "read offers"),
     ("offers:write", "create and edit offers, change prices and stock"),
     ("orders:read", "read orders and buyer data"),
     ("shipments:write", "report shipments (buyer is notified)"),
     ("settings:read", "read sales settings"),
     ("settings:write", "change sales settings"),
+    ("shipments:read", "read shipments"),
 ];
 
 #[tokio::test]

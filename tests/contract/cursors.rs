@@ -85,7 +85,15 @@ async fn a_cursor_is_bound_to_its_filters_but_not_to_limit_and_fields() {
     }
     let (both, since) = (format!("&status=published&{SINCE}"), format!("&{SINCE}"));
     let later = "&updated_after=2000-01-01T00:00:00.000001Z";
-    let of_offers = ["", "&status=published", &since, &both, "&status=draft", later];
+    let ean = "&ean=5901234123457";
+    let others = [
+        "&status=draft",
+        later,
+        "&external_id=5901234123457",
+        "&ean=",
+        "&external_id=",
+    ];
+    let of_offers = [&["", "&status=published", &since, &both, ean], &others[..]].concat();
     let of_orders = [
         "",
         "&status=pending",
@@ -93,7 +101,7 @@ async fn a_cursor_is_bound_to_its_filters_but_not_to_limit_and_fields() {
         &since,
     ];
     for (path, token, filters, used) in [
-        ("/v1/offers", &token, &of_offers[..], 4),
+        ("/v1/offers", &token, &of_offers[..], 5),
         ("/v1/orders", &trader.token, &of_orders, 4),
     ] {
         for own in &filters[..used] {

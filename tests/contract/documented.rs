@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use blackbox::{Document, Expect, HOOK_SCOPES, Operation, World, entry, local_receivers, text, whole};
+use blackbox::{
+    Document, Expect, HOOK_SCOPES, Operation, World, entry, local_receivers, parcel, text, whole,
+};
 use serde_json::{Value, json};
 use testkit::Request;
 
@@ -22,9 +24,13 @@ fn writing() -> impl Iterator<Item = &'static Operation> {
     operations().filter(|operation| operation.method != "GET")
 }
 
-/// A valid request for the operation, with the document's example as body.
+/// A valid request for the operation, with the document's example as body. Two ids are separated by a space.
 fn asking(world: &World, operation: &Operation, id: &str, query: &str) -> Request {
-    let path = operation.template.replace("{id}", id);
+    let (id, part) = id.split_once(' ').unwrap_or((id, NOBODYS));
+    let path = operation
+        .template
+        .replace("{id}", id)
+        .replace("{shipment_id}", part);
     let request = world.at(&operation.method, &format!("{path}{query}"));
     let content = &operation.json["requestBody"]["content"]["application/json"];
     match &content["examples"]["example"]["value"] {
@@ -105,10 +111,14 @@ async fn every_write_operation_is_409_while_the_first_request_runs() {
     let subscription = json!({"url": "http://127.0.0.1:9/", "events": ["order.paid"]});
     let hook = world.subscribing(&token, &subscription).send().await.expect(201);
     let hook = text(&hook.json(), "id");
+    let sent = world.paid_order(&trader).await;
+    let shipment = world.shipped(&trader.token, &sent.id, &parcel("AAAA1")).await;
+    let shipment = format!("{} {}", sent.id, text(&shipment, "id"));
     for operation in writing() {
         let id = match operation.id.as_str() {
             "updateOffer" => &offer,
             "createShipment" => &order.id,
+            "correctShipment" => &shipment,
             _ => &hook,
         };
         let ask = || {

@@ -18,6 +18,7 @@ mod code_exchange;
 mod concurrent_requests;
 mod conditional_changes;
 mod consent_screen;
+mod corrections;
 mod cursors;
 mod docs;
 mod documented;

@@ -1,7 +1,7 @@
 //! `GET /v1/offers`: order, filters, times, pages, and other query parameters.
 
 use blackbox::{
-    Expect, Seller, Wire, World, all_invalid, entry, ids, items, number_of, offer_line, pages, text,
+    Expect, Seller, Wire, World, all_invalid, entry, ids, items, number_of, offer_id, offer_line, pages, text,
 };
 use chrono::TimeDelta;
 use serde_json::{Value, json};
@@ -148,7 +148,7 @@ async fn pages_together_are_the_whole_list_and_the_last_page_is_not_empty() {
     assert_eq!([&first, &second].map(numbers), [vec![12, 11], vec![10, 9, 8]]);
     assert_eq!(numbers(&third), [7, 6, 5, 4, 3, 2, 1]);
     assert_eq!(third["next"], Value::Null);
-    for (page, fields) in [(&first, 2), (&second, 14), (&third, 3)] {
+    for (page, fields) in [(&first, 2), (&second, 15), (&third, 3)] {
         assert_eq!(page["items"][0].as_object().unwrap().len(), fields);
     }
     // The same cursor gives the same page again.
@@ -184,6 +184,117 @@ async fn each_query_error_names_its_parameter_in_the_contracts_order() {
         let answer = Wire::exchange(&world.server.base_url, bytes).await;
         answer.refused(400, "validation_error");
     }
+}
+
+#[tokio::test]
+async fn ids_name_offers_in_place_of_a_page() {
+    let (world, _, token) = catalogue(4).await;
+    let (other, _) = world.reader().await;
+    world.offer(&other, 5, json!({})).await;
+    let get = async |ids: &str, more: &str| world.get(&token, &format!("/v1/offers?ids={ids}{more}")).await;
+    // Another seller's, an unknown one, and texts that are no ids are left out.
+    let [one, two, three, four, others, unknown] = [1, 2, 3, 4, 5, 6].map(offer_id);
+    let strange = three.replace('-', "");
+    let named = format!("{two},{four},{others},x,{one},{unknown},{strange},%20,{two}");
+    let found = get(&named, "&limit=1&fields=title").await.expect(200).json();
+    let titles = [4, 2, 1].map(|n| json!({"id": offer_id(n), "title": format!("Kettle {n}")}));
+    assert_eq!(found, json!({"items": titles, "next": null}));
+    let whole = get(&named.replace(',', "%2C"), "").await.expect(200).json();
+    assert_eq!(
+        whole["items"][2],
+        world.read(&token, &format!("/v1/offers/{one}")).await
+    );
+    let none = get("x", "").await.expect(200).json();
+    assert_eq!(none, json!({"items": [], "next": null}));
+    // All that are named count.
+    get(&vec![one.as_str(); 100].join(","), "").await.expect(200);
+    let many = vec!["x"; 101].join(",");
+    for bad in ["", ",", "x,", ",x", "x,,x", &many] {
+        get(bad, "").await.invalid("ids");
+    }
+    let cursor = text(&world.read(&token, "/v1/offers?limit=1").await, "next");
+    let table = "
+        &after=CURSOR         => ids
+        &after=x              => ids
+        &status=published     => ids
+        &status=sold          => status ids
+        &updated_after=2000-01-01T00:00:00Z&fields=x => fields ids
+        &limit=x              => limit
+        &ids=x                => ids";
+    let beside = async |more: &str| get(&one, more).await;
+    all_invalid(&table.replace("CURSOR", &cursor), beside).await;
+}
+
+#[tokio::test]
+async fn offers_are_found_by_external_id_and_ean() {
+    let world = world().await;
+    let (trader, other) = (world.trader().await, world.trader().await);
+    let eans = [
+        json!("4006381333931"),
+        json!("4006381333931"),
+        json!("5901234123457"),
+        json!(""),
+        json!(null),
+    ];
+    let external_ids = ["A+B C/ż", "A+B C/ż", "A+B C/z", "a", "a"];
+    for trader in [&trader, &other] {
+        for (n, (ean, external_id)) in (1..).zip(eans.iter().zip(external_ids)) {
+            let status = if n == 2 { "draft" } else { "published" };
+            let offer = world
+                .offer(&trader.seller, n, json!({"ean": ean, "status": status}))
+                .await;
+            world
+                .patched(&trader.token, &offer, &json!({"external_id": external_id}))
+                .await;
+        }
+    }
+    world
+        .patched(&trader.token, &offer_id(5), &json!({"external_id": null}))
+        .await;
+    let named = "external_id=A%2BB%20C/%C5%BC";
+    let (before, after) = (
+        "updated_after=2000-01-01T00:00:00Z",
+        "updated_after=9999-01-01T00:00:00Z",
+    );
+    for (query, expected) in [
+        (named, vec![2, 1]),
+        // A space may be a plus sign, as in a form.
+        ("external_id=A%2BB+C%2F%C5%BC", vec![2, 1]),
+        ("external_id=A+B+C/%C5%BC", vec![]),
+        ("external_id=A%2BB%20C/z", vec![3]),
+        ("external_id=a%2Bb%20c/z", vec![]),
+        ("external_id=a", vec![4]),
+        ("external_id=", vec![]),
+        ("ean=4006381333931", vec![2, 1]),
+        ("ean=40063813339", vec![]),
+        ("ean=", vec![4]),
+        ("external_id=a&ean=", vec![4]),
+        ("external_id=a&ean=4006381333931", vec![]),
+        (
+            &format!("{named}&ean=4006381333931&status=draft&{before}"),
+            vec![2],
+        ),
+        (&format!("{named}&status=rejected"), vec![]),
+        (&format!("ean=4006381333931&{after}"), vec![]),
+    ] {
+        assert_eq!(listed(&world, &trader.token, query).await, expected, "{query}");
+    }
+    assert_eq!(
+        paged(&world, &trader.token, &format!("limit=1&{named}")).await,
+        [[2], [1]]
+    );
+    let get = async |query: &str| world.get(&trader.token, &format!("/v1/offers?{query}")).await;
+    let (hundred, digits) = ("%C5%BC".repeat(100), "5".repeat(64));
+    get(&format!("external_id={hundred}&ean={digits}"))
+        .await
+        .expect(200);
+    let table = "
+        external_id=HUNDREDx     => external_id
+        ean=DIGITS5              => ean
+        ean=%00&external_id=%ff  => external_id ean
+        external_id=a&ean=5&ids=x => ids";
+    let table = table.replace("HUNDRED", &hundred).replace("DIGITS", &digits);
+    all_invalid(&table, get).await;
 }
 
 #[tokio::test]

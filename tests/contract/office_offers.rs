@@ -29,7 +29,7 @@ async fn the_first_feed_creates_an_offer_and_the_next_replaces_every_field() {
     for body in [&least, &nulls] {
         world.put(&seller, &id, body).await.expect(200);
         assert_members(&read().await, nulls.clone());
-        assert_eq!(read().await.as_object().unwrap().len(), 14);
+        assert_eq!(read().await.as_object().unwrap().len(), 15);
     }
 }
 
@@ -92,6 +92,7 @@ async fn every_field_is_validated() {
         {"thumbnail": "picture.png"}                     => thumbnail
         {"id": "01900000-0000-7000-8000-000000000001"}   => id
         {"price_source": "manual"}                       => price_source
+        {"external_id": "K-1"}                           => external_id
         {"aaa": 1, "url": 1, "stock": "1", "price": {"amount": "1", "currency": 1}, "title": 1} => title price.amount price.currency stock url aaa"#;
     let put = async |body: &Value| world.put(&seller, &offer_id(1), body).await;
     let table = table.replace("LONG", &"x".repeat(501));

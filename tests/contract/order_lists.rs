@@ -98,6 +98,30 @@ async fn filters_apply_alone_and_together() {
 }
 
 #[tokio::test]
+async fn ids_name_orders_in_place_of_a_page() {
+    let (world, trader, placed, clock) = prepared(3).await;
+    clock.advance(TimeDelta::seconds(1)).await;
+    let offer = world.any_offer(&trader.seller, json!({"stock": null})).await;
+    let test = json!({"is_test": true});
+    let test = world.unpaid(&[line(&trader.seller, &offer, 1)], test).await;
+    let others = world.any_order(&world.trader().await.seller).await;
+    let number = text(&world.order(&trader.token, &placed[1]).await, "order_number");
+    let named = [&placed[0], &others.id, &number, &test.id, &placed[2], &placed[0]].map(String::as_str);
+    let found = page(&world, &trader, &format!("limit=1&ids={}", named.join(","))).await;
+    let expected = [&test.id, &placed[2], &placed[0]];
+    let mut orders = Vec::new();
+    for id in expected {
+        orders.push(world.order(&trader.token, id).await);
+    }
+    assert_eq!(found, json!({"items": orders, "next": null}));
+    assert_eq!(orders[0]["is_test"], true);
+    let both = format!("ids={}&placed_after=2000-01-01T00:00:00Z", placed[0]);
+    world
+        .invalid(&trader.token, &format!("/v1/orders?{both}"), "ids")
+        .await;
+}
+
+#[tokio::test]
 async fn a_transition_moves_updated_at_and_each_field_can_be_selected() {
     let (world, trader, placed, clock) = prepared(1).await;
     let order = &placed[0];

@@ -27,7 +27,7 @@ async fn every_field_is_returned_from_placing_to_delivery() {
     let mut expected = json!({
         "id": placed.id, "order_number": "PL-2040-1", "status": "pending", "payment_status": "awaiting_payment",
         "payment_method": "blik", "placed_at": time(1), "paid_at": null, "shipped_at": null, "delivered_at": null,
-        "delivery_method": "parcel locker", "shipment": null, "buyer": null, "shipping_address": null,
+        "delivery_method": "parcel locker", "shipped_by": "seller", "shipment": null, "buyer": null, "shipping_address": null,
         "items": [{
             "id": offer, "offer_id": offer, "title": "Kettle", "handle": format!("kettle-{number}"), "sku": "K-1",
             "quantity": 2, "unit_price": {"amount": 12_900, "currency": "PLN"}, "fulfillment_status": "pending",
@@ -35,7 +35,7 @@ async fn every_field_is_returned_from_placing_to_delivery() {
         "is_test": false, "updated_at": time(1),
     });
     let shipment = json!({
-        "carrier": "DPD", "tracking_number": "0000123456789Q", "tracking_status": null,
+        "carrier": "DPD", "carrier_code": "dpd", "tracking_number": "0000123456789Q", "tracking_status": null,
         "tracking_url": "https://tracktrace.dpd.com.pl/parcelDetails?typ=1&p1=0000123456789Q",
     });
     let paid = json!({
@@ -77,7 +77,7 @@ async fn missing_values_are_null() {
     let order = world.order(&trader.token, &id).await;
     let names: Value = order.as_object().unwrap().keys().cloned().collect();
     let all = "buyer delivered_at delivery_method id is_test items order_number paid_at payment_method payment_status \
-        placed_at shipment shipped_at shipping_address status updated_at";
+        placed_at shipment shipped_at shipped_by shipping_address status updated_at";
     assert_eq!(sorted(&names).join(" "), all);
     let missing = "payment_method delivery_method shipment shipped_at delivered_at shipping_address";
     for field in missing.split(' ') {
@@ -133,8 +133,9 @@ async fn each_seller_of_an_order_sees_its_own_part() {
     let mine = world.order(&trader.token, &order.id).await;
     let theirs = world.order(&other.token, &order.id).await;
     assert_eq!((ids(&mine), ids(&theirs)), (vec![offer], others.to_vec()));
+    assert_eq!(mine["shipped_by"], "marketplace");
     assert_eq!(list(&world, &trader, "").await["items"], json!([mine]));
-    let shared = "id order_number buyer shipping_address placed_at paid_at payment_status";
+    let shared = "id order_number buyer shipping_address placed_at paid_at payment_status shipped_by";
     for field in shared.split(' ') {
         assert_eq!(mine[field], theirs[field], "{field}");
     }

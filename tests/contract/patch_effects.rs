@@ -1,6 +1,8 @@
 //! `PATCH /v1/offers/{id}`: its effects, access, and changes of `updated_at`.
 
-use blackbox::{Expect, Trader, World, assert_members, entry, items, offer_id, text};
+use blackbox::{
+    Expect, Trader, World, assert_members, entry, items, keyed, number_of, offer_id, offer_line, text,
+};
 use serde_json::{Value, json};
 use testkit::Answer;
 
@@ -137,4 +139,43 @@ async fn a_seller_publishes_and_unpublishes_and_moderation_sets_any_status() {
             assert_eq!(moderate().await, once);
         }
     }
+}
+
+#[tokio::test]
+async fn an_external_id_is_the_sellers_alone() {
+    let (world, trader, offer) = world_of_trade().await;
+    let patched = async |change: Value| world.patched(&trader.token, &offer, &change).await;
+    let before = patched(json!({"stock": 7})).await;
+    assert_eq!(before["external_id"], Value::Null);
+    let named = patched(json!({"external_id": "K 1"})).await;
+    assert_eq!(named["external_id"], "K 1");
+    assert_ne!(named["etag"], before["etag"]);
+    assert_eq!(patched(json!({"external_id": "K 1"})).await, named);
+    // The marketplace's feeds keep it, and may not name it.
+    world
+        .feed_again(&trader.seller, &offer, json!({"title": "Other"}))
+        .await;
+    let line = |changes: Value| offer_line(number_of(&json!(offer)), changes);
+    let lines = [line(json!({"stock": 2})), line(json!({"external_id": "K 2"}))].join("\n");
+    let report = world.import(&trader.seller, lines).await.expect(200).json();
+    assert_members(&report, json!({"updated": 1, "rejected_total": 1}));
+    assert_eq!(report["rejected"][0]["errors"][0]["path"], "external_id");
+    let fed = world.fed_offer(&trader.seller, &offer).await;
+    assert_members(&fed, json!({"external_id": "K 1", "stock": 2}));
+    let unnamed = json!({"external_id": null});
+    let unnamed = keyed(world.patching(&trader.token, &offer, &unnamed), "unnamed").send();
+    let unnamed = unnamed.await.expect(200).json();
+    assert_eq!(unnamed["external_id"], Value::Null);
+    let read = world.read(&trader.token, &format!("/v1/offers/{offer}")).await;
+    assert_eq!(read, unnamed);
+    // The marketplace is not told of it.
+    let kinds = world.caught_up_feed().await;
+    let kinds: Vec<_> = kinds
+        .iter()
+        .filter(|item| item["offer_id"] == offer.as_str())
+        .collect();
+    assert!(
+        kinds.iter().all(|item| item["kind"] == "offer.stock_changed"),
+        "{kinds:?}"
+    );
 }

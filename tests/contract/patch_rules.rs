@@ -32,6 +32,9 @@ async fn each_property_can_be_changed_alone_and_with_others() {
         json!({"status": "draft"}),
         json!({"price": price(0), "stock": 2_147_483_647_u32, "status": "published"}),
         json!({"price": price(9_007_199_254_740_991)}),
+        json!({"external_id": "SKU 7/ż+\u{2028}"}),
+        json!({"external_id": "ż".repeat(100), "stock": 1}),
+        json!({"external_id": null}),
     ] {
         let before = read(&world, &trader.token, &offer).await;
         let answer = world.patch(&trader.token, &offer, &change).await.expect(200);
@@ -85,10 +88,15 @@ async fn each_invalid_value_is_named_by_its_path_and_nothing_is_changed() {
         {"stock":8,"stock_adjustment":1}            => stock_adjustment
         {"status":"proposed"}                       => status
         {"status":1}                                => status
+        {"external_id":""}                          => external_id
+        {"external_id":"LONG"}                      => external_id
+        {"external_id":"a\tb"}                      => external_id
+        {"external_id":"\u0085"}                    => external_id
+        {"external_id":7}                           => external_id
         {"stock":8,"title":"Other"}                 => title
         {"stock":8,"price_source":"automatic"}      => price_source"#;
     let patch = async |body: &str| send(&world, &trader.token, &offer, body).await;
-    all_invalid(table, patch).await;
+    all_invalid(&table.replace("LONG", &"x".repeat(101)), patch).await;
     // Malformed JSON, and what is no object with a field, gives one entry without a path.
     for body in [
         "",

@@ -71,7 +71,7 @@ async fn a_wrong_method_is_404_and_allow_lists_the_methods_of_the_path() {
     for (method, path, allow) in [
         ("PATCH", "/v1/offers", Some("GET")),
         ("DELETE", &one, Some("GET, PATCH")),
-        ("GET", &shipments, Some("POST")),
+        ("PUT", &shipments, Some("GET, POST")),
         ("GET", "/v1/nothing", None),
     ] {
         let answer = exchange(&world, method, path, Some(&token)).await.expect(404);

@@ -1,4 +1,4 @@
-//! `POST /v1/orders/{id}/shipments`: valid reports, their effects, and rejections.
+//! `/v1/orders/{id}/shipments`: valid reports, their effects, and rejections; the list.
 
 use blackbox::{
     Expect, Trader, World, all_invalid, assert_members, cases, entry, line, merged, offer_id, parcel, sorted,
@@ -35,17 +35,67 @@ async fn a_shipment_with_each_carrier_is_returned_with_its_tracking_url() {
         let seen = world.order(&trader.token, &order.id).await;
         let url = if page.is_empty() { Value::Null } else { json!(page) };
         let expected = json!({
-            "id": shipment["id"], "order_id": order.id, "carrier": carrier, "carrier_name": name, "tracking_number": "Ab-1",
+            "id": shipment["id"], "order_id": order.id, "carrier": carrier, "carrier_name": name, "carrier_code": carrier,
+            "tracking_number": "Ab-1",
             "tracking_url": url, "item_ids": [seen["items"][0]["id"]], "delivered_already": false, "buyer_notified": true,
             "created_at": seen["shipped_at"],
         });
         assert_eq!(shipment, expected);
         assert!(shipment["id"].is_string() && shipment["created_at"].as_str().unwrap().ends_with('Z'));
-        let of_order =
-            json!({"carrier": name, "tracking_number": "Ab-1", "tracking_url": url, "tracking_status": null});
+        let of_order = json!({
+            "carrier": name, "carrier_code": carrier, "tracking_number": "Ab-1", "tracking_url": url, "tracking_status": null,
+        });
         assert_members(&seen, json!({"shipment": of_order, "status": "shipped"}));
         assert_eq!(world.mails(&order.id).await, 1);
     }
+}
+
+#[tokio::test]
+async fn the_shipments_of_an_order_are_listed() {
+    let (world, trader, mine) = world_of_trade().await;
+    let path = |order: &str, query: &str| format!("/v1/orders/{order}/shipments{query}");
+    let listed = async |order: &str| world.read(&trader.token, &path(order, "")).await;
+    let order = world.paid_order(&trader).await;
+    assert_eq!(listed(&order.id).await, json!({"items": []}));
+    let made = world.shipped(&trader.token, &order.id, &parcel("AAAA1")).await;
+    for id in [&order.id, &order.number] {
+        assert_eq!(listed(id).await, json!({"items": [made]}));
+    }
+    let some = world
+        .read(&trader.token, &path(&order.id, "?fields=carrier_code"))
+        .await;
+    assert_eq!(some["items"], json!([{"id": made["id"], "carrier_code": "dpd"}]));
+    let table = "
+        fields=nothing => fields
+        limit=1        => limit
+        after=x        => after";
+    let get = async |query: &str| {
+        world
+            .get(&trader.token, &path(&order.id, &format!("?{query}")))
+            .await
+    };
+    all_invalid(table, get).await;
+    let stranger = world.trader().await;
+    for (token, id) in [
+        (&stranger.token, order.id.as_str()),
+        (&trader.token, "PL-NOTHING"),
+    ] {
+        world.refuses(token, &path(id, ""), 404, "not_found").await;
+    }
+    // The marketplace's shipment is listed, and only that of the seller's own part.
+    let theirs = world.any_offer(&stranger.seller, json!({})).await;
+    let both = [line(&trader.seller, &mine, 1), line(&stranger.seller, &theirs, 1)];
+    let shared = world.paid(&both, json!({})).await;
+    let part = json!({"seller_id": trader.seller.id, "carrier": "gls", "tracking_number": "AAAA2"});
+    world.market_ship(&shared.id, &part).await.expect(201);
+    let seen = listed(&shared.number).await;
+    assert_members(&seen["items"][0], json!({"carrier": "gls", "item_ids": [mine]}));
+    let others = world.read(&stranger.token, &path(&shared.id, "")).await;
+    assert_eq!(others, json!({"items": []}));
+    // A delivery that was recorded without a shipment.
+    let order = world.paid_order(&trader).await;
+    world.order_moved(&order.id, "delivery").await;
+    assert_eq!(listed(&order.id).await, json!({"items": []}));
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use blackbox::{
     CarrierStub, EVENTS, Integration, Receiver, StubAnswer, World, items, line, number_of, offer_line,
-    order_body, text, until,
+    order_body, parcel, text, until,
 };
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -155,7 +155,7 @@ async fn erased_and_shipped() {
 
     let adopted = || carrier.answers("PARCEL", StubAnswer::State("adopted_at_source_branch"));
     adopted();
-    let shipped = Trade::of(own, async |world: &World, own: &Integration| {
+    let shipped = Trade::of(own.clone(), async |world: &World, own: &Integration| {
         let (token, order) = (own.token.clone(), world.paid_order(&own.trader()).await);
         let parcel = json!({"carrier": "inpost", "tracking_number": "PARCEL"});
         call(move |world| world.shipping(&token, &order.id, &parcel))
@@ -168,6 +168,16 @@ async fn erased_and_shipped() {
         adopted();
     });
     killed.await.expect("the process is killed during the look-up");
+
+    // No carrier is asked about these parcels.
+    let corrected = Trade::of(own, async |world: &World, own: &Integration| {
+        let order = world.paid_order(&own.trader()).await;
+        let made = world.shipped(&own.token, &order.id, &parcel("AAAA1")).await;
+        let (token, shipment) = (own.token.clone(), text(&made, "id"));
+        let change = json!({"carrier": "gls", "tracking_number": "BBBB2"});
+        call(move |world| world.correcting(&token, &order.id, &shipment, &change))
+    });
+    rig.check(&corrected).await.expect("a shipment is corrected");
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! `migrate` may be repeated, and may run concurrently.
 
-use blackbox::{Finished, run};
+use blackbox::{Expect, Finished, World, eventually, parcel, run, text};
+use serde_json::json;
 use testkit::{ServerOptions, TestDatabase, TestServer};
 
 use crate::PROGRAM;
@@ -25,6 +26,68 @@ async fn several_at_once_and_one_more_are_harmless() {
     let twice = "select version from __diesel_schema_migrations group by version having count(*) > 1";
     assert!(client.query(twice, &[]).await.unwrap().is_empty());
     TestServer::start(&ServerOptions::new(PROGRAM), &database).await;
+}
+
+#[tokio::test]
+async fn what_an_older_program_would_misread_is_404_until_the_schema_is_finished() {
+    let world = World::start(PROGRAM).await;
+    let trader = world.trader().await;
+    let order = world.paid_order(&trader).await;
+    let made = world.shipped(&trader.token, &order.id, &parcel("AAAA1")).await;
+    let shipment = text(&made, "id");
+    let correct = async |number: &str| {
+        let body = json!({"tracking_number": number});
+        let request = world.correcting(&trader.token, &order.id, &shipment, &body);
+        request.send().await
+    };
+    // A new database is finished.
+    correct("BBBB2").await.expect(200);
+    // As an upgrade leaves it.
+    let upgraded = "update schema_facts set oldest_binary = '0.1.0' where oldest_binary = '1.1.0'";
+    assert_eq!(
+        world
+            .database
+            .connect()
+            .await
+            .execute(upgraded, &[])
+            .await
+            .unwrap(),
+        1
+    );
+    let answered = async |number: &str, status| {
+        let answer = correct(number).await;
+        (answer.status == status).then_some(answer)
+    };
+    let missing = eventually("the schema is not finished", async || {
+        answered("BBBB2", 404).await
+    });
+    missing.await.refused(404, "not_found");
+    let environment = [
+        ("DATABASE_URL", world.database.url()),
+        TestDatabase::layout_variable(),
+    ];
+    let migrate = async |words: &[&str]| {
+        let words = [&["migrate"][..], words].concat();
+        run(PROGRAM, &words, &environment).await
+    };
+    let reminded = migrate(&[]).await.success().stderr;
+    assert!(reminded.contains("seller-api migrate --finish"), "{reminded}");
+    for is_new in [true, false] {
+        let said = migrate(&["--finish", "--json"]).await.success().stdout;
+        assert_eq!(said.trim(), json!({"finished": is_new}).to_string());
+    }
+    eventually("the schema is finished", async || answered("CCCC3", 200).await).await;
+    let done = migrate(&[]).await.success();
+    assert!(!done.stderr.contains("--finish"), "{}", done.stderr);
+    // Before the migrations, there is nothing to finish.
+    let empty = TestDatabase::empty().await;
+    let early = run(
+        PROGRAM,
+        &["migrate", "--finish"],
+        &[("DATABASE_URL", empty.url())],
+    )
+    .await;
+    assert!(early.ended(4).stderr.contains("run `seller-api migrate`"));
 }
 
 #[tokio::test]

@@ -204,7 +204,8 @@ impl Trade {
 }
 
 async fn sellers_applications_and_offers_are_as_documented(trade: &Trade) {
-    let scopes = "offers:read offers:write orders:read settings:read settings:write shipments:write";
+    let scopes =
+        "offers:read offers:write orders:read settings:read settings:write shipments:read shipments:write";
     let scopes: BTreeSet<_> = scopes.split(' ').collect();
     assert_form(&trade.sandbox.credentials);
     for seller in list(&trade.sandbox.credentials["sellers"]) {

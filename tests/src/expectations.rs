@@ -6,11 +6,12 @@ use testkit::{Answer, Request};
 use crate::{merged, text};
 
 /// The error codes that a seller can act on: only their entries have a message for the seller.
-const FOR_SELLERS: [&str; 9] = [
+const FOR_SELLERS: [&str; 10] = [
     "already_shipped",
     "order_unpaid",
     "order_cancelled",
     "multi_seller_order",
+    "shipment_locked",
     "no_price_row",
     "no_inventory_row",
     "stock_out_of_range",

@@ -7,13 +7,14 @@ use testkit::{Answer, Request, ServerOptions};
 use crate::{Application, Receiver, Seller, Trader, World, eventually, items, text};
 
 /// The scopes of an application that trades and has webhooks.
-pub const HOOK_SCOPES: [&str; 6] = [
+pub const HOOK_SCOPES: [&str; 7] = [
     "offers:read",
     "offers:write",
     "orders:read",
     "shipments:write",
     "settings:read",
     "settings:write",
+    "shipments:read",
 ];
 
 /// Every event type, in the contract's order.

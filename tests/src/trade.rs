@@ -11,7 +11,13 @@ use tokio_postgres::types::ToSql;
 use crate::{Seller, World, merged, number_of, offer_body, offer_id, text};
 
 /// The scopes for everything that a seller does with orders and offers.
-pub const TRADE_SCOPES: [&str; 4] = ["offers:read", "offers:write", "orders:read", "shipments:write"];
+pub const TRADE_SCOPES: [&str; 5] = [
+    "offers:read",
+    "offers:write",
+    "orders:read",
+    "shipments:write",
+    "shipments:read",
+];
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -125,6 +131,12 @@ impl World {
     /// Reports a shipment; asserts 201 and returns the body.
     pub async fn shipped(&self, token: &str, order: &str, body: &Value) -> Value {
         self.ship(token, order, body).await.expect(201).json()
+    }
+
+    /// The request that corrects a shipment.
+    pub fn correcting(&self, token: &str, order: &str, shipment: &str, body: &Value) -> Request {
+        let url = self.url(&format!("/v1/orders/{order}/shipments/{shipment}"));
+        self.client.request(Method::PATCH, &url).bearer(token).json(body)
     }
 
     /// Places an order and returns the answer, of any status.

@@ -187,6 +187,7 @@ impl Shared {
             claims: self.database.claims(),
             randomness: self.randomness.clone(),
             tasks: self.tasks.clone(),
+            finished: self.database.finished_flag(),
             service: Arc::clone(&self.service),
         }
     }

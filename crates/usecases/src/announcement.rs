@@ -48,7 +48,7 @@ impl Announcement {
                 OrderEventKind::Delivered => delivered_at.unwrap_or(at),
                 _ => at,
             },
-            event: Some(Event::of_order(&event)),
+            event: Event::of_order(&event),
             at,
         })
     }
@@ -94,11 +94,11 @@ mod tests {
             let offer = test_support::offer(by().seller, offer);
             Announcement::of_offer(Change::of_existing(offer, vec![event]), now())
         };
-        let of_order = |cause| {
+        let of_order = |kind, cause| {
             let event = OrderEvent {
                 order: Uuid::from_u128(4).into(),
                 number: OrderNumber::new("A-1".to_owned()).unwrap(),
-                kind: OrderEventKind::Shipped,
+                kind,
                 cause,
             };
             let part = test_support::part(1, 1);
@@ -116,8 +116,18 @@ mod tests {
                 receivers(&of_offer(OfferEvent::Rejected { offer })),
                 (false, true),
             ),
-            (receivers(&of_order(Cause::Seller)), (true, true)),
-            (receivers(&of_order(Cause::Marketplace)), (false, true)),
+            (
+                receivers(&of_order(OrderEventKind::Shipped, Cause::Seller)),
+                (true, true),
+            ),
+            (
+                receivers(&of_order(OrderEventKind::Shipped, Cause::Marketplace)),
+                (false, true),
+            ),
+            (
+                receivers(&of_order(OrderEventKind::ShipmentCorrected, Cause::Seller)),
+                (true, false),
+            ),
             (
                 receivers(&Announcement::of_application(registered, now())),
                 (true, false),

@@ -71,7 +71,7 @@ pub async fn patch_offers(
         let Some(before) = id.and_then(|id| present.remove(&id)) else {
             return Patched::default();
         };
-        match before.clone().patch(*patch, now) {
+        match before.clone().patch(patch.clone(), now) {
             Ok(change) => {
                 let offer = Some(change.after.clone());
                 if change.after != before {
@@ -201,13 +201,13 @@ mod tests {
             status: Some(status),
             ..OfferPatch::default()
         };
-        let draft = patch(SellerStatus::Draft);
+        let draft = || patch(SellerStatus::Draft);
         let patches = [
-            (Some(made), draft),
-            (None, draft),
+            (Some(made), draft()),
+            (None, draft()),
             (Some(same), patch(SellerStatus::Published)),
-            (Some(refused), draft),
-            (Some(absent), draft),
+            (Some(refused), draft()),
+            (Some(absent), draft()),
         ];
         let seller = Uuid::from_u128(9).into();
         let outcomes = patch_offers(&store, seller, &patches, now()).await.unwrap();

@@ -1,15 +1,17 @@
-//! Shipments: a seller reports one, or the marketplace does for an order of several sellers.
+//! Shipments: a seller reports one and may correct it, or the marketplace reports one for an order of several
+//! sellers.
 //!
-//! Three steps, because no carrier may be called while a transaction is open: check, ask the carrier, record.
-//! The checks are repeated with the rows locked.
+//! A report has three steps, because no carrier may be called while a transaction is open: check, ask the
+//! carrier, record. The checks are repeated with the rows locked.
 
 use std::slice;
 
 use chrono::{DateTime, Utc};
 use kernel::{BrokenRules, Invalid, OfferId, Randomness, SellerId, StoreError};
 use orders::{
-    Carrier, CarrierLookup, Cause, Lookup, NewShipment, OrderDirectory, OrderReader, OrderRef, OrderStore,
-    PollSchedule, Reason, SellerOrder, ShipmentMail, TrackingNumber, TrackingReport,
+    Carrier, CarrierLookup, Cause, Correction, Lookup, NewShipment, OrderDirectory, OrderReader, OrderRef,
+    OrderStore, PollSchedule, Reason, SellerOrder, ShipmentId, ShipmentLocked, ShipmentMail, TrackingNumber,
+    TrackingReport,
 };
 
 use crate::{Announcement, Failure, failure::refuse};
@@ -127,6 +129,61 @@ fn own_items(part: &SellerOrder) -> Vec<OfferId> {
 }
 
 #[derive(Debug, Clone)]
+pub struct ShipmentCorrection {
+    pub order: OrderRef,
+    pub shipment: ShipmentId,
+    pub correction: Correction,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum CorrectionRefusal {
+    #[error("no such shipment")]
+    NoSuchShipment,
+    #[error(transparent)]
+    Locked(#[from] ShipmentLocked),
+}
+
+/// Corrects a seller's shipment, in a transaction: tracking begins anew, without asking the carrier now, and
+/// the buyer gets another mail. [`crate::track_parcels`] locks the part too, and discards a later answer about
+/// the former number.
+pub async fn correct_shipment(
+    orders: &dyn OrderStore<Announcement>,
+    randomness: &dyn Randomness,
+    seller: SellerId,
+    correction: &ShipmentCorrection,
+    schedule: PollSchedule,
+    now: DateTime<Utc>,
+) -> Result<SellerOrder, Failure<CorrectionRefusal>> {
+    let part = orders.lock_part(seller, &correction.order).await?;
+    let is_its =
+        |part: &SellerOrder| part.shipment().map(|shipment| shipment.id) == Some(correction.shipment);
+    let Some(part) = part.filter(is_its) else {
+        return refuse(CorrectionRefusal::NoSuchShipment);
+    };
+    let change = part.correct(correction.correction.clone(), now);
+    let change = change.map_err(|locked| Failure::Refused(locked.into()))?;
+    let after = change.after.clone();
+    if change.events.is_empty() {
+        return Ok(after);
+    }
+    orders
+        .save_parts(vec![Announcement::of_order(change, now)])
+        .await?;
+    orders.end_tracking(seller, after.id).await?;
+    track(orders, slice::from_ref(&after), schedule, now).await?;
+    if let Some(mail) = mail_about(&after, randomness) {
+        let is_correction = true;
+        orders
+            .queue_mail(ShipmentMail {
+                is_correction,
+                ..mail
+            })
+            .await?;
+    }
+    Ok(after)
+}
+
+#[derive(Debug, Clone)]
 pub struct MarketplaceShipment {
     pub order: OrderRef,
     /// One seller's part, or all parts that are not shipped yet.
@@ -181,7 +238,7 @@ pub async fn record_marketplace_shipment(
     Ok(after)
 }
 
-/// Begins the tracking of shipped parcels.
+/// Begins the tracking of these parts' parcels.
 async fn track(
     orders: &dyn OrderStore<Announcement>,
     shipped: &[SellerOrder],
@@ -231,6 +288,7 @@ fn mail_about(part: &SellerOrder, randomness: &dyn Randomness) -> Option<Shipmen
         name: part.buyer.as_ref().and_then(|buyer| buyer.name.clone()),
         carrier: shipment.carrier,
         tracking_number: shipment.tracking_number.clone(),
+        is_correction: false,
     })
 }
 

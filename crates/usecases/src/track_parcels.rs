@@ -4,7 +4,8 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Randomness, StoreError, TransactionError};
 use orders::{
-    Carrier, CarrierLookup, DueParcel, Lookup, OrderRef, PollSchedule, TrackingQueue, TrackingReport,
+    Carrier, CarrierLookup, DueParcel, Lookup, OrderRef, PollSchedule, Shipment, TrackingQueue,
+    TrackingReport,
 };
 
 use crate::{Announcement, LockSet, Row, Transaction, UnitOfWork, transact};
@@ -70,6 +71,13 @@ async fn record(
         let why = "a parcel without its order";
         return Err(StoreError::corrupt("seller_orders", parcel.order, why).into());
     };
+    // Corrected meanwhile: the answer is about another parcel, and the correction has scheduled the new one.
+    let is_other = |shipment: &Shipment| {
+        shipment.carrier != parcel.carrier || shipment.tracking_number != parcel.tracking_number
+    };
+    if part.shipment().is_some_and(is_other) {
+        return Ok(None);
+    }
     let mut status = part.shipment().and_then(|shipment| shipment.tracking_status);
     if let Some(tracking_report) = tracking_report {
         status = Some(tracking_report.status);
@@ -123,12 +131,23 @@ mod tests {
     }
 
     async fn track(lookup: Lookup, expected: Option<OrderStatus>, next_in: Option<TimeDelta>) {
+        track_as(tracking_number(), lookup, expected, next_in).await;
+    }
+
+    /// Looks up a parcel with this number, and expects the order's next status, if it is saved, and when the
+    /// parcel is looked up next.
+    async fn track_as(
+        tracking_number: TrackingNumber,
+        lookup: Lookup,
+        expected: Option<OrderStatus>,
+        next_in: Option<TimeDelta>,
+    ) {
         let mut queue = MockTrackingQueue::new();
         let parcel = DueParcel {
             seller: Uuid::from_u128(1).into(),
             order: Uuid::from_u128(9).into(),
             carrier: Carrier::Dpd,
-            tracking_number: tracking_number(),
+            tracking_number,
             shipped_at: now(),
             fence: Uuid::nil(),
         };
@@ -170,6 +189,13 @@ mod tests {
         track(delivered, Some(OrderStatus::Delivered), None).await;
         let in_transit = found(TrackingStatus::InTransit);
         track(in_transit, Some(OrderStatus::Shipped), Some(INTERVAL * 2)).await;
+    }
+
+    #[tokio::test]
+    async fn an_answer_about_a_number_that_was_corrected_is_discarded() {
+        let former = TrackingNumber::new("FORMER".to_owned()).unwrap();
+        let delivered = Lookup::Found(report(TrackingStatus::Delivered));
+        track_as(former, delivered, None, None).await;
     }
 
     #[tokio::test]

@@ -63,6 +63,8 @@ codes! {
     /// The order contains another seller's items.
     MultiSellerOrder, "multi_seller_order", CONFLICT,
         Some("Zamówienie zawiera też produkty innych sprzedawców. Jego wysyłką zajmuje się obsługa serwisu.");
+    /// The shipment is not in transit, was corrected three times, or is the marketplace's.
+    ShipmentLocked, "shipment_locked", CONFLICT, Some("Danych tej przesyłki nie można już poprawić.");
     /// A request with the same idempotency key is still running.
     IdempotencyInProgress, "idempotency_in_progress", CONFLICT, None;
     /// The resource is in another state than the one that `If-Match` names.

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use actix_web::HttpResponse;
@@ -69,7 +70,16 @@ pub struct Ports {
     pub randomness: Arc<dyn Randomness>,
     /// Runs writes beyond the end of their request.
     pub tasks: Tasks,
+    /// Whether the schema is finished, so that no program of the release before may run any more.
+    pub finished: Arc<AtomicBool>,
     pub service: Arc<ServiceSettings>,
+}
+
+impl Ports {
+    /// Whether what a program of the release before would misread may be begun.
+    pub fn is_finished(&self) -> bool {
+        self.finished.load(Ordering::Relaxed)
+    }
 }
 
 /// The settings that the public listener, the panel, the documentation and the back office share.

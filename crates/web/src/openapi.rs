@@ -23,6 +23,8 @@ pub struct Docs {
     pub prose: &'static str,
     /// What `{id}` in the path identifies: its description, and the id in examples.
     pub resource: Option<(&'static str, &'static str)>,
+    /// The same for the path's second variable.
+    pub part: Option<(&'static str, &'static str)>,
     /// The JSON request body.
     pub body: Option<JsonBody>,
     pub status: StatusCode,
@@ -49,6 +51,7 @@ impl Docs {
             tag,
             prose,
             resource: None,
+            part: None,
             body: None,
             status: StatusCode::OK,
             response: None,
@@ -58,10 +61,14 @@ impl Docs {
         }
     }
 
-    /// Sets what `{id}` in the path identifies.
+    /// Sets what the path's first variable identifies; the second time, its second one.
     #[must_use]
     pub const fn about(mut self, description: &'static str, example: &'static str) -> Self {
-        self.resource = Some((description, example));
+        if self.resource.is_none() {
+            self.resource = Some((description, example));
+        } else {
+            self.part = Some((description, example));
+        }
         self
     }
 

@@ -25,7 +25,8 @@ pub async fn answer<L: Listener>(
     let http = request.http.clone();
     // Matched first, so that the log names the route of every request. A wrong path or method is rejected
     // after authentication.
-    let found = find(routes, http.method(), http.uri().path());
+    let is_finished = listener.ports().is_finished();
+    let found = find(routes, is_finished, http.method(), http.uri().path());
     let route = found.at_path().map_or("-", |route| route.path);
     let mut context = listener.response_context();
     let trace_id = request.trace_id;

@@ -1,8 +1,9 @@
 //! Parses query strings: strict about names and encoding, reports all violations together (D11, D17, D21,
 //! D22, D118).
 //!
-//! A `+` is a plus sign, as in RFC 3986, not a space: no parameter of ours needs a space, but clients often
-//! send an offset as in `updated_after=2026-01-01T00:00:00+02:00` unencoded. `%2B` is a plus sign too.
+//! A `+` is a plus sign, as in RFC 3986, not a space: clients often send an offset as in
+//! `updated_after=2026-01-01T00:00:00+02:00` unencoded. `%2B` is a plus sign too. Only in [`Query::words`] a
+//! `+` is a space, as most clients encode one.
 //!
 //! ```
 //! use web::openapi::Parameter;
@@ -31,7 +32,7 @@ use chrono::{DateTime, Utc};
 use kernel::MAX_PAGE_SIZE;
 
 use crate::decode::{Shape, one_of};
-use crate::form::{percent_decode, raw_pairs};
+use crate::form::{form_decode, percent_decode, raw_pairs};
 use crate::openapi::Parameter;
 use crate::problem::Entry;
 use crate::timestamps;
@@ -136,11 +137,30 @@ impl<'a> Query<'a> {
 
     /// The decoded text, which may be empty. `None` if the name is given twice.
     pub fn text(&mut self, name: &'static str) -> Option<Cow<'a, str>> {
+        self.decoded(name, percent_decode)
+    }
+
+    /// The text of at most this many characters, which may be empty and have spaces.
+    pub fn words(&mut self, name: &'static str, most: usize) -> Option<String> {
+        let text = self.decoded(name, form_decode)?;
+        if text.chars().count() > most {
+            self.refuse(name, format!("Must have at most {most} characters."));
+            return None;
+        }
+        Some(text)
+    }
+
+    fn decoded<T>(&mut self, name: &'static str, decode: impl FnOnce(&'a str) -> Option<T>) -> Option<T> {
         let (_, raw) = self.given.iter().find(|(given, _)| *given == name)?;
-        percent_decode(raw).or_else(|| {
+        decode(raw).or_else(|| {
             self.refuse(name, "Must be percent-encoded UTF-8 without NUL.");
             None
         })
+    }
+
+    /// The names that were sent, without those that were sent twice.
+    pub fn names(&self) -> impl Iterator<Item = &'a str> {
+        self.given.iter().map(|(name, _)| *name)
     }
 
     /// Records a violation of this parameter.

@@ -47,6 +47,8 @@ crate::view! {
         "signature": string().or_null().describe("Catalogue id, brand and EAN, separated by `|`.") => offer.signature,
         "thumbnail": uri().or_null() => offer.thumbnail,
         "url": uri().describe("The product's page.") => offer.url,
+        "external_id": string().or_null().describe("The seller's own name for it, such as a SKU; not unique.")
+            => offer.external_id,
         "created_at": date_time() => Timestamp::new(offer.created_at),
         "updated_at": date_time().describe("Changes whenever another field does.") => Timestamp::new(offer.updated_at),
         "etag": string().describe("The entity tag of this state, quotes included, for `If-Match`.") => offer.etag().to_string(),

@@ -26,6 +26,7 @@ pub struct Route<L: Listener> {
     pub query: &'static [Parameter],
     pub fields: &'static [&'static str],
     pub docs: Option<&'static Docs>,
+    pub(crate) needs_finished: bool,
     pub(crate) decode: Decode<L>,
 }
 
@@ -90,6 +91,7 @@ impl<L: Listener> Route<L> {
             query: O::QUERY,
             fields: O::FIELDS,
             docs: O::DOCS,
+            needs_finished: O::NEEDS_FINISHED,
             decode,
         }
     }
@@ -118,19 +120,22 @@ pub(crate) enum RouteMatch<'a, L: Listener> {
 }
 
 /// Finds the operation of a request. HEAD counts as GET (D5) but is not listed among the allowed methods
-/// (D118). Paths are compared as sent, including a trailing slash (D6).
+/// (D118). Paths are compared as sent, including a trailing slash (D6). Operations that need a finished schema
+/// are there only if it `is_finished`.
 pub(crate) fn find<'a, L: Listener>(
     table: &'static [Route<L>],
+    is_finished: bool,
     method: &Method,
     path: &'a str,
 ) -> RouteMatch<'a, L> {
+    let table = || table.iter().filter(|route| is_finished || !route.needs_finished);
     let method = if *method == Method::HEAD {
         &Method::GET
     } else {
         method
     };
     let mut first = None;
-    for route in table {
+    for route in table() {
         let Some(ids) = capture(route.path, path) else {
             continue;
         };
@@ -140,15 +145,14 @@ pub(crate) fn find<'a, L: Listener>(
         first = first.or(Some(route));
     }
     let Some(first) = first else {
-        let is_path = |path| table.iter().any(|route| capture(route.path, path).is_some());
+        let is_path = |path| table().any(|route| capture(route.path, path).is_some());
         return if path.strip_suffix('/').is_some_and(is_path) {
             RouteMatch::TrailingSlash
         } else {
             RouteMatch::NoPath
         };
     };
-    let methods = table
-        .iter()
+    let methods = table()
         .filter(|route| route.path == first.path)
         .map(|route| route.method.as_str());
     RouteMatch::WrongMethod(first, methods.collect::<Vec<_>>().join(", "))

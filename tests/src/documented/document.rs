@@ -107,11 +107,8 @@ fn operations(json: &Value) -> Vec<Operation> {
 }
 
 fn matches(template: &str, path: &str) -> bool {
-    match template.split_once("{id}") {
-        None => template == path,
-        Some((before, after)) => path
-            .strip_prefix(before)
-            .and_then(|rest| rest.strip_suffix(after))
-            .is_some_and(|id| !id.is_empty() && !id.contains('/')),
-    }
+    let (parts, segments) = (template.split('/'), path.split('/'));
+    let is_same =
+        |(part, segment): (&str, &str)| part == segment || part.starts_with('{') && !segment.is_empty();
+    parts.clone().count() == segments.clone().count() && parts.zip(segments).all(is_same)
 }

@@ -12,7 +12,7 @@ use url::form_urlencoded;
 use crate::serving::lock;
 
 /// Members that may be missing although no request left them out: schema and member.
-pub(super) const MAY_LACK: [(&str, &str); 18] = [
+pub(super) const MAY_LACK: [(&str, &str); 19] = [
     ("JournaledEventData", "offer_id"),
     ("JournaledEventData", "order_id"),
     ("JournaledEventData", "order_number"),
@@ -25,6 +25,7 @@ pub(super) const MAY_LACK: [(&str, &str); 18] = [
     ("OAuthUnauthorizedError", "reason"),
     ("BadRequestEntry", "path"),
     ("UnprocessableEntry", "path"),
+    ("CorrectShipmentConflictEntry", "userMessage"),
     ("CreateShipmentConflictEntry", "item_ids"),
     ("CreateShipmentConflictEntry", "userMessage"),
     ("CreateWebhookUnprocessableEntry", "path"),

@@ -27,6 +27,7 @@ pub(crate) mod examples {
 
     pub(crate) const OFFER: &str = "01936b2e-8f6a-7c31-9a54-3f2d8c1b7e90";
     pub(crate) const ORDER: &str = "01936c01-52b7-7f0e-8d6e-6b1a9e24c7d3";
+    pub(crate) const SHIPMENT: &str = "01936c4f-0b1a-7d2c-9e3f-4a5b6c7d8e9f";
     pub(crate) const WEBHOOK: &str = "01936d10-7a3b-7c4d-8e5f-6a7b8c9d0e1f";
 
     /// The items of the example order.

@@ -48,6 +48,7 @@ web::view! {
     /// Contract: Me. The scopes are the effective ones (D73).
     MeView<'a> of me: &'a Principal, named "Me", "The token's seller, application and scopes." {
         "seller": SellerView::schema() => SellerView::whole(me),
+        "seller_name": string().or_null().describe("The seller's name.") => me.seller_name,
         "app": AppView::schema() => AppView::whole(me),
         "scopes": array(scope()).describe("The scopes that both the token and its application have.")
             => me.scopes.iter().map(Scope::as_str).collect::<Vec<_>>(),

@@ -5,16 +5,16 @@ mod batch;
 use std::{pin::pin, time::Duration};
 
 use actix_web::http::{Method, StatusCode};
-use kernel::{Claim, Claimed, Money, OfferId};
+use kernel::{Claim, Claimed, Money, OfferId, Page};
 use oauth::Scope;
 use offers::{
-    IfMatch, Offer, OfferFilter, OfferPatch, OfferStatus, PatchRefusal, SellerStatus, Stock, StockAdjustment,
-    StockChange,
+    ExternalIdChange, IfMatch, MAX_EXTERNAL_ID, Offer, OfferFilter, OfferPatch, OfferStatus, PatchRefusal,
+    SellerStatus, Stock, StockAdjustment, StockChange,
 };
 use tokio::time::timeout;
 use usecases::change_offer::{Refusal, decide_patch, patch_offer};
 use usecases::{LockSet, Row, Transaction};
-use web::decode::{Fields, ObjectShape, Place, Shape, one_of};
+use web::decode::{Fields, ObjectShape, Place, Shape, one_of, text};
 use web::openapi::{Docs, Parameter};
 use web::operation::{Call, Incoming, Operation, Read, Unclaimed, Write};
 use web::query::Selection;
@@ -67,10 +67,13 @@ fn reply(offer: &Offer, fields: Selection) -> Result<Reply, Error> {
     Ok(Reply::ok(&OfferView::new(offer, fields))?.tagged(offer.etag()))
 }
 
-/// Lists a page of the seller's offers, newest first.
+/// The longest EAN that offers are looked for by. The marketplace may feed any text of up to 500 characters.
+const MAX_EAN: usize = 64;
+
+/// Lists a page of the seller's offers, or those with some ids, newest first.
 pub(crate) struct ListOffers {
     filter: OfferFilter,
-    page: PageRequest,
+    page: PageRequest<OfferId>,
 }
 
 impl Operation<Public> for ListOffers {
@@ -90,6 +93,9 @@ impl Operation<Public> for ListOffers {
         page::FIELDS,
         Parameter::new("status", offer_status),
         Parameter::new("updated_after", date_time),
+        Parameter::new("external_id", || text().length(0..=MAX_EXTERNAL_ID).schema()),
+        Parameter::new("ean", || text().length(0..=MAX_EAN).schema()),
+        page::IDS,
     ];
 
     fn decode(incoming: &Incoming<'_>, call: &Call<Public>) -> Result<Option<Self>, Violations> {
@@ -97,13 +103,19 @@ impl Operation<Public> for ListOffers {
             let filter = OfferFilter {
                 status: query.one_of("status", &OfferStatus::ALL, OfferStatus::as_str),
                 updated_after: query.date_time("updated_after"),
+                external_id: query.words("external_id", MAX_EXTERNAL_ID),
+                ean: query.words("ean", MAX_EAN),
             };
             let OfferFilter {
                 status,
                 updated_after,
-            } = filter;
+                external_id,
+                ean,
+            } = &filter;
             let words = [status.map(OfferStatus::as_str)];
-            let list = List::new("offers", call.caller.seller, &[updated_after], &words);
+            let list = List::new("offers", call.caller.seller, &[*updated_after], &words)
+                .and("external_id", external_id.as_deref())
+                .and("ean", ean.as_deref());
             let page = PageRequest::read(query, call, list, Self::FIELDS);
             Some(Self { filter, page })
         })
@@ -113,15 +125,16 @@ impl Operation<Public> for ListOffers {
 impl Read<Public> for ListOffers {
     async fn execute(self, call: Call<Public>) -> Result<Reply, Error> {
         let Self { filter, page } = self;
-        let offers = &call.state.offers;
-        let found = offers
-            .offers(call.caller.seller, filter, page.after, page.size)
-            .await?;
+        let (seller, offers) = (call.caller.seller, &call.state.offers);
+        let found = match &page.ids {
+            Some(ids) => Page::whole(offers.offers_by_id(seller, ids).await?),
+            None => offers.offers(seller, filter, page.after, page.size).await?,
+        };
         page.reply(&call, &found, OfferView::new, 768)
     }
 }
 
-/// Changes price, stock or status of one of the seller's offers: all that is sent, or nothing.
+/// Changes price, stock, status or external id of one of the seller's offers: all that is sent, or nothing.
 pub(crate) struct PatchOffer {
     id: OfferId,
     patch: OfferPatch,
@@ -187,7 +200,7 @@ impl Write<Public> for PatchOffer {
         if read.key != Claimed::Run {
             return Ok(Unclaimed::KeyUsed(read.key));
         }
-        let change = decide_patch(read.offer, self.patch, read.at).map_err(problem)?;
+        let change = decide_patch(read.offer, self.patch.clone(), read.at).map_err(problem)?;
         let reply = reply(&change.change.after, self.fields)?;
         // Not dropped at the deadline: once it was sent, its outcome has to be known.
         let time_left = call.deadline.remaining();
@@ -203,7 +216,7 @@ impl Write<Public> for PatchOffer {
 
     async fn apply(&self, call: &Call<Public>, transaction: &dyn Transaction) -> Result<Reply, Error> {
         let (seller, now) = (call.caller.seller, transaction.now());
-        let offer = patch_offer(transaction, seller, self.id, self.patch, now)
+        let offer = patch_offer(transaction, seller, self.id, self.patch.clone(), now)
             .await
             .map_refusal(problem)?;
         reply(&offer, self.fields)
@@ -223,6 +236,7 @@ type Changes = (
     Option<Stock>,
     Option<StockAdjustment>,
     Option<SellerStatus>,
+    Option<ExternalIdChange>,
 );
 
 fn changes(fields: &mut Fields<'_, '_>) -> Option<Changes> {
@@ -245,12 +259,19 @@ fn changes(fields: &mut Fields<'_, '_>) -> Option<Changes> {
         "status",
         &status.describe("Not for an offer that is `proposed` or `rejected`."),
     );
-    Some((price?, stock?, adjustment?, status?))
+    let external_id = fields.resettable(
+        "external_id",
+        &external_id().describe(
+            "Your own name for the offer, such as a SKU, without control characters; `null` removes it.",
+        ),
+        ExternalIdChange::Clear,
+    );
+    Some((price?, stock?, adjustment?, status?, external_id?))
 }
 
 /// The whole change.
 fn whole(changes: Changes, if_match: Option<IfMatch>, place: &mut Place<'_>) -> Option<OfferPatch> {
-    let (price, stock, adjustment, status) = changes;
+    let (price, stock, adjustment, status, external_id) = changes;
     let stock = match (stock, adjustment) {
         (Some(_), Some(_)) => {
             return place
@@ -264,8 +285,14 @@ fn whole(changes: Changes, if_match: Option<IfMatch>, place: &mut Place<'_>) -> 
         price,
         stock,
         status,
+        external_id,
         if_match,
     })
+}
+
+fn external_id() -> impl Shape<Value = ExternalIdChange> {
+    let text = text().length(1..=MAX_EXTERNAL_ID);
+    text.checked(offers::external_id).map(ExternalIdChange::Set)
 }
 
 fn problem(refusal: Refusal<Vec<PatchRefusal>>) -> Problem {

@@ -160,9 +160,9 @@ fn security(scopes: &[Scope]) -> Node {
 }
 
 fn parameters(route: &Route<Public>, docs: &Docs) -> Node {
-    let id = |(description, example): (&str, &str)| {
+    let id = |(name, (description, example)): (&str, (&str, &str))| {
         Node::of([
-            ("name", "id".into()),
+            ("name", name.into()),
             ("in", "path".into()),
             ("required", true.into()),
             ("description", description.into()),
@@ -170,7 +170,14 @@ fn parameters(route: &Route<Public>, docs: &Docs) -> Node {
             ("example", example.into()),
         ])
     };
-    let mut parameters: Vec<Node> = docs.resource.into_iter().map(id).collect();
+    let variables = route
+        .path
+        .split('{')
+        .skip(1)
+        .filter_map(|rest| rest.split_once('}'));
+    let names = variables.map(|(name, _)| name);
+    let ids = docs.resource.into_iter().chain(docs.part);
+    let mut parameters: Vec<Node> = names.zip(ids).map(id).collect();
     parameters.push(reference("parameters", "UserAgent"));
     parameters.push(reference("parameters", "RequestId"));
     if route.effect == Effect::Write {

@@ -1,8 +1,11 @@
 //! Operations on orders as one seller sees them: read, list.
 
 use actix_web::http::{Method, StatusCode};
+use kernel::Page;
 use oauth::Scope;
-use orders::{OrderFilter, OrderRef, OrderStatus, PaymentStatus, SellerOrder, Shipment, TrackingStatus};
+use orders::{
+    OrderFilter, OrderId, OrderRef, OrderStatus, PaymentStatus, SellerOrder, Shipment, TrackingStatus,
+};
 use web::openapi::{Docs, Parameter};
 use web::operation::{Call, Incoming, Operation, Read};
 use web::query::Selection;
@@ -16,6 +19,7 @@ use web::{Error, Problem, Violations};
 use crate::Public;
 use crate::documents::{example, examples, prose};
 use crate::page::{self, List, PageRequest};
+use crate::shipments::carrier_code;
 
 /// Reads the seller's part of an order by id or number, including test orders.
 pub(crate) struct ReadOrder {
@@ -50,10 +54,10 @@ impl Read<Public> for ReadOrder {
     }
 }
 
-/// Lists a page of the seller's orders, newest first, without test orders.
+/// Lists a page of the seller's orders without test orders, or those with some ids, newest first.
 pub(crate) struct ListOrders {
     filter: OrderFilter,
-    page: PageRequest,
+    page: PageRequest<OrderId>,
 }
 
 impl Operation<Public> for ListOrders {
@@ -74,6 +78,7 @@ impl Operation<Public> for ListOrders {
         Parameter::new("status", order_status),
         Parameter::new("placed_after", date_time),
         Parameter::new("updated_after", date_time),
+        page::IDS,
     ];
 
     fn decode(incoming: &Incoming<'_>, call: &Call<Public>) -> Result<Option<Self>, Violations> {
@@ -99,10 +104,11 @@ impl Operation<Public> for ListOrders {
 impl Read<Public> for ListOrders {
     async fn execute(self, call: Call<Public>) -> Result<Reply, Error> {
         let Self { filter, page } = self;
-        let orders = &call.state.orders;
-        let found = orders
-            .orders(call.caller.seller, filter, page.after, page.size)
-            .await?;
+        let (seller, orders) = (call.caller.seller, &call.state.orders);
+        let found = match &page.ids {
+            Some(ids) => Page::whole(orders.orders_by_id(seller, ids).await?),
+            None => orders.orders(seller, filter, page.after, page.size).await?,
+        };
         page.reply(&call, &found, OrderView::new, 1536)
     }
 }
@@ -123,6 +129,8 @@ web::view! {
         "shipped_at": date_time().or_null() => order.shipped_at().map(Timestamp::new),
         "delivered_at": date_time().or_null() => order.delivered_at().map(Timestamp::new),
         "delivery_method": string().or_null() => order.delivery_method,
+        "shipped_by": shipped_by().describe("Who ships the order: the marketplace if it has items of several sellers.")
+            => if order.several_sellers { "marketplace" } else { "seller" },
         "shipment": ShipmentView::schema().or_null() => order.shipment().map(ShipmentView::whole),
         "buyer": BuyerView::schema().or_null().describe(PERSONAL)
             => shown(order, order.buyer.as_ref()).map(BuyerView::whole),
@@ -130,7 +138,7 @@ web::view! {
             => shown(order, order.shipping_address.as_ref()).map(ShippingAddressView::whole),
         "items": array(OrderItemView::schema()).describe("Only the seller's own items.")
             => order.items.iter().map(|item| OrderItemView::whole((item, order.status()))).collect::<Vec<_>>(),
-        "is_test": boolean().describe("True for a test order, which no list contains.") => order.is_test,
+        "is_test": boolean().describe("True for a test order, which the list has only by `ids`.") => order.is_test,
         "updated_at": date_time().describe("Changes whenever another field does.") => Timestamp::new(order.updated_at),
     }
 }
@@ -143,6 +151,10 @@ fn payment_status() -> Node {
     string()
         .one_of(PaymentStatus::ALL.map(PaymentStatus::as_str))
         .named("PaymentStatus")
+}
+
+fn shipped_by() -> Node {
+    string().one_of(["seller", "marketplace"]).named("ShippedBy")
 }
 
 fn tracking_status() -> Node {
@@ -163,6 +175,7 @@ web::view! {
     ShipmentView<'a> of shipment: &'a Shipment, named "OrderShipment", "How the order was sent." {
         "carrier": string().or_null().describe("The carrier's brand name.").example("InPost")
             => shipment.carrier.display_name(),
+        "carrier_code": carrier_code() => shipment.carrier.as_str(),
         "tracking_number": string() => shipment.tracking_number.as_str(),
         "tracking_url": uri().or_null().describe("The carrier's page about the parcel.")
             => shipment.carrier.tracking_url(&shipment.tracking_number),

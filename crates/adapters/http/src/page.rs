@@ -1,5 +1,8 @@
 //! Pages of a list and their cursors (contract: Pagination). A cursor is a sealed position that opens only
-//! for its own list (D18).
+//! for its own list (D18). In place of a page, a list returns the items that `ids` names.
+
+use std::collections::BTreeSet;
+use std::str::FromStr;
 
 use actix_web::http::StatusCode;
 use base64::Engine;
@@ -21,6 +24,9 @@ use crate::Public;
 const REFUSED: &str =
     "Not a cursor of this list: send a `next` of the same resource and filters, or omit the parameter.";
 
+/// The most ids that one request names.
+const MAX_IDS: usize = 100;
+
 /// The range is in the description, because values outside it are clamped, not refused.
 pub(crate) const LIMIT: Parameter = Parameter::new("limit", || {
     Node::of([
@@ -33,6 +39,11 @@ pub(crate) const AFTER: Parameter = Parameter::new("after", string);
 
 /// The OpenAPI document adds the names of the fields.
 pub(crate) const FIELDS: Parameter = Parameter::new("fields", string);
+
+/// Any text may be an id: one that no item has is left out.
+pub(crate) const IDS: Parameter = Parameter::new("ids", || {
+    string().with("pattern", format!("^[^,]+(,[^,]+){{0,{}}}$", MAX_IDS - 1))
+});
 
 /// The schema of a page.
 pub(crate) fn schema(name: &str, item: Node) -> Node {
@@ -48,14 +59,16 @@ pub(crate) fn example(item: Node) -> Node {
 }
 
 /// The requested page of a list.
-pub(crate) struct PageRequest {
+pub(crate) struct PageRequest<Id> {
+    /// Only the items with these ids, in place of a page.
+    pub(crate) ids: Option<BTreeSet<Id>>,
     pub(crate) after: Option<Keyset>,
     pub(crate) size: PageSize,
     fields: Selection,
     list: List,
 }
 
-impl PageRequest {
+impl<Id: FromStr + Ord> PageRequest<Id> {
     pub(crate) fn read(
         query: &mut Query<'_>,
         call: &Call<Public>,
@@ -63,8 +76,16 @@ impl PageRequest {
         fields: &'static [&'static str],
     ) -> Self {
         let sealer = call.state.sealer.as_ref();
+        let names_ids = query.names().any(|name| name == IDS.name);
+        let after = if names_ids {
+            // Refused at `ids`, whatever it is.
+            None
+        } else {
+            query.parsed("after", |text| open(sealer, &list, text).ok_or(REFUSED))
+        };
         Self {
-            after: query.parsed("after", |text| open(sealer, &list, text).ok_or(REFUSED)),
+            ids: ids(query),
+            after,
             size: PageSize::clamped(query.limit().into()),
             fields: query.fields(fields),
             list,
@@ -86,6 +107,22 @@ impl PageRequest {
         let expected = items.len().saturating_add(1).saturating_mul(usual_length);
         Reply::json(StatusCode::OK, &Body { items, next }, expected)
     }
+}
+
+/// The items that `ids` names, without what is no id. No other parameter selects items beside it.
+fn ids<Id: FromStr + Ord>(query: &mut Query<'_>) -> Option<BTreeSet<Id>> {
+    let may_be_beside = [IDS.name, LIMIT.name, FIELDS.name];
+    let is_alone = query.names().all(|name| may_be_beside.contains(&name));
+    query.parsed(IDS.name, |text| {
+        let ids = text.split(',');
+        if ids.clone().count() > MAX_IDS || ids.clone().any(str::is_empty) {
+            return Err(format!("Must be 1 to {MAX_IDS} ids, separated by commas."));
+        }
+        if !is_alone {
+            return Err("Send it without `after` and filters.".to_owned());
+        }
+        Ok(ids.filter_map(|id| id.parse().ok()).collect())
+    })
 }
 
 #[derive(Serialize)]
@@ -125,6 +162,16 @@ impl List {
         bytes.extend_from_slice(words.join("\0").as_bytes());
         Self(bytes)
     }
+
+    /// With a filter that is newer than its list: without it, cursors of older programs stay valid. The value
+    /// contains no NUL.
+    pub(crate) fn and(mut self, name: &str, value: Option<&str>) -> Self {
+        for part in value.map(|value| [name, value]).into_iter().flatten() {
+            self.0.push(0);
+            self.0.extend_from_slice(part.as_bytes());
+        }
+        self
+    }
 }
 
 /// The cursor of the page that begins after `position`.
@@ -143,4 +190,19 @@ fn open(sealer: &dyn Sealer, list: &List, text: &str) -> Option<Keyset> {
         at: DateTime::from_timestamp_micros(i64::from_be_bytes(*at))?,
         id: Uuid::from_slice(id).ok()?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_without_newer_filters_is_identified_as_by_older_programs() {
+        let list = |ean| {
+            let list = List::new("offers", Uuid::nil().into(), &[None], &[Some("draft")]);
+            list.and("ean", ean).0
+        };
+        assert_eq!(list(None), [b"offers\0".as_slice(), &[0; 17], b"draft"].concat());
+        assert_ne!(list(Some("")), list(None));
+    }
 }

@@ -7,7 +7,7 @@ use crate::events::ListEvents;
 use crate::me::ReadMe;
 use crate::offers::{ListOffers, PatchOffer, PatchOffers, ReadOffer};
 use crate::orders::{ListOrders, ReadOrder};
-use crate::shipments::ReportShipment;
+use crate::shipments::{CorrectShipment, ListShipments, ReportShipment};
 use crate::webhooks::{CreateWebhook, DeleteWebhook, ListDeliveries, ListWebhooks};
 
 /// Every operation of `/v1`, in the contract's order.
@@ -19,7 +19,9 @@ pub static TABLE: &[Route<Public>] = &[
     Route::write::<PatchOffers>(),
     Route::read::<ListOrders>(),
     Route::read::<ReadOrder>(),
+    Route::read::<ListShipments>(),
     Route::write::<ReportShipment>(),
+    Route::write::<CorrectShipment>(),
     Route::read::<ListEvents>(),
     Route::read::<ListWebhooks>(),
     Route::write::<CreateWebhook>(),

@@ -1,4 +1,4 @@
-//! `POST /v1/orders/{id}/shipments`
+//! Shipments of an order: report one, correct it, list them.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -6,12 +6,18 @@ use std::collections::HashSet;
 use actix_web::http::{Method, StatusCode};
 use kernel::{OfferId, StoreError};
 use oauth::Scope;
-use orders::{Carrier, Reason, SellerOrder, Shipment, TrackingNumber, TrackingReport};
-use usecases::ship_order::{self, Report, ask_carrier, check_report, record_report};
+use orders::{
+    Carrier, Correction, OrderRef, Reason, SellerOrder, Shipment, ShipmentLocked, TrackingNumber,
+    TrackingReport,
+};
+use usecases::ship_order::{
+    self, CorrectionRefusal, Report, ShipmentCorrection, ask_carrier, check_report, correct_shipment,
+    record_report,
+};
 use usecases::{LockSet, Row, Transaction};
 use web::decode::{Shape, list, object, one_of, text};
 use web::openapi::{Docs, Parameter};
-use web::operation::{Call, Incoming, Operation, Write};
+use web::operation::{Call, Incoming, Operation, Read, Write};
 use web::query::Selection;
 use web::reply::Reply;
 use web::schema::{Node, array, boolean, date_time, string, uri, uuid};
@@ -25,6 +31,48 @@ use crate::page;
 
 /// The most items in a request (D40).
 const MAX_ITEMS: usize = 1_000;
+
+/// Lists the shipments of the seller's part of an order; at present there is one at most.
+pub(crate) struct ListShipments {
+    order: OrderRef,
+    fields: Selection,
+}
+
+impl Operation<Public> for ListShipments {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/v1/orders/{id}/shipments";
+    const SCOPE: Option<Scope> = Some(Scope::ShipmentsRead);
+    const QUERY: &'static [Parameter] = &[page::FIELDS];
+    const FIELDS: &'static [&'static str] = ShipmentView::FIELDS;
+    const DOCS: Option<&'static Docs> = Some(
+        &Docs::new("listShipments", "Shipments", prose!("listShipments"))
+            .about("The order's id, or its number.", examples::ORDER)
+            .answers(StatusCode::OK, ShipmentList::schema, || {
+                Node::of([("items", vec![example!("shipment")()].into())])
+            }),
+    );
+
+    fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
+        let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS))?;
+        let order = incoming.id(0);
+        Ok(order.map(|order| Self { order, fields }))
+    }
+}
+
+impl Read<Public> for ListShipments {
+    async fn execute(self, call: Call<Public>) -> Result<Reply, Error> {
+        let order = call.state.orders.order(call.caller.seller, &self.order).await?;
+        let order = order.ok_or_else(Problem::not_found)?;
+        Reply::ok(&ShipmentList::whole((&order, self.fields)))
+    }
+}
+
+web::view! {
+    ShipmentList<'a> of (order, fields): (&'a SellerOrder, Selection), named "ShipmentList" {
+        "items": array(ShipmentView::schema())
+            => order.shipment().map(|shipment| ShipmentView::new((*order, shipment), *fields)).as_slice(),
+    }
+}
 
 /// Records the seller's parcel, advances the order, and notifies the buyer.
 pub(crate) struct ReportShipment {
@@ -108,19 +156,104 @@ impl Write<Public> for ReportShipment {
         )
         .await
         .map_refusal(problem)?;
-        let missing = || StoreError::unexpected("a shipment was recorded and is not there");
-        let shipment = order.shipment().ok_or_else(missing)?;
-        Reply::created(&ShipmentView::new((&order, shipment), self.fields))
+        Reply::created(&shipment_of(&order, self.fields)?)
+    }
+}
+
+/// The shipment that was just saved.
+fn shipment_of(order: &SellerOrder, fields: Selection) -> Result<ShipmentView<'_>, StoreError> {
+    let missing = || StoreError::unexpected("a shipment was saved and is not there");
+    let shipment = order.shipment().ok_or_else(missing)?;
+    Ok(ShipmentView::new((order, shipment), fields))
+}
+
+/// Corrects the seller's shipment, and tells the buyer.
+pub(crate) struct CorrectShipment {
+    correction: ShipmentCorrection,
+    fields: Selection,
+}
+
+impl Operation<Public> for CorrectShipment {
+    const METHOD: Method = Method::PATCH;
+    const PATH: &'static str = "/v1/orders/{id}/shipments/{shipment_id}";
+    const SCOPE: Option<Scope> = Some(Scope::ShipmentsWrite);
+    const QUERY: &'static [Parameter] = &[page::FIELDS];
+    const FIELDS: &'static [&'static str] = ShipmentView::FIELDS;
+    const NEEDS_FINISHED: bool = true;
+    const DOCS: Option<&'static Docs> = Some(
+        &Docs::new("correctShipment", "Shipments", prose!("correctShipment"))
+            .about("The order's id, or its number.", examples::ORDER)
+            .about("The shipment's id.", examples::SHIPMENT)
+            .takes(|| correction().schema(), example!("shipment_correction"))
+            .answers(StatusCode::OK, ShipmentView::schema, example!("shipment"))
+            .refuses(&[|| correction_problem(CorrectionRefusal::Locked(ShipmentLocked))]),
+    );
+
+    fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
+        let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS));
+        let (fields, correction) = incoming.json(fields, &correction())?;
+        let ids = incoming.id(0).zip(incoming.id(1));
+        Ok(ids.map(|(order, shipment)| Self {
+            correction: ShipmentCorrection {
+                order,
+                shipment,
+                correction,
+            },
+            fields,
+        }))
+    }
+}
+
+impl Write<Public> for CorrectShipment {
+    fn locks(&self, call: &Call<Public>) -> LockSet {
+        LockSet::of_row(Row::Part(call.caller.seller, self.correction.order.clone()))
+    }
+
+    async fn apply(&self, call: &Call<Public>, transaction: &dyn Transaction) -> Result<Reply, Error> {
+        let order = correct_shipment(
+            transaction,
+            call.state.ports.randomness.as_ref(),
+            call.caller.seller,
+            &self.correction,
+            call.state.settings.tracking,
+            transaction.now(),
+        )
+        .await
+        .map_refusal(correction_problem)?;
+        Reply::ok(&shipment_of(&order, self.fields)?)
+    }
+}
+
+fn correction() -> impl Shape<Value = Correction> {
+    object!(Correction {
+        carrier: optional(reported_carrier()),
+        tracking_number: optional(tracking_number()),
+    })
+    .not_empty()
+    .named("ShipmentCorrection")
+}
+
+fn correction_problem(refusal: CorrectionRefusal) -> Problem {
+    match refusal {
+        CorrectionRefusal::NoSuchShipment => Problem::not_found(),
+        CorrectionRefusal::Locked(ShipmentLocked) => Problem::new(
+            Code::ShipmentLocked,
+            "The shipment can no longer be corrected: the order is delivered, it was corrected three times, or the marketplace made it.",
+        ),
     }
 }
 
 fn new_shipment() -> impl Shape<Value = NewShipment> {
     object!(NewShipment {
-        carrier: required(one_of(&Carrier::ALL, Carrier::as_str).map_schema(|_| carrier())),
+        carrier: required(reported_carrier()),
         tracking_number: required(tracking_number()),
         item_ids: optional(item_ids()).unwrap_or_default(),
     })
     .named("NewShipment")
+}
+
+fn reported_carrier() -> impl Shape<Value = Carrier> {
+    one_of(&Carrier::ALL, Carrier::as_str).map_schema(|_| carrier())
 }
 
 fn tracking_number() -> impl Shape<Value = TrackingNumber> {
@@ -181,6 +314,7 @@ web::view! {
         "order_id": uuid() => order.id.uuid(),
         "carrier": carrier() => shipment.carrier.as_str(),
         "carrier_name": string().describe("Brand name.") => shipment.carrier.display_name(),
+        "carrier_code": carrier_code() => shipment.carrier.as_str(),
         "tracking_number": string() => shipment.tracking_number.as_str(),
         "tracking_url": uri().or_null().describe("The carrier's page about the parcel; `null` for `other`.")
             => shipment.carrier.tracking_url(&shipment.tracking_number),
@@ -191,6 +325,14 @@ web::view! {
         "buyer_notified": boolean().describe("True if a mail to the buyer was queued.") => shipment.buyer_notified,
         "created_at": date_time() => Timestamp::new(shipment.created_at),
     }
+}
+
+/// The carrier as a client reports it.
+pub(crate) fn carrier_code() -> Node {
+    string()
+        .or_null()
+        .describe("The `carrier` of the report; `null` where it is unknown.")
+        .example(Carrier::Inpost.as_str())
 }
 
 fn carrier() -> Node {

@@ -1,4 +1,4 @@
-//! The mail to the buyer of a shipped order, in Polish.
+//! The mail to the buyer of a shipped order, and its correction, in Polish.
 
 use askama::Template;
 use orders::{Carrier, ShipmentMail};
@@ -13,6 +13,7 @@ struct Facts<'a> {
     carrier: &'static str,
     tracking_number: &'a str,
     tracking_link: Option<String>,
+    is_correction: bool,
 }
 
 #[derive(Template)]
@@ -26,6 +27,7 @@ struct PlainText<'a> {
 #[template(path = "shipment.html")]
 struct HtmlText<'a> {
     facts: &'a Facts<'a>,
+    subject: &'a str,
 }
 
 impl Content for ShipmentMail {
@@ -45,11 +47,21 @@ impl Content for ShipmentMail {
             carrier: carrier_name(self.carrier),
             tracking_number: self.tracking_number.as_str(),
             tracking_link: self.carrier.tracking_url(&self.tracking_number),
+            is_correction: self.is_correction,
+        };
+        let subject = if facts.is_correction {
+            format!("Poprawione dane przesyłki z zamówienia {}", facts.order_number)
+        } else {
+            format!("Przesyłka z zamówienia {} jest w drodze", facts.order_number)
         };
         Ok(Text {
-            subject: format!("Przesyłka z zamówienia {} jest w drodze", facts.order_number),
             plain: PlainText { facts: &facts }.render()?,
-            html: HtmlText { facts: &facts }.render()?,
+            html: HtmlText {
+                facts: &facts,
+                subject: &subject,
+            }
+            .render()?,
+            subject,
         })
     }
 }

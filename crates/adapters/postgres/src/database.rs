@@ -1,6 +1,8 @@
 //! The handle that creates all ports.
 
-use std::{num::NonZeroU32, sync::Arc, time::Duration};
+use std::num::NonZeroU32;
+use std::sync::{Arc, atomic::AtomicBool};
+use std::time::Duration;
 
 use accounts::{AccountMail, AccountReader, UsageLog};
 use changes::ChangeReader;
@@ -114,6 +116,8 @@ pub struct Database {
     turns: Arc<Turns>,
     asleep: RecentlyAsleep,
     outcomes: Arc<Outcomes>,
+    /// Whether the schema is finished.
+    finished: Arc<AtomicBool>,
     statement_timeout: Duration,
     default_rate_limit: NonZeroU32,
     context: WriteContext,
@@ -174,6 +178,7 @@ impl Database {
             turns: Turns::new((pool_size / 4).max(1)),
             asleep: RecentlyAsleep::default(),
             outcomes: Arc::new(Outcomes::new(Arc::clone(&connector))),
+            finished: Arc::default(),
             connector,
             statement_timeout,
             default_rate_limit: settings.default_rate_limit,
@@ -385,7 +390,14 @@ impl Database {
         if !self.pooler.supports_prepared_statements(&self.connector).await? {
             return Ok(SchemaState::PreparedStatementsLost);
         }
-        schema_state::read(&self.autocommit("schema").of_any_database(), self.context.layout).await
+        let statements = self.autocommit("schema").of_any_database();
+        schema_state::read(&statements, self.context.layout, &self.finished).await
+    }
+
+    /// Whether [`Self::schema_state`] last found a schema that is finished: it admits no program of the
+    /// release before any more. All handles share it.
+    pub fn finished_flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.finished)
     }
 
     /// The statements by which the tables' owner gives the role the rights that it lacks; none if it has all.

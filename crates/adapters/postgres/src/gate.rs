@@ -81,6 +81,8 @@ struct TokenRow {
     seller_id: Uuid,
     #[diesel(sql_type = Integer)]
     seller_no: i32,
+    #[diesel(sql_type = Text)]
+    seller_name: String,
     client_id: Uuid,
     name: String,
     scopes: i32,
@@ -132,6 +134,7 @@ impl TokenRow {
         let principal = Principal {
             seller: self.seller_id.into(),
             seller_no: self.seller_no,
+            seller_name: self.seller_name,
             client_id,
             app_name: self.name,
             scopes,

@@ -18,8 +18,8 @@ known as materialized (
         as k (family, hash, times, n)
     cross join lateral (
         -- A token may have its own, narrower scopes.
-        select f.seller_id, s.seller_no, f.client_id, a.name, coalesce(t.scopes, f.scopes) & a.scopes as scopes,
-            f.kind, t.expires_at, a.rate_limit,
+        select f.seller_id, s.seller_no, s.name as seller_name, f.client_id, a.name,
+            coalesce(t.scopes, f.scopes) & a.scopes as scopes, f.kind, t.expires_at, a.rate_limit,
             case
                 -- Null for a live token: its row, its family, its application and account must all be valid, and so
                 -- must the connection of a family that came from a consent. The family must have their present
@@ -85,11 +85,11 @@ counted as (
     set used = w.used + excluded.used
     returning subject, used
 )
-select n, seller_id, seller_no, client_id, name, scopes, kind, expires_at, rate_limit, ended, null::bigint as used, at,
-    window_start
+select n, seller_id, seller_no, seller_name, client_id, name, scopes, kind, expires_at, rate_limit, ended,
+    null::bigint as used, at, window_start
 from known
 cross join clock
 union all
-select null, null, null, subject, null, null, null, null, null, null, used, at, window_start
+select null, null, null, null, subject, null, null, null, null, null, null, used, at, window_start
 from counted
 cross join clock

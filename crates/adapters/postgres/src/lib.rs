@@ -5,9 +5,9 @@
 //!   workers;
 //! - a **shared** one in each server thread for the gate, each reader and each statement of the token
 //!   endpoint: while one statement is under way, further questions queue and then go out as one batch. A
-//!   reader of offers or orders has a second one for its lists: their pages are batched too, and orders
-//!   placed after an instant are pipelined. Changes of offers have two for the whole process, outcomes of
-//!   lost commits one;
+//!   reader of offers or orders has a second one for its lists: their pages are batched too; items by their
+//!   ids, and orders placed after an instant, are pipelined. Changes of offers have two for the whole
+//!   process, outcomes of lost commits one;
 //! - a second, small **pool** for slow reads: lists by `updated_after`;
 //! - one for a **single task**: migrations, adoption, resealing, checks of a pooler and of the role.
 //!
@@ -64,7 +64,7 @@ pub use database::{Database, DatabaseSettings, WORKER_CONNECTIONS};
 pub use identity::{Adoption, Arrival, Identity};
 pub use layout::{Layout, distribute};
 pub use mails::MailDirectory;
-pub use migrations::{MigrateError, MissingMigration, migrate, missing_migrations};
+pub use migrations::{MigrateError, MissingMigration, finish, migrate, missing_migrations};
 pub use retention::{Cleared, Expired};
 pub use schema_state::SchemaState;
 pub use sealed::{Resealed, SealedValues, WEBHOOK_SECRETS};

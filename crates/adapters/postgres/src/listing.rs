@@ -17,7 +17,7 @@
 //! One statement reads both parts, so that no commit comes between counting the updates and reading the page.
 //! Its cost is bounded whatever was updated, but not small: see [`SlowReads`].
 
-use std::{collections::BTreeMap, marker::PhantomData, sync::Arc};
+use std::{cmp::Reverse, collections::BTreeMap, marker::PhantomData, sync::Arc};
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -38,6 +38,7 @@ use crate::layout::Layout;
 use crate::slow_reads::SlowReads;
 use crate::sql::column;
 use crate::statement::{Statement, TableRow};
+use crate::turns::Admission;
 
 const _: () = assert!(MAX_PAGE_SIZE + 1 == 201, "a literal in the SQL of the lists");
 
@@ -162,6 +163,28 @@ impl<L: Listed> List<L> {
         self.by_id.ask((seller, id)).await
     }
 
+    /// A seller's items with these ids, which are distinct, in the order of the list. They may be many, so
+    /// they are read where pages are, and delay no read of one item.
+    pub(crate) async fn by_ids(&self, seller: SellerId, ids: Vec<Uuid>) -> Result<Vec<L::Item>, StoreError> {
+        let questions = ids.into_iter().map(|id| (seller, id)).collect::<Vec<_>>();
+        let by_id = ById::<L>(self.layout, PhantomData);
+        let (_turn, connection) = self.alone(seller).await?;
+        let answers = connection.ask(|open| async move { by_id.answer(open.connection(), &questions).await });
+        let found = answers.await?.into_iter().filter_map(Result::transpose);
+        let mut items = found.collect::<Result<Vec<_>, _>>()?;
+        items.sort_unstable_by_key(|item| {
+            let Keyset { at, id } = L::key(item).1;
+            Reverse((at, id))
+        });
+        Ok(items)
+    }
+
+    /// The seller's turn at the connection of pages, for a read of as many rows as a batch of pages has.
+    pub(crate) async fn alone(&self, seller: SellerId) -> Result<(Admission, &SharedConnection), StoreError> {
+        let turn = self.pages.turn(seller, ANSWER_TIMEOUT).await?;
+        Ok((turn, self.pages.connection()))
+    }
+
     /// For related reads that are not batched.
     pub(crate) fn connection(&self) -> &SharedConnection {
         self.by_id.connection()
@@ -183,7 +206,7 @@ impl<L: Listed> List<L> {
         } else {
             // On Citus a statement over several sellers would go to every shard.
             let is_batched = self.layout == Layout::Single && newer_than.is_none();
-            let _turn = self.pages.turn(seller, ANSWER_TIMEOUT).await?;
+            let (_turn, connection) = self.alone(seller).await?;
             let rows = if is_batched {
                 let question = PageQuestion {
                     seller,
@@ -193,7 +216,7 @@ impl<L: Listed> List<L> {
                 };
                 self.pages.ask(question).await?
             } else {
-                L::page(self.pages.connection(), of, filter, after, rows).await?
+                L::page(connection, of, filter, after, rows).await?
             };
             let matching = |row| Walked {
                 matches: true,
@@ -202,6 +225,15 @@ impl<L: Listed> List<L> {
             };
             rows.into_iter().map(matching).collect()
         };
+        Self::page_of(seller, size, rows)
+    }
+
+    /// The page of these rows, up to one more than its size.
+    pub(crate) fn page_of(
+        seller: SellerId,
+        size: PageSize,
+        rows: Vec<Walked<L::Row>>,
+    ) -> Result<Page<L::Item>, StoreError> {
         let (mut items, mut walked_to) = (Vec::with_capacity(rows.len()), None);
         for Walked { matches, is_end, row } in rows {
             let item = L::Item::try_from(row)?;
@@ -226,7 +258,7 @@ impl<L: Listed> List<L> {
 }
 
 /// Before all items: the list begins with the latest.
-const NEWEST: Keyset = Keyset {
+pub(crate) const NEWEST: Keyset = Keyset {
     at: DateTime::<Utc>::MAX_UTC,
     id: Uuid::max(),
 };

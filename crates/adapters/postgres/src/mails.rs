@@ -50,6 +50,7 @@ struct ShipmentRow {
     recipient_name: Option<String>,
     carrier: String,
     tracking_number: String,
+    is_correction: bool,
     attempts: i32,
 }
 
@@ -65,6 +66,7 @@ impl ShipmentRow {
             name: self.recipient_name,
             carrier: parse_carrier(&self.carrier).map_err(corrupt)?,
             tracking_number: parse_tracking_number(self.tracking_number).map_err(corrupt)?,
+            is_correction: self.is_correction,
         };
         let attempt = attempt(self.attempts).map_err(corrupt)?;
         Ok(DueMail { mail, attempt, fence })

@@ -20,7 +20,8 @@ leased as (
     from due
     where m.id = due.id
     returning
-        m.id, m.order_id, m.order_number, m.recipient, m.recipient_name, m.carrier, m.tracking_number, m.attempts
+        m.id, m.order_id, m.order_number, m.recipient, m.recipient_name, m.carrier, m.tracking_number, m.is_correction,
+        m.attempts
 )
 select coalesce((select min(due_at) from due), clock.at) as first_due, leased.*
 from clock

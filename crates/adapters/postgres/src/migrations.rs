@@ -17,6 +17,7 @@ use crate::connection::error::is_permission_denied;
 use crate::connection::url::DatabaseUrlError;
 use crate::connection::{BEGIN_UNLIMITED, ConnectError, Connector, url};
 use crate::layout::MAX_ROWS_WITHOUT_CONFIRMATION;
+use crate::schema_state::OLDEST_IF_FINISHED;
 use crate::statement::statements;
 
 statements! {
@@ -26,6 +27,7 @@ statements! {
     INDEX_PROGRESS: ();
     HAS_VERSIONS: ();
     VERSIONS: ();
+    FINISH: (Text);
     TABLE_ROWS: (Text);
 }
 
@@ -132,6 +134,8 @@ impl MigrateError {
 /// done. Waits while another process migrates, so that concurrent runs are safe. `progress` is called with a
 /// line for people before each migration, and every two seconds of an index's build.
 ///
+/// A new database is finished at once, see [`finish`]: no older program has used it.
+///
 /// Runs on its own thread and runtime, so it can be called from anywhere. The URL may lead to the server or
 /// to a PgBouncer: the lock belongs to a transaction held open on its own connection, not to a session.
 pub fn migrate(url: &str, progress: impl FnMut(String)) -> Result<Vec<String>, MigrateError> {
@@ -191,9 +195,29 @@ async fn under_lock(
     let applied = apply(&mut harness, steps);
     watching.abort();
     drop(harness);
+    let applied = match applied {
+        Ok(applied) if applied.first().is_some_and(|name| name.starts_with("0001_")) => {
+            finish_over(connector).await.map(|()| applied)
+        }
+        applied => applied,
+    };
     // The lock ends with the connection in any case.
     drop(holder.batch_execute("commit").await);
     applied
+}
+
+/// Makes the schema admit no program of the release before any more. The schema must be up to date. Running
+/// processes notice it within seconds: an older one is not ready, and this one's begin what an older one
+/// would misread.
+pub async fn finish(url: &str) -> Result<(), MigrateError> {
+    finish_over(&Connector::new(url::parse(url)?, CONNECT_TIMEOUT)).await
+}
+
+async fn finish_over(connector: &Connector) -> Result<(), MigrateError> {
+    let client = connector.open_bare().await?;
+    let finished = client.execute(FINISH.text, &[&OLDEST_IF_FINISHED]).await;
+    finished.map_err(|error| MigrateError::of(error, MigrateError::Internal))?;
+    Ok(())
 }
 
 /// Sends how far the index is that is being built. The connection is its own: the build waits for the end of

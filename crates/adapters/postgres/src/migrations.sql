@@ -14,6 +14,13 @@ select to_regclass('__diesel_schema_migrations') is not null
 select version
 from __diesel_schema_migrations
 
+-- name: FINISH
+-- $1 the oldest program that may work with the schema from now on.
+update schema_facts
+set oldest_binary = $1
+where version = (select max(version) from schema_facts)
+  and string_to_array(oldest_binary, '.')::integer[] < string_to_array($1, '.')::integer[]
+
 -- name: TABLE_ROWS
 -- $1 a table. About how many rows it has; null if it is not there, or was never analyzed.
 select (

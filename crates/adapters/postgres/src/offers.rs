@@ -1,5 +1,7 @@
 //! Offers: their rows, reading and saving them.
 
+use std::collections::BTreeSet;
+
 use ::offers::{Offer, OfferFilter, OfferReader, OfferStatus, OfferStore, Price, PriceSource, Stock};
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -13,7 +15,7 @@ use usecases::Announcement;
 use uuid::Uuid;
 
 use crate::connection::shared::SharedConnection;
-use crate::listing::{self, Filter, List, Listed, Placed, Walked};
+use crate::listing::{self, Filter, List, Listed, NEWEST, Placed, Walked};
 use crate::schema::offers;
 use crate::sql::{Document, column};
 use crate::statement::{Statement, TableRow, statements};
@@ -35,6 +37,9 @@ statements! {
     ) -> Placed<OfferRow> = "n", OfferRow;
     UPDATED: (
         SqlUuid, Timestamptz, Nullable<Timestamptz>, Timestamptz, SqlUuid, Nullable<Text>, BigInt
+    ) -> Walked<OfferRow> = "matches, is_end", OfferRow;
+    BY_CODE: (
+        SqlUuid, Nullable<Text>, Nullable<Text>, Nullable<Timestamptz>, Timestamptz, SqlUuid, Nullable<Text>, BigInt
     ) -> Walked<OfferRow> = "matches, is_end", OfferRow;
 }
 
@@ -58,6 +63,7 @@ pub(crate) struct OfferRow {
     signature: Option<String>,
     thumbnail: Option<String>,
     url: String,
+    external_id: Option<String>,
 }
 
 impl TableRow for OfferRow {
@@ -82,6 +88,7 @@ impl From<Offer> for OfferRow {
             signature: offer.signature,
             thumbnail: offer.thumbnail,
             url: offer.url,
+            external_id: offer.external_id,
         }
     }
 }
@@ -109,6 +116,7 @@ impl TryFrom<OfferRow> for Offer {
             signature: row.signature,
             thumbnail: row.thumbnail,
             url: row.url,
+            external_id: row.external_id,
             created_at: row.created_at,
             updated_at: row.updated_at,
         })
@@ -192,6 +200,15 @@ impl OfferReader for List<SellerOffers> {
         self.one(seller, id.uuid()).await
     }
 
+    async fn offers_by_id(
+        &self,
+        seller: SellerId,
+        ids: &BTreeSet<OfferId>,
+    ) -> Result<Vec<Offer>, StoreError> {
+        self.by_ids(seller, ids.iter().map(|id| id.uuid()).collect())
+            .await
+    }
+
     async fn offers(
         &self,
         seller: SellerId,
@@ -199,10 +216,34 @@ impl OfferReader for List<SellerOffers> {
         after: Option<Keyset>,
         size: PageSize,
     ) -> Result<Page<Offer>, StoreError> {
+        let OfferFilter {
+            status,
+            updated_after,
+            external_id,
+            ean,
+        } = filter;
+        let status = status.map(OfferStatus::as_str);
+        if external_id.is_some() || ean.is_some() {
+            let after = after.unwrap_or(NEWEST);
+            let (of, rows) = (seller.uuid(), i64::from(size.get()) + 1);
+            let (_turn, connection) = self.alone(seller).await?;
+            let values = (
+                of,
+                external_id,
+                ean,
+                updated_after,
+                after.at,
+                after.id,
+                status,
+                rows,
+            );
+            let rows = connection.rows(BY_CODE.bind(values)).await?;
+            return Self::page_of(seller, size, rows);
+        }
         let filter = Filter {
-            status: filter.status.map(OfferStatus::as_str),
+            status,
             newer_than: None,
-            updated_after: filter.updated_after,
+            updated_after,
         };
         self.page(seller, filter, after, size).await
     }

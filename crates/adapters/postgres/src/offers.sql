@@ -10,18 +10,19 @@ join offers as o on o.seller_id = k.seller_id and o.id = k.id
 -- $1 the rows. An existing offer is a conflict on `offers_pkey`.
 insert into offers (
     seller_id, id, created_at, updated_at, price_amount, stock, status, price_source, title, handle, ean, brand, signature,
-    thumbnail, url
+    thumbnail, url, external_id
 )
 select
     seller_id, id, created_at, updated_at, price_amount, stock, status, price_source, title, handle, ean, brand, signature,
-    thumbnail, url
+    thumbnail, url, external_id
 from json_populate_recordset(null::offers, $1)
 
 -- name: UPDATE_OFFERS
 -- $1 the seller; $2 the rows.
 update offers
 set updated_at = u.updated_at, price_amount = u.price_amount, stock = u.stock, status = u.status, price_source = u.price_source,
-    title = u.title, handle = u.handle, ean = u.ean, brand = u.brand, signature = u.signature, thumbnail = u.thumbnail, url = u.url
+    title = u.title, handle = u.handle, ean = u.ean, brand = u.brand, signature = u.signature, thumbnail = u.thumbnail, url = u.url,
+    external_id = u.external_id
 from json_populate_recordset(null::offers, $2) as u
 where offers.seller_id = $1
   and offers.id = u.id

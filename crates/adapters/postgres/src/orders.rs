@@ -122,6 +122,15 @@ impl OrderReader for List<SellerParts> {
         parts.pop().map(SellerOrder::try_from).transpose()
     }
 
+    async fn orders_by_id(
+        &self,
+        seller: SellerId,
+        ids: &BTreeSet<OrderId>,
+    ) -> Result<Vec<SellerOrder>, StoreError> {
+        self.by_ids(seller, ids.iter().map(|id| id.uuid()).collect())
+            .await
+    }
+
     async fn orders(
         &self,
         seller: SellerId,
@@ -355,6 +364,7 @@ impl OrderStore<Announcement> for Tx {
             mails::recipient_name.eq(mail.name),
             mails::carrier.eq(mail.carrier.as_str()),
             mails::tracking_number.eq(mail.tracking_number.as_str().to_owned()),
+            mails::is_correction.eq(mail.is_correction),
         ));
         self.write_later(changing("mails", 1, insert));
         Ok(())

@@ -277,6 +277,7 @@ diesel::table! {
         recipient_name -> Nullable<Text>,
         carrier -> Text,
         tracking_number -> Text,
+        is_correction -> Bool,
     }
 }
 
@@ -297,6 +298,7 @@ diesel::table! {
         signature -> Nullable<Text>,
         thumbnail -> Nullable<Text>,
         url -> Text,
+        external_id -> Nullable<Text>,
     }
 }
 
@@ -398,6 +400,7 @@ diesel::table! {
         buyer -> Nullable<Json>,
         shipping_address -> Nullable<Json>,
         items -> Json,
+        corrections_left -> Nullable<SmallInt>,
     }
 }
 

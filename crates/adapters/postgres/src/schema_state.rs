@@ -1,5 +1,7 @@
 //! Whether this program can work with the database's schema.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use diesel::pg::Pg;
 use diesel::sql_types::{Array, Bool, Nullable, Text};
 use kernel::StoreError;
@@ -16,6 +18,10 @@ statements! {
     APPLIED: () -> Applied;
     GRANTS: (Array<Text>) -> Only<Nullable<Text>, Option<String>>;
 }
+
+/// The oldest program that a finished schema admits: the release that added operations whose effects older
+/// ones would misread.
+pub(crate) const OLDEST_IF_FINISHED: &str = "1.1.0";
 
 /// Whether this program can work with the database's schema; displayed as why not, and how to fix it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -85,7 +91,12 @@ struct Applied {
     oldest_binary: Option<String>,
 }
 
-pub(crate) async fn read(statements: &Autocommit, layout: Layout) -> Result<SchemaState, StoreError> {
+/// Reads the state; `is_finished` becomes whether the schema is finished, if that can be read.
+pub(crate) async fn read(
+    statements: &Autocommit,
+    layout: Layout,
+    is_finished: &AtomicBool,
+) -> Result<SchemaState, StoreError> {
     let facts = statements.row(FACTS.bind(())).await?;
     let facts = facts.ok_or_else(|| StoreError::unexpected("the server returned no row about itself"))?;
     let Facts { encoding, locale, .. } = facts;
@@ -108,6 +119,9 @@ pub(crate) async fn read(statements: &Autocommit, layout: Layout) -> Result<Sche
         }
         applied => applied?,
     };
+    let oldest = oldest_program(&applied);
+    let finished = oldest.is_some_and(|oldest| version(oldest) >= version(OLDEST_IF_FINISHED));
+    is_finished.store(finished, Ordering::Relaxed);
     let embedded = embedded_versions().map_err(StoreError::Unexpected)?;
     let state = compare_versions(&embedded, &applied, env!("CARGO_PKG_VERSION"));
     let found = if facts.is_distributed {
@@ -130,14 +144,22 @@ pub(crate) async fn missing_grants(statements: &Autocommit) -> Result<Option<Str
     Ok(grants.and_then(|statements| statements.0))
 }
 
+/// The oldest program that these migrations support.
+fn oldest_program<'a>(applied: impl IntoIterator<Item = &'a Applied>) -> Option<&'a str> {
+    let supported = applied
+        .into_iter()
+        .filter_map(|applied| applied.oldest_binary.as_deref());
+    supported.max_by_key(|v| version(v))
+}
+
 /// Compares the program's migrations and version with the applied migrations and the oldest program version
-/// that each supports.
+/// that each supports. A program can work with the migrations that it embeds, whatever its version: one that
+/// is not released yet has that of the release before.
 fn compare_versions(embedded: &[String], applied: &[Applied], own: &str) -> SchemaState {
-    let oldest = applied
+    let unknown = applied
         .iter()
-        .filter_map(|applied| applied.oldest_binary.as_deref())
-        .max_by_key(|v| version(v));
-    if let Some(oldest) = oldest.filter(|oldest| version(oldest) > version(own)) {
+        .filter(|applied| !embedded.contains(&applied.version));
+    if let Some(oldest) = oldest_program(unknown).filter(|oldest| version(oldest) > version(own)) {
         return SchemaState::NeedsNewerBinary {
             oldest: oldest.to_owned(),
         };
@@ -209,5 +231,7 @@ mod tests {
             oldest: "0.9.0".to_owned(),
         };
         assert_eq!(state_of(&["1"], &newer, "0.8.12"), needed);
+        // The release that added the migration is not numbered yet.
+        assert_eq!(state_of(&["1", "2"], &newer, "0.8.12"), SchemaState::Ready);
     }
 }

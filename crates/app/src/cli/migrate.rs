@@ -1,5 +1,7 @@
 //! `seller-api migrate`.
 
+use std::sync::atomic::Ordering;
+
 use adapter_postgres::{Database, DatabaseSettings, MissingMigration, SchemaState};
 use anyhow::Context as _;
 use kernel::error_chain;
@@ -16,6 +18,18 @@ pub(super) struct Options {
     /// change nothing
     #[arg(long, conflicts_with = "distribute")]
     dry_run: bool,
+    #[command(flatten)]
+    distribution: Distribution,
+    /// Once every process runs this version: let the schema admit no older one, for good, and begin what an
+    /// older one would misread
+    #[arg(long, conflicts_with_all = ["dry_run", "distribute"])]
+    finish: bool,
+    #[command(flatten)]
+    format: Format,
+}
+
+#[derive(Debug, clap::Args)]
+struct Distribution {
     /// Also distribute offers and orders by seller over the workers of a Citus cluster; the database is its
     /// coordinator's
     #[arg(long)]
@@ -23,8 +37,6 @@ pub(super) struct Options {
     /// Distribute also if this locks the tables for long, since they hold many rows
     #[arg(long, requires = "distribute")]
     with_data: bool,
-    #[command(flatten)]
-    format: Format,
 }
 
 pub(super) fn migrate(loaded: &Loaded, options: &Options) -> anyhow::Result<()> {
@@ -35,7 +47,16 @@ pub(super) fn migrate(loaded: &Loaded, options: &Options) -> anyhow::Result<()> 
          postgres://user:password@host:5432/name",
     )?;
     let settings = |url: &Secret| loaded.config.database_settings(url.expose());
-    block_on(async { require_schema(&Database::new(settings(url))?, true).await })?;
+    let was_finished = block_on(is_finished(settings(url), !options.finish))?;
+    if options.finish {
+        block_on(async { Ok(adapter_postgres::finish(url.expose()).await?) })?;
+        let done = if was_finished {
+            "the schema was finished already"
+        } else {
+            "the schema is finished: it admits no older version of the program any more"
+        };
+        return Ok(format.changed(&json!({ "finished": !was_finished }), done)?);
+    }
     if options.dry_run {
         let missing = adapter_postgres::missing_migrations(url.expose());
         let missing = block_on(async { Ok(missing.await?) })?;
@@ -52,6 +73,11 @@ pub(super) fn migrate(loaded: &Loaded, options: &Options) -> anyhow::Result<()> 
         count => format!("the schema is up to date; applied {count}"),
     };
     format.changed(&json!({ "applied": applied }), done)?;
+    if !block_on(is_finished(settings(url), true))? {
+        note(
+            "it still admits the version before: once every process runs this one, run `seller-api migrate --finish`",
+        );
+    }
     let serving = database.url.as_ref().filter(|_| database.direct_url.is_some());
     if let Some(serving) = serving {
         let fault = block_on(serving_fault(settings(url), settings(serving)));
@@ -65,8 +91,12 @@ pub(super) fn migrate(loaded: &Loaded, options: &Options) -> anyhow::Result<()> 
             note(format_args!("warning: {fault}"));
         }
     }
-    if options.distribute {
-        let distributed = adapter_postgres::distribute(url.expose(), options.with_data);
+    let Distribution {
+        distribute,
+        with_data,
+    } = options.distribution;
+    if distribute {
+        let distributed = adapter_postgres::distribute(url.expose(), with_data);
         let is_new = block_on(async { Ok(distributed.await?) })?;
         let done = if is_new {
             "the tables are distributed"
@@ -76,6 +106,14 @@ pub(super) fn migrate(loaded: &Loaded, options: &Options) -> anyhow::Result<()> 
         format.changed(&json!({ "distributed": is_new }), done)?;
     }
     Ok(())
+}
+
+/// Whether the schema admits no program of the release before. Fails if this program cannot use it; with
+/// `migrates`, only if no migration can fix that.
+async fn is_finished(settings: DatabaseSettings, migrates: bool) -> anyhow::Result<bool> {
+    let database = Database::new(settings)?;
+    require_schema(&database, migrates).await?;
+    Ok(database.finished_flag().load(Ordering::Relaxed))
 }
 
 /// Why the processes that serve cannot use what was migrated.

@@ -172,7 +172,7 @@ pub(crate) struct SellerCredentials {
     pub(crate) seller_no: i32,
     pub(crate) email: String,
     pub(crate) password: String,
-    /// Has the six scopes of v1.
+    /// Has the scopes in use.
     pub(crate) personal_token: String,
     pub(crate) examples: Examples,
     /// The first one is for the seller's own use.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use adapter_postgres::{Database, Layout, distribute, migrate};
+use adapter_postgres::{Database, Layout, distribute, finish, migrate};
 use anyhow::{Context as _, bail};
 use private_postgres::Cluster;
 use tokio::task::spawn_blocking;
@@ -65,6 +65,10 @@ impl SandboxDatabase {
         spawn_blocking(move || migrate(&direct_url, drop))
             .await?
             .context("cannot migrate the database")?;
+        // No other program uses it.
+        finish(&self.direct_url)
+            .await
+            .context("cannot finish the schema")?;
         if self.layout == Layout::Citus {
             distribute(&self.direct_url, false)
                 .await

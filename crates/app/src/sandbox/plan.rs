@@ -113,6 +113,11 @@ fn pick<T>(all: &[T], n: usize) -> Option<&T> {
 }
 
 impl OfferPlan {
+    /// The shop's own name for it; none without a brand.
+    pub(super) fn sku(&self) -> Option<String> {
+        self.brand.as_ref().map(|_| self.handle.to_uppercase())
+    }
+
     /// The offer as the marketplace sends it for the shop at this domain.
     pub(super) fn feed(&self, id: OfferId, domain: &str) -> anyhow::Result<OfferInput> {
         let (handle, ean) = (&self.handle, &self.ean);

@@ -12,9 +12,11 @@ use anyhow::{Context as _, anyhow};
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{OfferId, Randomness as _, SellerId};
 use oauth::{RawRegistration, Registrar, Scope, Transition};
+use offers::{ExternalIdChange, OfferPatch};
 use orders::{
     Carrier, OrderId, OrderNumber, OrderRef, PollSchedule, TrackingNumber, TrackingReport, TrackingStatus,
 };
+use usecases::change_offer::patch_offer;
 use usecases::feed_offers::feed_offer;
 use usecases::manage_application::change_status;
 use usecases::operator_tokens::create_operator_token;
@@ -265,7 +267,14 @@ impl Seeding<'_> {
         for (n, offer) in (0..).zip(&plan.offers) {
             let id = self.randomness.uuid().into();
             let feed = offer.feed(id, &plan.domain).map_err(invalid)?;
-            feed_offer(tx, seller, feed, tx.now() - TimeDelta::minutes(n * 311 + 12)).await?;
+            let fed_at = tx.now() - TimeDelta::minutes(n * 311 + 12);
+            feed_offer(tx, seller, feed, fed_at).await?;
+            let patch = OfferPatch {
+                external_id: offer.sku().map(ExternalIdChange::Set),
+                ..OfferPatch::default()
+            };
+            let patched = patch_offer(tx, seller, id, patch, fed_at).await;
+            patched.map_err(Failure::refused_as)?;
             ids.push(id);
         }
         Ok(ids)

@@ -1,6 +1,7 @@
 //! Ports that answer at once. Those on the counted paths are hand-written, since mocks cost more than the
 //! counted code; the others are never called.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
@@ -76,6 +77,10 @@ impl OfferReader for Shelf {
         Ok(Some(self.0.clone()))
     }
 
+    async fn offers_by_id(&self, _: SellerId, ids: &BTreeSet<OfferId>) -> Result<Vec<Offer>, StoreError> {
+        Ok(vec![self.0.clone(); ids.len()])
+    }
+
     async fn offers(
         &self,
         _: SellerId,
@@ -96,6 +101,7 @@ fn principal() -> anyhow::Result<Principal> {
     Ok(Principal {
         seller: Uuid::from_u128(0xa).into(),
         seller_no: 17,
+        seller_name: "Kettles & Co".to_owned(),
         client_id: Uuid::from_u128(0xb).into(),
         app_name: "Kettle Sync".to_owned(),
         scopes: ScopeSet::parse("offers:read offers:write")
@@ -169,6 +175,7 @@ pub(crate) fn public() -> anyhow::Result<Public> {
         claims: Arc::new(MockIdempotencyClaims::new()),
         randomness: Arc::new(SystemRandomness::new()),
         tasks: Tasks::new(Handle::current()),
+        finished: Arc::default(),
         service: Arc::new(service),
     };
     Ok(Public {

@@ -22,6 +22,8 @@ kernel::words! {
         OrderShipped = "order.shipped",
         /// A carrier reported a delivery.
         OrderDelivered = "order.delivered",
+        /// A seller corrected carrier or tracking number of a shipment.
+        ShipmentCorrected = "shipment.corrected",
         /// A seller registered an application; it may need acceptance.
         ApplicationRegistered = "application.registered",
         /// An owner asks for scopes that the marketplace has not granted to its application.
@@ -85,14 +87,15 @@ impl ChangeItem {
         })
     }
 
-    /// The feed item of an order's transition: shipments and deliveries that the marketplace did not record
-    /// itself.
+    /// The feed item of an order's transition: shipments, their corrections, and deliveries that the
+    /// marketplace did not record itself.
     pub fn of_order(seller: SellerId, event: &OrderEvent, at: DateTime<Utc>) -> Option<Self> {
         let kind = match (event.kind, event.cause) {
             (_, Cause::Marketplace)
             | (OrderEventKind::Created | OrderEventKind::Paid | OrderEventKind::Cancelled, _) => return None,
             (OrderEventKind::Shipped, _) => ChangeKind::OrderShipped,
             (OrderEventKind::Delivered, _) => ChangeKind::OrderDelivered,
+            (OrderEventKind::ShipmentCorrected, _) => ChangeKind::ShipmentCorrected,
         };
         Some(Self {
             kind,

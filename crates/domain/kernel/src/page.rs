@@ -43,6 +43,11 @@ pub struct Page<T> {
 }
 
 impl<T> Page<T> {
+    /// A list without further pages.
+    pub const fn whole(items: Vec<T>) -> Self {
+        Self { items, next: None }
+    }
+
     /// Makes a page of at most `size` items from a read of up to `size + 1`: the extra item shows that more
     /// follow, so that `next` is None exactly at the end, and never leads to an empty page.
     pub fn from_one_more(mut items: Vec<T>, size: PageSize, position: impl Fn(&T) -> Keyset) -> Self {

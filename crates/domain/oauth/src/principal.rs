@@ -10,6 +10,7 @@ use crate::{ClientId, Scope, ScopeSet, TokenKey, TokenKind};
 pub struct Principal {
     pub seller: SellerId,
     pub seller_no: i32,
+    pub seller_name: String,
     pub client_id: ClientId,
     pub app_name: String,
     /// The effective scopes: the token's, intersected with the application's current ones.
@@ -102,6 +103,7 @@ mod tests {
         let principal = Principal {
             seller: Uuid::nil().into(),
             seller_no: 1,
+            seller_name: "Kettles".to_owned(),
             client_id: Uuid::nil().into(),
             app_name: "Sync".to_owned(),
             scopes: [Scope::OffersRead].into_iter().collect(),

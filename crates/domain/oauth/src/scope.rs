@@ -42,7 +42,7 @@ scopes! {
     SettingsWrite = 5, "settings:write";
     /// Reserved for an announced resource.
     OrdersWrite = 6, "orders:write";
-    /// Reserved for an announced resource.
+    /// Read shipments.
     ShipmentsRead = 7, "shipments:read";
     /// Reserved for an announced resource.
     ReturnsRead = 8, "returns:read";
@@ -65,14 +65,15 @@ scopes! {
 }
 
 impl Scope {
-    /// The six scopes that operations of this version require.
-    pub const IN_USE: [Self; 6] = [
+    /// The scopes that operations of this version require.
+    pub const IN_USE: [Self; 7] = [
         Self::OffersRead,
         Self::OffersWrite,
         Self::OrdersRead,
         Self::ShipmentsWrite,
         Self::SettingsRead,
         Self::SettingsWrite,
+        Self::ShipmentsRead,
     ];
 
     pub fn parse(name: &str) -> Option<Self> {

@@ -41,8 +41,8 @@ pub enum FeedEffect {
 }
 
 impl OfferInput {
-    /// Applies the feed to the existing offer. It replaces everything except a manual price, which stays
-    /// unless the feed has no price.
+    /// Applies the feed to the existing offer. It replaces everything except the external id, and a manual
+    /// price, which stays unless the feed has no price.
     pub fn over(
         self,
         existing: Option<Offer>,
@@ -76,7 +76,10 @@ impl OfferInput {
     fn replace(self, before: &Offer) -> Offer {
         let manual = before.price.filter(|price| price.source == PriceSource::Manual);
         let price = self.price.map(|fed| manual.unwrap_or_else(|| automatic(fed)));
-        self.into_offer(before.seller, price, before.created_at, before.updated_at)
+        Offer {
+            external_id: before.external_id.clone(),
+            ..self.into_offer(before.seller, price, before.created_at, before.updated_at)
+        }
     }
 
     fn into_offer(
@@ -99,6 +102,7 @@ impl OfferInput {
             signature: self.signature,
             thumbnail: self.thumbnail,
             url: self.url,
+            external_id: None,
             created_at,
             updated_at,
         }

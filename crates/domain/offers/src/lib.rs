@@ -8,7 +8,7 @@ mod status;
 mod stock;
 mod text;
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -20,18 +20,24 @@ use kernel::{
 pub use condition::{ETag, IfMatch};
 pub use feed::{FeedEffect, OfferInput};
 pub use offer::{Offer, OfferEvent, Price, PriceSource, Stock};
-pub use patch::{AutomaticPriceRefusal, OfferPatch, PatchRefusal, SellerStatus, StockChange};
+pub use patch::{
+    AutomaticPriceRefusal, ExternalIdChange, OfferPatch, PatchRefusal, SellerStatus, StockChange,
+};
 pub use status::{Decision, OfferStatus};
 pub use stock::{InsufficientStock, StockAdjustment};
-pub use text::{handle, short_text, title, web_address};
+pub use text::{MAX_EXTERNAL_ID, external_id, handle, short_text, title, web_address};
 
 /// Filters of a seller's offer list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OfferFilter {
     /// Only offers of this status.
     pub status: Option<OfferStatus>,
     /// Only offers whose `updated_at` is later than this.
     pub updated_after: Option<DateTime<Utc>>,
+    /// Only offers with exactly this external id.
+    pub external_id: Option<String>,
+    /// Only offers with exactly this EAN.
+    pub ean: Option<String>,
 }
 
 /// Reads offers outside a transaction.
@@ -42,6 +48,10 @@ pub struct OfferFilter {
 pub trait OfferReader: Send + Sync {
     /// One offer of a seller.
     async fn offer(&self, seller: SellerId, id: OfferId) -> Result<Option<Offer>, StoreError>;
+
+    /// A seller's offers with these ids, up to 100, in the order of its list.
+    async fn offers_by_id(&self, seller: SellerId, ids: &BTreeSet<OfferId>)
+    -> Result<Vec<Offer>, StoreError>;
 
     /// A page of a seller's offers, newest first (`created_at`, then `id`, both descending), beginning after
     /// `after`. The cost MUST NOT depend on the depth of the page or the number of the seller's offers.

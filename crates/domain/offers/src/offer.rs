@@ -29,6 +29,8 @@ pub struct Offer {
     pub thumbnail: Option<String>,
     /// The offer's page in the shop.
     pub url: String,
+    /// The seller's own name for it, such as a SKU; not unique.
+    pub external_id: Option<String>,
     /// When the offer was first fed.
     pub created_at: DateTime<Utc>,
     /// The time of the last change, by anyone, of a field that the API returns.
@@ -53,6 +55,7 @@ impl Offer {
             signature: None,
             thumbnail: None,
             url: "https://shop.example/kettle".to_owned(),
+            external_id: None,
             created_at: at,
             updated_at: at,
         }

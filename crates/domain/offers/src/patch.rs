@@ -35,13 +35,23 @@ pub enum StockChange {
     Adjust(StockAdjustment),
 }
 
+/// A change of the seller's own name for an offer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ExternalIdChange {
+    /// See [`crate::external_id`].
+    Set(String),
+    Clear,
+}
+
 /// A seller's change; None leaves a field unchanged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OfferPatch {
     /// A new price; it becomes manual even if the amount is the same.
     pub price: Option<Money>,
     pub stock: Option<StockChange>,
     pub status: Option<SellerStatus>,
+    /// The marketplace is not told.
+    pub external_id: Option<ExternalIdChange>,
     /// Only if the offer is in this state.
     pub if_match: Option<IfMatch>,
 }
@@ -111,6 +121,11 @@ impl Offer {
                 .or(self.price),
             stock,
             status: patch.status.map_or(self.status, SellerStatus::status),
+            external_id: match patch.external_id {
+                None => self.external_id.clone(),
+                Some(ExternalIdChange::Set(id)) => Some(id),
+                Some(ExternalIdChange::Clear) => None,
+            },
             ..self.clone()
         };
         let events = self.seller_events(&after);
@@ -150,8 +165,9 @@ impl Offer {
         }
     }
 
-    /// One event per field that the seller changed. A price that keeps its amount but becomes manual also has
-    /// an event, since the pricing engine needs to know.
+    /// One event per field that the seller changed, but for the external id, which is the seller's alone. A
+    /// price that keeps its amount but becomes manual also has an event, since the pricing engine needs to
+    /// know.
     fn seller_events(&self, after: &Self) -> Vec<OfferEvent> {
         let offer = self.id;
         let mut events = Vec::new();
@@ -206,7 +222,7 @@ pub(crate) mod tests {
             price: Some(pln(9)),
             stock: Stock::new(9).ok().map(StockChange::Set),
             status: Some(SellerStatus::Draft),
-            if_match: None,
+            ..OfferPatch::default()
         }
     }
 
@@ -261,7 +277,7 @@ pub(crate) mod tests {
         let before = offer(OfferStatus::Published, Some((9, PriceSource::Automatic)), Some(9));
         let mut patch = full();
         patch.status = Some(SellerStatus::Published);
-        let change = before.patch(patch, at(1)).unwrap();
+        let change = before.patch(patch.clone(), at(1)).unwrap();
         assert_eq!(change.after.updated_at, at(0));
         assert_eq!(change.after.price.unwrap().source, PriceSource::Manual);
         assert!(matches!(change.events[..], [OfferEvent::PriceChanged { .. }]));
@@ -287,12 +303,20 @@ pub(crate) mod tests {
             new_price in prop::option::of(0_i64..3),
             new_stock in prop::option::of(0_i64..3),
             new_status in prop::option::of(prop::sample::select(SellerStatus::ALL.to_vec())),
+            external_id in prop::option::of("[ab]"),
+            new_external_id in prop::option::of(prop::option::of("[ab]")),
         ) {
-            let before = offer(status, price.map(|amount| (amount, PriceSource::Manual)), stock);
+            let before = Offer {
+                external_id: external_id.clone(),
+                ..offer(status, price.map(|amount| (amount, PriceSource::Manual)), stock)
+            };
             let patch = OfferPatch {
                 price: new_price.map(pln),
                 stock: new_stock.map(|pieces| StockChange::Set(Stock::new(pieces).unwrap())),
                 status: new_status,
+                external_id: new_external_id
+                    .clone()
+                    .map(|id| id.map_or(ExternalIdChange::Clear, ExternalIdChange::Set)),
                 if_match: Some(IfMatch::Tag(Some(before.etag()))),
             };
             let refused = (new_price.is_some() && price.is_none())
@@ -305,9 +329,11 @@ pub(crate) mod tests {
                 prop_assert_eq!(after.price.map(|price| price.money), new_price.or(price).map(pln));
                 prop_assert_eq!(after.stock.map(Stock::get), new_stock.or(stock).map(|pieces| i32::try_from(pieces).unwrap()));
                 prop_assert_eq!(after.status, new_status.map_or(status, SellerStatus::status));
+                prop_assert_eq!(&after.external_id, &new_external_id.unwrap_or(external_id));
                 let moved = [after.price != before.price, after.stock != before.stock, after.status != before.status];
                 prop_assert_eq!(change.events.len(), moved.iter().filter(|moved| **moved).count());
-                prop_assert_eq!(after.updated_at == at(1), moved.contains(&true));
+                let looks_different = moved.contains(&true) || after.external_id != before.external_id;
+                prop_assert_eq!(after.updated_at == at(1), looks_different);
             }
         }
     }

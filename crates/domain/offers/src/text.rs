@@ -1,4 +1,4 @@
-//! The rules for an offer's title, handle and URLs.
+//! The rules for an offer's title, handle, URLs and external id.
 
 use kernel::Invalid;
 use url::Url;
@@ -7,6 +7,8 @@ const MAX_TITLE: usize = 500;
 const MAX_HANDLE: usize = 200;
 const MAX_TEXT: usize = 500;
 const MAX_ADDRESS: usize = 2048;
+/// The most characters of an external id.
+pub const MAX_EXTERNAL_ID: usize = 100;
 
 /// A title: 1 to 500 characters, not all of them white space.
 pub fn title(text: String) -> Result<String, Invalid> {
@@ -29,6 +31,16 @@ pub fn handle(text: String) -> Result<String, Invalid> {
 /// Any text of at most 500 characters.
 pub fn short_text(text: String) -> Result<String, Invalid> {
     within(text, MAX_TEXT)
+}
+
+/// A seller's own name for an offer: 1 to 100 characters, none of them a control character.
+pub fn external_id(text: String) -> Result<String, Invalid> {
+    if text.is_empty() || text.contains(char::is_control) {
+        return Err(Invalid::new(
+            "must not be empty, and must have no control characters",
+        ));
+    }
+    within(text, MAX_EXTERNAL_ID)
 }
 
 /// An absolute `http` or `https` URI (RFC 3986: ASCII, without user information) of at most 2048 characters.
@@ -80,6 +92,16 @@ mod tests {
     }
 
     #[test]
+    fn an_external_id_has_no_control_characters() {
+        for good in [" ", "SKU 7/ż+ö🫖\u{2028}"] {
+            assert_eq!(external_id(good.to_owned()).unwrap(), good);
+        }
+        for refused in ["", "a\tb", "\n", "a\u{7f}", "\u{85}"] {
+            assert!(external_id(refused.to_owned()).is_err(), "{refused:?}");
+        }
+    }
+
+    #[test]
     fn lengths_count_characters() {
         assert!(title("ż".repeat(500)).is_ok());
         assert!(title("ż".repeat(501)).is_err());
@@ -89,5 +111,7 @@ mod tests {
         assert_eq!(short_text("ż".repeat(500)), Ok("ż".repeat(500)));
         assert!(short_text("ż".repeat(501)).is_err());
         assert_eq!(short_text(String::new()), Ok(String::new()));
+        assert!(external_id("ż".repeat(100)).is_ok());
+        assert!(external_id("ż".repeat(101)).is_err());
     }
 }

@@ -35,6 +35,8 @@ pub enum OrderEventKind {
     Delivered,
     /// `order.cancelled`.
     Cancelled,
+    /// `shipment.corrected`, for the marketplace alone.
+    ShipmentCorrected,
 }
 
 /// A command that the current state does not allow, with the contract's name of the reason.
@@ -83,6 +85,19 @@ pub enum Reason {
     /// `multi_seller_order`.
     SeveralSellers,
 }
+
+/// Another carrier or tracking number of a shipment; None keeps what it has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Correction {
+    pub carrier: Option<Carrier>,
+    pub tracking_number: Option<TrackingNumber>,
+}
+
+/// `shipment_locked`: the part is not in transit, the seller has made all its corrections, or the marketplace
+/// made the shipment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the shipment can no longer be corrected")]
+pub struct ShipmentLocked;
 
 /// A shipment to be recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]

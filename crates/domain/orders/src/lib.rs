@@ -12,10 +12,12 @@ mod ports;
 mod tracking;
 
 pub use carrier::{Carrier, Lookup, TrackingNumber, TrackingReport, TrackingStatus};
-pub use command::{Cause, Command, NewShipment, OrderEvent, OrderEventKind, Reason, Refusal};
+pub use command::{
+    Cause, Command, Correction, NewShipment, OrderEvent, OrderEventKind, Reason, Refusal, ShipmentLocked,
+};
 pub use order::{
-    Buyer, OrderId, OrderItem, OrderNumber, OrderState, OrderStatus, PaymentStatus, SellerOrder, Shipment,
-    ShipmentId, ShippingAddress,
+    Buyer, CORRECTIONS, OrderId, OrderItem, OrderNumber, OrderState, OrderStatus, PaymentStatus, SellerOrder,
+    Shipment, ShipmentId, ShippingAddress,
 };
 pub use ports::{
     BuyerSearch, CarrierLookup, GivenUpMail, OrderDirectory, OrderFilter, OrderReader, OrderRef, OrderStore,

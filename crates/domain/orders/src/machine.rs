@@ -7,8 +7,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 use kernel::Change;
 
 use crate::{
-    Cause, Command, NewShipment, OrderEvent, OrderEventKind, OrderState, Reason, Refusal, SellerOrder,
-    Shipment, TrackingReport, TrackingStatus,
+    CORRECTIONS, Cause, Command, Correction, NewShipment, OrderEvent, OrderEventKind, OrderState, Reason,
+    Refusal, SellerOrder, Shipment, ShipmentLocked, TrackingReport, TrackingStatus,
 };
 
 type TransitionResult = Result<Change<SellerOrder, OrderEvent>, Refusal>;
@@ -95,6 +95,7 @@ impl SellerOrder {
             tracking_status: new.tracking_report.map(|tracking_report| tracking_report.status),
             delivered_already: delivered_at.is_some(),
             buyer_notified: delivered_at.is_none() && self.mail_address().is_some(),
+            corrections_left: if cause == Cause::Seller { CORRECTIONS } else { 0 },
             created_at: now,
         };
         Ok(match delivered_at {
@@ -121,6 +122,44 @@ impl SellerOrder {
                 )
             }
         })
+    }
+
+    /// Corrects the shipment of a part in transit. The carrier's reports about the former parcel are forgotten.
+    /// What the shipment has already is no correction, so it is never refused.
+    pub fn correct(
+        self,
+        correction: Correction,
+        now: DateTime<Utc>,
+    ) -> Result<Change<Self, OrderEvent>, ShipmentLocked> {
+        let known = self.shipment().ok_or(ShipmentLocked)?;
+        let carrier = correction.carrier.unwrap_or(known.carrier);
+        let tracking_number = correction
+            .tracking_number
+            .unwrap_or_else(|| known.tracking_number.clone());
+        if carrier == known.carrier && tracking_number == known.tracking_number {
+            return Ok(self.unchanged());
+        }
+        let OrderState::Shipped {
+            paid_at,
+            shipped_at,
+            shipment,
+        } = self.state.clone()
+        else {
+            return Err(ShipmentLocked);
+        };
+        let shipment = Shipment {
+            carrier,
+            tracking_number,
+            tracking_status: None,
+            corrections_left: shipment.corrections_left.checked_sub(1).ok_or(ShipmentLocked)?,
+            ..shipment
+        };
+        let state = OrderState::Shipped {
+            paid_at,
+            shipped_at,
+            shipment,
+        };
+        Ok(self.to(state, &[OrderEventKind::ShipmentCorrected], Cause::Seller, now))
     }
 
     /// Records a delivery on behalf of the marketplace. A part that is not shipped is recorded as shipped,

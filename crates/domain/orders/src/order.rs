@@ -135,6 +135,9 @@ pub enum OrderState {
     },
 }
 
+/// How often a seller may correct a shipment.
+pub const CORRECTIONS: u8 = 3;
+
 /// A shipment with the carrier's last report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shipment {
@@ -147,6 +150,8 @@ pub struct Shipment {
     pub delivered_already: bool,
     /// True if a mail to the buyer was queued with the shipment.
     pub buyer_notified: bool,
+    /// How often the seller may still correct it: at most [`CORRECTIONS`], 0 if the marketplace made it.
+    pub corrections_left: u8,
     /// When the shipment was recorded.
     pub created_at: DateTime<Utc>,
 }

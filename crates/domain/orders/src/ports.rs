@@ -48,6 +48,14 @@ pub trait OrderReader: Send + Sync {
     /// One seller's part of an order, test orders included.
     async fn order(&self, seller: SellerId, order: &OrderRef) -> Result<Option<SellerOrder>, StoreError>;
 
+    /// One seller's parts of the orders with these ids, up to 100, test orders included, in the order of its
+    /// list.
+    async fn orders_by_id(
+        &self,
+        seller: SellerId,
+        ids: &BTreeSet<OrderId>,
+    ) -> Result<Vec<SellerOrder>, StoreError>;
+
     /// A page of a seller's orders without test orders, newest first (`placed_at`, then `id`, both
     /// descending), beginning after `after`. The cost MUST NOT depend on the depth of the page or the number
     /// of orders.
@@ -161,7 +169,7 @@ pub trait CarrierLookup: Send + Sync {
     fn is_paused(&self, carrier: Carrier) -> bool;
 }
 
-/// A mail to a buyer about a shipped parcel.
+/// A mail to a buyer about a shipped parcel, or a correction of an earlier one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShipmentMail {
     pub id: MailId,
@@ -172,6 +180,7 @@ pub struct ShipmentMail {
     pub name: Option<String>,
     pub carrier: Carrier,
     pub tracking_number: TrackingNumber,
+    pub is_correction: bool,
 }
 
 impl Mail for ShipmentMail {

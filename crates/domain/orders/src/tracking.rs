@@ -5,9 +5,9 @@ use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{SellerId, StoreError};
 use uuid::Uuid;
 
-use crate::{Carrier, OrderId, OrderState, SellerOrder, Shipment, TrackingNumber, TrackingStatus};
+use crate::{Carrier, OrderId, OrderStatus, SellerOrder, Shipment, TrackingNumber, TrackingStatus};
 
-/// How long a parcel is tracked after its shipment.
+/// How long a parcel is tracked after its shipment, or the last correction of that.
 const TRACKED_FOR: TimeDelta = TimeDelta::days(60);
 
 /// When to look a parcel up again: often while it is new or about to arrive, rarely later, and not at all
@@ -39,20 +39,20 @@ impl PollSchedule {
         Some(now + self.interval * times)
     }
 
-    /// The tracking of a part that a change at `now` has shipped; None if it is not in transit, or its
-    /// carrier is not asked.
+    /// The tracking of a part whose shipment was recorded or corrected at `now`; None if it is not in transit,
+    /// or its carrier is not asked.
     pub fn begin(self, part: &SellerOrder, now: DateTime<Utc>) -> Option<TrackedParcel> {
-        let OrderState::Shipped { shipped_at, .. } = part.state else {
+        if part.status() != OrderStatus::Shipped {
             return None;
-        };
+        }
         let shipment = part.tracked_shipment()?;
         Some(TrackedParcel {
             seller: part.seller,
             order: part.id,
             carrier: shipment.carrier,
             tracking_number: shipment.tracking_number.clone(),
-            shipped_at,
-            due_at: self.next(shipped_at, shipment.tracking_status, now)?,
+            shipped_at: now,
+            due_at: self.next(now, shipment.tracking_status, now)?,
         })
     }
 }
@@ -72,6 +72,7 @@ pub struct TrackedParcel {
     pub order: OrderId,
     pub carrier: Carrier,
     pub tracking_number: TrackingNumber,
+    /// When the shipment was recorded, or corrected.
     pub shipped_at: DateTime<Utc>,
     /// The first look-up.
     pub due_at: DateTime<Utc>,

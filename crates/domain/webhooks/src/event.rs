@@ -75,21 +75,22 @@ struct Rest<'a> {
 }
 
 impl Event {
-    /// The subscribers' event of an order's transition.
-    pub fn of_order(event: &OrderEvent) -> Self {
+    /// The subscribers' event of an order's transition; a correction has none.
+    pub fn of_order(event: &OrderEvent) -> Option<Self> {
         let name = match event.kind {
             OrderEventKind::Created => WebhookEvent::OrderCreated,
             OrderEventKind::Paid => WebhookEvent::OrderPaid,
             OrderEventKind::Shipped => WebhookEvent::OrderShipped,
             OrderEventKind::Delivered => WebhookEvent::OrderDelivered,
             OrderEventKind::Cancelled => WebhookEvent::OrderCancelled,
+            OrderEventKind::ShipmentCorrected => return None,
         };
         let about = Subject::Order {
             order_id: event.order.uuid(),
             order_number: event.number.as_str().to_owned(),
         };
         let data = Data { about, test: false };
-        Self { name, data }
+        Some(Self { name, data })
     }
 
     /// The subscribers' event of an offer's change; only a rejection has one.
@@ -207,6 +208,7 @@ mod tests {
             cause: Cause::Marketplace,
         };
         let body = Event::of_order(&paid)
+            .unwrap()
             .body(Uuid::nil().into(), Uuid::max().into(), DateTime::<Utc>::UNIX_EPOCH)
             .unwrap();
         let (nil, max) = (Uuid::nil(), Uuid::max());

@@ -121,6 +121,7 @@ async fn a_panic_and_a_claim_with_a_lost_answer_release_the_key() {
             claims: Arc::new(claims),
             randomness: Arc::new(MockRandomness::new()),
             tasks: Tasks::new(Handle::current()),
+            finished: Arc::default(),
             service: Arc::new(service),
         });
         let call = Call {

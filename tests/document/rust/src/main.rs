@@ -107,7 +107,7 @@ async fn all_offers(api: &Configuration) -> Vec<Offer> {
     let mut offers: Vec<Offer> = Vec::new();
     let mut after: Option<String> = None;
     loop {
-        let page = offers_api::list_offers(api, AGENT, None, Some(7), after.as_deref(), None, None, None)
+        let page = offers_api::list_offers(api, AGENT, None, Some(7), after.as_deref(), None, None, None, None, None, None)
             .await
             .unwrap();
         offers.extend(page.items);
@@ -159,7 +159,7 @@ async fn cannot_price_what_has_no_price(api: &Configuration, offers: &[Offer]) {
 /// Ships an order that is ready to ship and has items of this seller only.
 async fn ships_an_order(api: &Configuration) {
     let status = Some(OrderStatus::Processing);
-    let paid = orders_api::list_orders(api, AGENT, None, Some(200), None, None, status, None, None)
+    let paid = orders_api::list_orders(api, AGENT, None, Some(200), None, None, status, None, None, None)
         .await
         .unwrap();
     for candidate in paid.items {

@@ -69,6 +69,7 @@ web::view! {
         "id" => shipment.id.uuid(),
         "carrier" => shipment.carrier.as_str(),
         "carrier_name" => shipment.carrier.display_name(),
+        "carrier_code" => shipment.carrier.as_str(),
         "tracking_number" => shipment.tracking_number.as_str(),
         "tracking_url" => shipment.carrier.tracking_url(&shipment.tracking_number),
         "tracking_status" => shipment.tracking_status.map(TrackingStatus::as_str),

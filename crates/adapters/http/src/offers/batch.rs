@@ -38,7 +38,7 @@ const CODES: [Code; 6] = [
     Code::StatusLockedByModeration,
 ];
 
-/// Changes price, stock or status of several of the seller's offers.
+/// Changes several of the seller's offers.
 pub(crate) struct PatchOffers {
     items: Vec<Item>,
     fields: Selection,
@@ -83,7 +83,11 @@ impl Write<Public> for PatchOffers {
     }
 
     async fn apply(&self, call: &Call<Public>, transaction: &dyn Transaction) -> Result<Reply, Error> {
-        let patches: Vec<_> = self.items.iter().map(|item| (item.offer(), item.patch)).collect();
+        let patches: Vec<_> = self
+            .items
+            .iter()
+            .map(|item| (item.offer(), item.patch.clone()))
+            .collect();
         let (seller, now) = (call.caller.seller, transaction.now());
         let outcomes = patch_offers(transaction, seller, &patches, now).await?;
         let outcomes: Vec<_> = outcomes.into_iter().map(Outcome::of).collect();
@@ -113,7 +117,7 @@ fn item() -> impl Shape<Value = Item> {
         Some((id?, changes?, if_match?))
     })
     .refined(|(id, changes, if_match), place| {
-        if matches!(changes, (None, None, None, None)) {
+        if matches!(changes, (None, None, None, None, None)) {
             return place.refuse("Send at least one change besides `id` and `if_match`.");
         }
         let patch = super::whole(changes, if_match, place)?;

@@ -69,6 +69,28 @@ async fn without_a_known_carrier_there_is_no_link() {
 }
 
 #[tokio::test]
+async fn a_correction_says_that_an_earlier_mail_is_out_of_date() {
+    let is_correction = true;
+    let corrected = ShipmentMail {
+        is_correction,
+        ..mail()
+    };
+    let message = read(&rendered(&sender(), &corrected).await.unwrap());
+    let subject = "Poprawione dane przesyłki z zamówienia PS-2026-000123";
+    assert_eq!(message.subject, subject);
+    assert!(message.html.contains(&format!("<title>{subject}</title>")));
+    let plain = "Dzień dobry, Żaneta Łęcka!\n\nSprzedawca poprawił dane przesyłki z zamówienia PS-2026-000123.\n\
+        Podane wcześniej są nieaktualne.\n\nPrzewoźnik: DHL\nNumer przesyłki: JJD000-390-1234\n";
+    assert!(message.text.starts_with(plain), "{}", message.text);
+    for part in [&message.text, &message.html] {
+        assert!(
+            part.contains("nieaktualne") && !part.contains("w drodze"),
+            "{part}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn a_buyer_without_a_name_is_greeted_without_one() {
     for name in [None, Some(" \u{200e}\r\n".to_owned())] {
         let unnamed = ShipmentMail { name, ..mail() };

@@ -33,6 +33,7 @@ pub(crate) fn mail() -> ShipmentMail {
         name: Some("Żaneta Łęcka".to_owned()),
         carrier: Carrier::Dhl,
         tracking_number: TrackingNumber::new("JJD000-390-1234".to_owned()).unwrap(),
+        is_correction: false,
     }
 }
 

@@ -41,8 +41,8 @@ statements! {
     SAVE_CHANGES: (
         Array<BigInt>, Array<SqlUuid>, Array<SqlUuid>, Array<Timestamptz>, Array<Timestamptz>, Array<Nullable<Text>>,
         Array<Timestamptz>, Array<Nullable<BigInt>>, Array<Nullable<Text>>, Array<Nullable<Integer>>, Array<Text>,
-        Array<Text>, Array<SqlUuid>, Array<Binary>, Array<SmallInt>, Array<Binary>, Array<Nullable<Text>>, Array<BigInt>,
-        Array<Timestamptz>, Array<Text>, Array<Nullable<BigInt>>, Array<Nullable<Integer>>, Array<Nullable<Text>>
+        Array<Nullable<Text>>, Array<Text>, Array<SqlUuid>, Array<Binary>, Array<SmallInt>, Array<Binary>,
+        Array<Nullable<Text>>, Array<BigInt>, Array<Timestamptz>, Array<Text>, Array<Nullable<BigInt>>, Array<Nullable<Integer>>, Array<Nullable<Text>>
     ) -> Saved;
 }
 
@@ -253,6 +253,7 @@ async fn save(batch: &[(i64, &Member)], connection: &AsyncPgConnection) -> Query
         column(batch, |(_, member)| source(member.after())),
         column(batch, |(_, member)| member.after().stock.map(Stock::get)),
         column(batch, |(_, member)| member.after().status.as_str()),
+        column(batch, |(_, member)| member.after().external_id.as_deref()),
         column(batch, |(_, member)| member.claim.key.as_str()),
         column(batch, |(_, member)| member.claim.fence),
         column(batch, |(_, member)| member.claim.fingerprint.bytes().as_slice()),

@@ -30,9 +30,10 @@ order by k.n
 -- Saves the members of a batch of which the row is free and as expected, and the key unused; returns their places.
 --
 -- $1 the members' places in the batch; $2 the sellers; $3 the offers; $4 when they were read; $5 their `updated_at` and $6 their price
--- sources then; and after the change $7 `updated_at`, $8 prices, $9 price sources, $10 stocks and $11 statuses; $12 the keys, $13 their
--- fences and $14 their fingerprints; $15 the statuses, $16 the sealed bodies and $17 the entity tags of the answers.
--- The items of the feed: $18 the places of their members, $19 times, $20 kinds, $21 prices, $22 stocks, $23 statuses.
+-- sources then; and after the change $7 `updated_at`, $8 prices, $9 price sources, $10 stocks, $11 statuses and $12 external
+-- ids; $13 the keys, $14 their fences and $15 their fingerprints; $16 the statuses, $17 the sealed bodies and $18 the entity tags of the
+-- answers.
+-- The items of the feed: $19 the places of their members, $20 times, $21 kinds, $22 prices, $23 stocks, $24 statuses.
 --
 -- - Each step joins what the step before returned, so a member is saved whole or drops out.
 -- - Locks are taken in the order of all transactions: offers, then keys, each sorted. A locked offer is skipped. A locked key is waited
@@ -47,11 +48,12 @@ locked as materialized (
     cross join unnest(
         (select $1::bigint[]), (select $2::uuid[]), (select $3::uuid[]), (select $4::timestamptz[]),
         (select $5::timestamptz[]), (select $6::text[]), (select $7::timestamptz[]), (select $8::bigint[]),
-        (select $9::text[]), (select $10::integer[]), (select $11::text[]), (select $12::text[]), (select $13::uuid[]),
-        (select $14::bytea[]), (select $15::smallint[]), (select $16::bytea[]), (select $17::text[])
+        (select $9::text[]), (select $10::integer[]), (select $11::text[]), (select $12::text[]),
+        (select $13::text[]), (select $14::uuid[]), (select $15::bytea[]), (select $16::smallint[]), (select $17::bytea[]),
+        (select $18::text[])
     ) as w (
-        n, seller_id, offer_id, read_at, old_updated_at, old_source, updated_at, amount, source, stock, status, key, fence,
-        fingerprint, answer_status, answer, etag
+        n, seller_id, offer_id, read_at, old_updated_at, old_source, updated_at, amount, source, stock, status, external_id,
+        key, fence, fingerprint, answer_status, answer, etag
     )
     join offers as o on o.seller_id = w.seller_id and o.id = w.offer_id
     where o.updated_at = w.old_updated_at
@@ -74,7 +76,8 @@ keyed as (
 ),
 changed as (
     update offers as o
-    set updated_at = w.updated_at, price_amount = w.amount, price_source = w.source, stock = w.stock, status = w.status
+    set updated_at = w.updated_at, price_amount = w.amount, price_source = w.source, stock = w.stock, status = w.status,
+        external_id = w.external_id
     from locked as w
     join keyed on keyed.seller_id = w.seller_id and keyed.key = w.key
     where o.seller_id = w.seller_id
@@ -86,8 +89,8 @@ fed as (
     select c.seller_id, e.at, e.kind, c.offer_id, e.amount, e.stock, e.status
     from changed as c
     join unnest(
-        (select $18::bigint[]), (select $19::timestamptz[]), (select $20::text[]), (select $21::bigint[]),
-        (select $22::integer[]), (select $23::text[])
+        (select $19::bigint[]), (select $20::timestamptz[]), (select $21::text[]), (select $22::bigint[]),
+        (select $23::integer[]), (select $24::text[])
     ) with ordinality as e (n, at, kind, amount, stock, status, place) on e.n = c.n
     order by e.place
 )

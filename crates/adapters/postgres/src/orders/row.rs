@@ -6,8 +6,8 @@ use diesel::pg::Pg;
 use diesel::prelude::*;
 use kernel::{SellerId, StoreError};
 use orders::{
-    Carrier, OrderId, OrderNumber, OrderState, OrderStatus, SellerOrder, Shipment, TrackingNumber,
-    TrackingStatus,
+    CORRECTIONS, Carrier, OrderId, OrderNumber, OrderState, OrderStatus, SellerOrder, Shipment,
+    TrackingNumber, TrackingStatus,
 };
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
@@ -50,6 +50,7 @@ pub(crate) struct MutableColumns {
     shipment_at: Option<DateTime<Utc>>,
     delivered_already: Option<bool>,
     buyer_notified: Option<bool>,
+    corrections_left: Option<i16>,
     status: String,
     carrier: Option<String>,
     tracking_number: Option<String>,
@@ -90,7 +91,7 @@ impl TryFrom<PartRow> for SellerOrder {
 impl PartRow {
     fn read(self) -> Result<SellerOrder, String> {
         let mut mutable = self.mutable;
-        let shipment = mutable.shipment()?;
+        let shipment = mutable.shipment(self.several_sellers)?;
         Ok(SellerOrder {
             seller: self.seller_id.into(),
             id: self.order_id.into(),
@@ -125,6 +126,7 @@ impl MutableColumns {
             shipment_at: shipment.map(|shipment| shipment.created_at),
             delivered_already: shipment.map(|shipment| shipment.delivered_already),
             buyer_notified: shipment.map(|shipment| shipment.buyer_notified),
+            corrections_left: shipment.map(|shipment| shipment.corrections_left.into()),
             status: part.status().as_str().to_owned(),
             carrier: shipment.map(|shipment| shipment.carrier.as_str().to_owned()),
             tracking_number: shipment.map(|shipment| shipment.tracking_number.as_str().to_owned()),
@@ -134,8 +136,9 @@ impl MutableColumns {
         })
     }
 
-    /// The shipment: its first six columns are all set, or all null.
-    fn shipment(&mut self) -> Result<Option<Shipment>, String> {
+    /// The shipment: its first six columns are all set, or all null. A program before 1.1 left no
+    /// `corrections_left`: then it counts as the seller's, unless only the marketplace may ship the order.
+    fn shipment(&mut self, several_sellers: bool) -> Result<Option<Shipment>, String> {
         let columns = (
             self.shipment_id,
             self.shipment_at,
@@ -152,6 +155,11 @@ impl MutableColumns {
             }
             _ => return Err("half a shipment".to_owned()),
         };
+        let corrections_left = match self.corrections_left {
+            None if several_sellers => 0,
+            None => CORRECTIONS,
+            Some(left) => u8::try_from(left).map_err(|_| format!("corrections_left {left}"))?,
+        };
         let status = status
             .map(|word| TrackingStatus::parse(&word).ok_or_else(|| format!("tracking_status {word:?}")));
         Ok(Some(Shipment {
@@ -161,6 +169,7 @@ impl MutableColumns {
             tracking_status: status.transpose()?,
             delivered_already,
             buyer_notified,
+            corrections_left,
             created_at,
         }))
     }

@@ -7,6 +7,7 @@ use chrono::TimeDelta;
 use kernel::{Keyset, PageSize, SellerId};
 use offers::{OfferFilter, OfferStatus};
 use orders::{OrderFilter, OrderRef, OrderStatus};
+use uuid::Uuid;
 use webhooks::DeliveryFilter;
 
 use crate::feed::follow;
@@ -62,8 +63,8 @@ const DEEP_AT: &str = "2026-01-01T08:20:00Z";
 const PAGE: i64 = 201 + 20;
 
 /// 100 000 offers and orders of one seller, one a second; half of them are drafts, or cancelled; every 100th
-/// was updated in June, and one in 10 in May. As many offers of other sellers, and a quarter as many parts of
-/// the same orders.
+/// was updated in June, and one in 10 in May; all have one EAN, and two each external id. As many offers of
+/// other sellers, and a quarter as many parts of the same orders.
 const LISTS: &str = "
     insert into sellers (id, name, email, created_at) overriding system value
       select ('00000000-0000-7000-8000-00000000a' || lpad(n::text, 3, '0'))::uuid, 's', 's' || n || '@x', api_now()
@@ -74,9 +75,9 @@ const LISTS: &str = "
         case when n % 100 = 0 then '2026-06-01' when n % 10 = 0 then '2026-05-01'
           else timestamptz '2026-01-01Z' + n * interval '1 s' end as updated
       from generate_series(1, 100000) n, generate_series(0, 1) m;
-    insert into offers (seller_id, id, created_at, updated_at, status, title, handle, url, price_amount, price_source)
+    insert into offers (seller_id, id, created_at, updated_at, status, title, handle, url, price_amount, price_source, ean, external_id)
       select seller, id, t, updated, case when n % 2 = 0 then 'draft' else 'published' end, repeat('t', 80), 'h',
-        'https://shop.example/' || n, 5, 'manual' from things;
+        'https://shop.example/' || n, 5, 'manual', 'same', 'SKU-' || n % 50000 from things;
     insert into seller_orders (seller_id, order_id, placed_at, updated_at, cancelled_at, is_test, several_sellers, status,
         number, items)
       select seller, id, t, updated, case when n % 2 = 0 then t end, false, false,
@@ -84,6 +85,40 @@ const LISTS: &str = "
         '[{\"offer\":\"00000000-0000-0000-0000-000000000001\",\"title\":\"A kettle of 1.7 l\",\"quantity\":1,\"unit_price\":12999}]'
       from things where m = 0 or n % 4 = 0;
     insert into changes (seller_id, at, kind, order_id) select seller, t, 'order.shipped', id from things where n % 100 = 0";
+
+async fn coded_offers_are_read_by_their_index(fixture: &Fixture, seller: SellerId, size: PageSize) {
+    // Two of a name, of all offers none, and of all a page, of which a thousand are looked at.
+    let coded = [
+        (Some("SKU-7"), None, None, (2, false), 12),
+        (None, Some("another"), None, (0, false), 12),
+        (None, Some("same"), None, (200, true), 1_001 + 20),
+        (
+            None,
+            Some("same"),
+            Some(OfferStatus::Rejected),
+            (0, true),
+            1_001 + 20,
+        ),
+    ];
+    for (external_id, ean, status, expected, most) in coded {
+        let filter = OfferFilter {
+            status,
+            updated_after: None,
+            external_id: external_id.map(str::to_owned),
+            ean: ean.map(str::to_owned),
+        };
+        let what = format!("{filter:?}");
+        let read = async |database: &Database| {
+            let page = database
+                .offer_reader()
+                .offers(seller, filter, None, size)
+                .await
+                .unwrap();
+            assert_eq!((page.items.len(), page.next.is_some()), expected, "{what}");
+        };
+        fixture.costs(&what, most, read).await;
+    }
+}
 
 #[tokio::test]
 async fn lists_are_read_by_their_index_at_any_depth() {
@@ -109,10 +144,14 @@ async fn lists_are_read_by_their_index_at_any_depth() {
                 let filter = OfferFilter {
                     status,
                     updated_after,
+                    ..OfferFilter::default()
                 };
                 let what = format!("{filter:?} after {after:?}");
                 let read = async |database: &Database| {
-                    let page = database.offer_reader().offers(seller, filter, after, size).await;
+                    let page = database
+                        .offer_reader()
+                        .offers(seller, filter.clone(), after, size)
+                        .await;
                     assert_eq!(page.unwrap().items.len(), 200, "{what}");
                 };
                 fixture.costs(&what, most, read).await;
@@ -139,6 +178,7 @@ async fn lists_are_read_by_their_index_at_any_depth() {
             }
         }
     }
+    coded_offers_are_read_by_their_index(&fixture, seller, size).await;
     let one = async |database: &Database| {
         let offer = database.offer_reader().offer(seller, deep.into()).await;
         let by_id = OrderRef::Id(deep.into());
@@ -152,6 +192,17 @@ async fn lists_are_read_by_their_index_at_any_depth() {
         assert!(offer.unwrap().is_some() && order.is_some() && parts.len() == 2);
     };
     fixture.costs("one", 12, one).await;
+    let hundred = async |database: &Database| {
+        let ids = (1..=100).map(|n| Uuid::from_u128(deep.as_u128() - n * 100));
+        let (offer_ids, order_ids) = (
+            ids.clone().map(Into::into).collect(),
+            ids.map(Into::into).collect(),
+        );
+        let offers = database.offer_reader().offers_by_id(seller, &offer_ids).await;
+        let orders = database.order_reader().orders_by_id(seller, &order_ids).await;
+        assert_eq!((offers.unwrap().len(), orders.unwrap().len()), (100, 100));
+    };
+    fixture.costs("a hundred", 2 * 100 + 20, hundred).await;
     follow(&*fixture.database.change_reader(), None, 100).await;
     let feed = async |database: &Database| {
         let reader = database.change_reader();
@@ -218,11 +269,12 @@ async fn whatever_the_filter_a_page_examines_a_bounded_number_of_rows_and_leads_
         let filter = OfferFilter {
             status: rare.then_some(OfferStatus::Rejected),
             updated_after,
+            ..OfferFilter::default()
         };
         let page = async |database: &Database, after| {
             let page = database
                 .offer_reader()
-                .offers(seller, filter, after, size)
+                .offers(seller, filter.clone(), after, size)
                 .await
                 .unwrap();
             (page.items.len(), page.next)

@@ -34,14 +34,15 @@ async fn all<T>(
 }
 
 /// Offers and orders of a seller, with the ids that other sellers' have too: three of each instant, of which
-/// one is updated a year later and one two years later; every second one is a draft or cancelled, every
+/// one is updated a year later and one two years later, both with an EAN; every second one is a draft or cancelled, every
 /// seventh order is a test order. As after any such growth, the tables are analyzed: with the plan for the
 /// few rows of before, a page would join every row of the seller with every other.
 const FILL: &str = "
     create temporary table items as select n, t, t + (n % 3) * interval '1 year' as updated from
       (select n, timestamptz '2026-01-01Z' + n / 3 * interval '1 s' as t from generate_series(1, {rows}) n) x;
-    insert into offers (seller_id, id, created_at, updated_at, status, title, handle, url)
-      select '{seller}', md5(n::text)::uuid, t, updated, case when n % 2 = 0 then 'draft' else 'published' end, 't', 'h', 'u' from items;
+    insert into offers (seller_id, id, created_at, updated_at, status, title, handle, url, ean)
+      select '{seller}', md5(n::text)::uuid, t, updated, case when n % 2 = 0 then 'draft' else 'published' end, 't', 'h', 'u',
+        case when n % 3 > 0 then 'E' end from items;
     insert into seller_orders (seller_id, order_id, placed_at, updated_at, cancelled_at, is_test, several_sellers, status, number, items)
       select '{seller}', md5(n::text)::uuid, t, updated, case when n % 2 = 0 then t end, n % 7 = 0, false,
         case when n % 2 = 0 then 'cancelled' else 'pending' end, 'N-' || n,
@@ -73,19 +74,22 @@ async fn every_combination_of_filters_and_page_sizes_reads_each_row_once_in_orde
         }
         for updated in updates {
             let updated_after = updated.map(|at| at.parse().unwrap());
-            for draft in [false, true] {
+            for (draft, coded) in [(false, false), (true, false), (false, true), (true, true)] {
                 let filter = OfferFilter {
                     status: draft.then_some(OfferStatus::Draft),
                     updated_after,
+                    ean: coded.then(|| "E".to_owned()),
+                    ..OfferFilter::default()
                 };
                 let expected = fixture.texts(&format!(
-                    "select id::text from offers where seller_id = '{seller}' and (status = 'draft' or not {draft}){} \
-                     order by created_at desc, id desc", later("updated_at", updated))).await;
+                    "select id::text from offers where seller_id = '{seller}' and (status = 'draft' or not {draft}) \
+                       and (ean = 'E' or not {coded}){} order by created_at desc, id desc",
+                    later("updated_at", updated))).await;
                 for size in sizes {
                     let read = all(
                         *size,
                         |offer: &Offer| offer.id.to_string(),
-                        async |after, size| offers.offers(seller, filter, after, size).await.unwrap(),
+                        async |after, size| offers.offers(seller, filter.clone(), after, size).await.unwrap(),
                     );
                     assert_eq!(read.await, expected, "{filter:?} by {size}");
                 }

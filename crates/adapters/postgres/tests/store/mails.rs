@@ -124,6 +124,7 @@ async fn a_mail_is_leased_as_it_was_queued_and_erased_whether_sent_or_not() {
     let (order, other) = (OrderId::from(id()), OrderId::from(id()));
     let bare = ShipmentMail {
         name: None,
+        is_correction: true,
         ..mail(other)
     };
     drop(fixture.begin().await.queue_mail(mail(order)).await);

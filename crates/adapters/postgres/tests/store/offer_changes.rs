@@ -324,7 +324,7 @@ async fn stock_taken_by_orders_and_set_in_batches_loses_no_update() {
             };
             loop {
                 let read = changes.read(seller, offer, &claim).await.unwrap();
-                let change = decide_patch(read.offer, patch, read.at).unwrap();
+                let change = decide_patch(read.offer, patch.clone(), read.at).unwrap();
                 if changes
                     .save(change, &claim, &answer("saved"), LONG)
                     .await

@@ -34,6 +34,7 @@ async fn an_update_alone_or_with_others_writes_every_field_of_its_own_sellers_of
         signature: Some("2|Inna|4006381333931".to_owned()),
         thumbnail: Some("https://img.example/2.jpg".to_owned()),
         url: format!("{}/2", offer.url),
+        external_id: Some("CZ-2".to_owned()),
         created_at: offer.created_at,
         updated_at: instant() + TimeDelta::hours(1),
     });
@@ -63,6 +64,7 @@ async fn each_caller_of_a_batch_gets_its_own_answer() {
         brand: None,
         signature: None,
         thumbnail: None,
+        external_id: None,
         status: OfferStatus::Proposed,
         ..offer(seller)
     };

@@ -6,16 +6,16 @@ use chrono::TimeDelta;
 use futures_util::future::join_all;
 use kernel::SellerId;
 use orders::{
-    Buyer, Carrier, Cause, DueParcel, OrderFilter, OrderRef, OrderState, SellerOrder, TrackingQueue,
-    TrackingStatus,
+    Buyer, CORRECTIONS, Carrier, Cause, Correction, DueParcel, OrderFilter, OrderRef, OrderState,
+    SellerOrder, TrackingQueue, TrackingStatus,
 };
 use testkit::TestClock;
 use usecases::Transaction;
 use usecases::transition_order::Transition;
 
 use crate::support::{
-    Fixture, SCHEDULE, TransitionOrder, changed, each_once, id, instant, is_rolled_back, paid, part,
-    shipment, shipped, take_all, tracking_report,
+    CorrectShipment, Fixture, SCHEDULE, TransitionOrder, changed, each_once, id, instant, is_rolled_back,
+    paid, part, shipment, shipped, take_all, tracking_report,
 };
 
 /// A part in each state, with all distinguishable facts.
@@ -26,6 +26,12 @@ pub(crate) fn parts_of_every_state(seller: SellerId) -> Vec<SellerOrder> {
     let mut delivered_already = shipment(Carrier::PocztaPolska);
     delivered_already.tracking_report = Some(seen(TrackingStatus::Delivered));
     let apply_tracking = |carrier, status| shipped(new(), carrier).apply_tracking(&seen(status), at).after;
+    let correction = Correction {
+        carrier: Some(Carrier::Other),
+        tracking_number: None,
+    };
+    let correctable = paid(new()).ship(shipment(Carrier::Dpd), Cause::Seller, at);
+    let corrected = correctable.unwrap().after.correct(correction, at);
     vec![
         new(),
         paid(new()),
@@ -36,6 +42,7 @@ pub(crate) fn parts_of_every_state(seller: SellerId) -> Vec<SellerOrder> {
             .ship(delivered_already, Cause::Seller, at)
             .unwrap()
             .after,
+        corrected.unwrap().after,
         paid(new()).deliver(at).unwrap().after,
         new().cancel(at).unwrap().after,
         paid(new()).cancel(at).unwrap().after,
@@ -129,6 +136,7 @@ async fn constraints_refuse_impossible_parts() {
         "shipment_id = null",
         "tracking_number = 'x'",
         "carrier = 'pigeon'",
+        "corrections_left = 4",
         "items = '[]'",
     ] {
         let update = format!("update seller_orders set {set}");
@@ -138,6 +146,28 @@ async fn constraints_refuse_impossible_parts() {
             constraint.is_some_and(|name| name.starts_with("seller_orders_")),
             "{set}: {error:?}"
         );
+    }
+}
+
+/// A program before 1.1 recorded neither who made a shipment nor its corrections.
+#[tokio::test]
+async fn a_shipment_of_an_older_program_can_be_corrected_if_the_seller_may_have_made_it() {
+    let fixture = Fixture::new().await;
+    let seller = fixture.seller().await;
+    let alone = shipped(part(seller, instant()), Carrier::Ups);
+    let shared = SellerOrder {
+        several_sellers: true,
+        ..shipped(part(seller, instant()), Carrier::Ups)
+    };
+    fixture.save(&[alone.clone(), shared.clone()]).await;
+    fixture
+        .tamper("update seller_orders set corrections_left = null")
+        .await;
+    for (part, left) in [(alone, CORRECTIONS), (shared, 0)] {
+        let order = OrderRef::Id(part.id);
+        let read = fixture.database.order_reader().order(seller, &order).await;
+        let read = read.unwrap().unwrap();
+        assert_eq!(read.shipment().unwrap().corrections_left, left);
     }
 }
 
@@ -183,6 +213,33 @@ async fn a_delivery_reported_by_the_marketplace_ends_the_tracking() {
     clock.advance(TimeDelta::days(1)).await;
     let queue = fixture.database.tracking_queue();
     assert_eq!(lease(&*queue, Carrier::Fedex, 10).await, []);
+    assert_eq!(fixture.rows_of("parcels").await, 0);
+}
+
+#[tokio::test]
+async fn a_corrected_parcel_is_leased_anew_and_its_former_lease_changes_nothing() {
+    let (fixture, clock, seller) = later().await;
+    let shipped = ship(&fixture, seller, Carrier::Dhl).await;
+    let queue = fixture.database.tracking_queue();
+    clock.advance(TimeDelta::hours(1)).await;
+    let former = lease(&*queue, Carrier::Dhl, 10).await.remove(0);
+    let correction = CorrectShipment(&shipped, Carrier::Gls);
+    let corrected = fixture.run(&correction).await;
+    for next in [None, Some(clock.now().await)] {
+        queue.schedule_parcel(&former, next).await.unwrap();
+        assert_eq!(lease(&*queue, Carrier::Gls, 10).await, [], "it is due already");
+    }
+    clock.advance(SCHEDULE.interval * 2).await;
+    let due = lease(&*queue, Carrier::Gls, 10).await.remove(0);
+    let number = &corrected.shipment().unwrap().tracking_number;
+    assert_eq!((due.order, &due.tracking_number), (shipped.id, number));
+    assert_eq!(fixture.rows_of("parcels").await, 1);
+    let mails = fixture
+        .texts("select carrier from mails where is_correction")
+        .await;
+    assert_eq!(mails, ["gls"]);
+    // A carrier that is not asked.
+    fixture.run(&CorrectShipment(&corrected, Carrier::Other)).await;
     assert_eq!(fixture.rows_of("parcels").await, 0);
 }
 

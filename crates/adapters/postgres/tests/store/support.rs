@@ -491,6 +491,7 @@ pub(crate) fn offer(seller: SellerId) -> Offer {
         signature: Some("1|Czajnex|5901234123457".to_owned()),
         thumbnail: Some("https://img.example/1.jpg".to_owned()),
         url: "https://shop.example/czajnik".to_owned(),
+        external_id: Some("CZ 1/ż".to_owned()),
         created_at: instant(),
         updated_at: instant(),
     }

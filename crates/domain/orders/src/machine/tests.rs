@@ -178,6 +178,63 @@ fn a_sighting_is_recorded() {
     assert_eq!((seen.after.updated_at, seen.events.len()), (at(3), 0));
 }
 
+fn correction(carrier: Option<Carrier>, number: Option<&str>) -> Correction {
+    Correction {
+        carrier,
+        tracking_number: number.map(|number| TrackingNumber::new(number.to_owned()).unwrap()),
+    }
+}
+
+#[test]
+fn a_shipment_is_corrected_three_times_and_tracked_anew() {
+    let in_transit = tracking_report(TrackingStatus::InTransit, None);
+    let shipped = paid().ship(shipment(Some(in_transit)), Cause::Seller, at(2));
+    let mut part = shipped.unwrap().after;
+    for (second, number) in [(3, "NEW-1"), (4, "NEW-2"), (5, "ABC-123")] {
+        let before = part.shipment().unwrap().clone();
+        let change = part.correct(correction(None, Some(number)), at(second)).unwrap();
+        assert_eq!(kinds(&change), [OrderEventKind::ShipmentCorrected]);
+        assert_eq!(change.after.updated_at, at(second));
+        let expected = Shipment {
+            tracking_number: TrackingNumber::new(number.to_owned()).unwrap(),
+            tracking_status: None,
+            corrections_left: before.corrections_left - 1,
+            ..before
+        };
+        assert_eq!(change.after.shipment(), Some(&expected));
+        assert_eq!(change.after.shipped_at(), Some(at(2)));
+        part = change.after;
+    }
+    let fourth = part.clone().correct(correction(None, Some("NEW-3")), at(6));
+    assert_eq!(fourth.unwrap_err(), ShipmentLocked);
+    let same = part
+        .clone()
+        .correct(correction(Some(Carrier::Inpost), Some("ABC-123")), at(6));
+    assert_eq!(same.unwrap().after, part);
+}
+
+#[test]
+fn only_a_sellers_shipment_in_transit_can_be_corrected() {
+    let other = correction(Some(Carrier::Other), None);
+    let by_seller = paid().ship(shipment(None), Cause::Seller, at(2)).unwrap().after;
+    let corrected = by_seller.clone().correct(other.clone(), at(3)).unwrap().after;
+    assert_eq!(corrected.shipment().unwrap().carrier, Carrier::Other);
+    for locked in [
+        paid(),
+        by_seller.clone().deliver(at(3)).unwrap().after,
+        paid()
+            .ship(shipment(None), Cause::Marketplace, at(2))
+            .unwrap()
+            .after,
+    ] {
+        assert_eq!(locked.clone().correct(other.clone(), at(4)), Err(ShipmentLocked));
+        if locked.shipment().is_some() {
+            let same = locked.clone().correct(correction(None, Some("ABC-123")), at(4));
+            assert_eq!(same.unwrap(), Change::of_existing(locked, Vec::new()));
+        }
+    }
+}
+
 #[test]
 fn erasure_removes_buyer_and_address_and_updates_what_was_visible() {
     let [mut no_buyer, mut no_address] = [paid(), paid()];
@@ -202,6 +259,7 @@ enum Step {
     Ship(Cause, Option<TrackingReport>),
     Deliver,
     Sight(TrackingReport),
+    Correct(Correction),
     Erase,
 }
 
@@ -209,6 +267,8 @@ fn steps() -> impl Strategy<Value = Vec<(Step, i64)>> {
     let instant = || prop::option::of((-50_i64..50).prop_map(at));
     let status = prop::sample::select(TrackingStatus::ALL.to_vec());
     let seen = || (prop::sample::select(TrackingStatus::ALL.to_vec()), instant());
+    let carrier = prop::option::of(prop::sample::select(Carrier::ALL.to_vec()));
+    let number = prop::sample::select(vec![None, Some("ABC-123"), Some("NEW-1")]);
     let shipper = prop_oneof![Just(Cause::Seller), Just(Cause::Marketplace)];
     let step = prop_oneof![
         Just(Step::Pay),
@@ -217,20 +277,22 @@ fn steps() -> impl Strategy<Value = Vec<(Step, i64)>> {
             .prop_map(|(who, seen)| Step::Ship(who, seen.map(|(s, at)| tracking_report(s, at)))),
         Just(Step::Deliver),
         (status, instant()).prop_map(|(s, at)| Step::Sight(tracking_report(s, at))),
+        (carrier, number).prop_map(|(carrier, number)| Step::Correct(correction(carrier, number))),
         Just(Step::Erase),
     ];
     // The clock may step back slightly: no timestamp may follow it.
     prop::collection::vec((step, -3_i64..10), 1..25)
 }
 
-fn apply(step: &Step, order: SellerOrder, now: DateTime<Utc>) -> TransitionResult {
+fn apply(step: &Step, order: SellerOrder, now: DateTime<Utc>) -> Option<Change<SellerOrder, OrderEvent>> {
     match step {
-        Step::Pay => order.pay(now),
-        Step::Cancel => order.cancel(now),
-        Step::Ship(cause, seen) => order.ship(shipment(seen.clone()), *cause, now),
-        Step::Deliver => order.deliver(now),
-        Step::Sight(seen) => Ok(order.apply_tracking(seen, now)),
-        Step::Erase => Ok(order.erase_buyer(now)),
+        Step::Pay => order.pay(now).ok(),
+        Step::Cancel => order.cancel(now).ok(),
+        Step::Ship(cause, seen) => order.ship(shipment(seen.clone()), *cause, now).ok(),
+        Step::Deliver => order.deliver(now).ok(),
+        Step::Sight(seen) => Some(order.apply_tracking(seen, now)),
+        Step::Correct(correction) => order.correct(correction.clone(), now).ok(),
+        Step::Erase => Some(order.erase_buyer(now)),
     }
 }
 
@@ -257,7 +319,7 @@ proptest! {
         for (step, seconds) in steps {
             now += TimeDelta::seconds(seconds);
             let before = order.clone();
-            let Ok(change) = apply(&step, order, now) else {
+            let Some(change) = apply(&step, order, now) else {
                 order = before;
                 continue;
             };
@@ -265,7 +327,16 @@ proptest! {
                 let repeated = apply(&step, change.after.clone(), now + TimeDelta::seconds(1)).unwrap();
                 prop_assert_eq!((&repeated.after, repeated.events.len()), (&change.after, 0));
             }
-            prop_assert_eq!(kinds(&change), announced(before.status(), change.after.status()));
+            let corrections = |order: &SellerOrder| order.shipment().map(|shipment| shipment.corrections_left);
+            if matches!(step, Step::Correct(_)) && corrections(&change.after) != corrections(&before) {
+                prop_assert_eq!(kinds(&change), [OrderEventKind::ShipmentCorrected]);
+                prop_assert_eq!((before.status(), change.after.status()), (OrderStatus::Shipped, OrderStatus::Shipped));
+                let [was, is] = [&before, &change.after].map(|order| order.shipment().unwrap());
+                prop_assert_eq!(is.corrections_left + 1, was.corrections_left);
+                prop_assert_eq!(is.tracking_status, None);
+            } else {
+                prop_assert_eq!(kinds(&change), announced(before.status(), change.after.status()));
+            }
             let after = change.after;
             let times = [Some(after.placed_at), after.paid_at(), after.shipped_at(), after.delivered_at()];
             let times = times.into_iter().flatten().collect::<Vec<_>>();

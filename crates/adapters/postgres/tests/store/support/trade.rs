@@ -10,8 +10,8 @@ use kernel::{
 };
 use offers::{Decision, Offer, OfferPatch, PatchRefusal, Stock, StockChange};
 use orders::{
-    Buyer, Carrier, Cause, NewShipment, OrderId, OrderItem, OrderNumber, OrderRef, OrderState, PollSchedule,
-    SellerOrder, ShipmentMail, ShippingAddress, TrackingNumber, TrackingReport, TrackingStatus,
+    Buyer, Carrier, Cause, Correction, NewShipment, OrderId, OrderItem, OrderNumber, OrderRef, OrderState,
+    PollSchedule, SellerOrder, ShipmentMail, ShippingAddress, TrackingNumber, TrackingReport, TrackingStatus,
 };
 use usecases::transition_order::Transition;
 use usecases::{
@@ -120,6 +120,28 @@ impl Work for ReportShipment {
         };
         let (randomness, now) = (&TestRandomness, tx.now());
         ship_order::record_report(tx, randomness, self.0, &report, None, SCHEDULE, now).await
+    }
+}
+
+/// Another carrier of a part's shipment.
+pub(crate) struct CorrectShipment<'a>(pub(crate) &'a SellerOrder, pub(crate) Carrier);
+
+#[async_trait]
+impl Work for CorrectShipment<'_> {
+    type Done = SellerOrder;
+    type Error = Failure<ship_order::CorrectionRefusal>;
+
+    async fn run(&self, tx: &dyn Transaction) -> Result<Self::Done, Self::Error> {
+        let Self(part, carrier) = self;
+        let correction = ship_order::ShipmentCorrection {
+            order: OrderRef::Id(part.id),
+            shipment: part.shipment().unwrap().id,
+            correction: Correction {
+                carrier: Some(*carrier),
+                tracking_number: None,
+            },
+        };
+        ship_order::correct_shipment(tx, &TestRandomness, part.seller, &correction, SCHEDULE, tx.now()).await
     }
 }
 
@@ -248,6 +270,7 @@ pub(crate) fn mail(order: OrderId) -> ShipmentMail {
         name: Some("Żaneta".to_owned()),
         carrier: Carrier::PocztaPolska,
         tracking_number: tracking_number(),
+        is_correction: false,
     }
 }
 

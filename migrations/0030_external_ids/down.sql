@@ -1,0 +1,2 @@
+delete from schema_facts where version = '0030';
+alter table offers drop column external_id;
