@@ -2,17 +2,18 @@
 
 mod waiting;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::http::{Method, StatusCode};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::DateTime;
-use kernel::{SealPurpose, Sealer, SellerId};
+use kernel::{SealPurpose, Sealer, SellerId, StoreError};
 use oauth::{Principal, Scope};
 use serde::Serialize;
 use tokio::select;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout_at};
 use uuid::Uuid;
 use web::deadline::Deadline;
 use web::openapi::{Docs, Parameter};
@@ -61,14 +62,14 @@ impl Operation<Public> for ListEvents {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = PATH;
     const SCOPE: &'static [Scope] = &[Scope::OrdersRead, Scope::OffersRead];
+    const NEEDS_FINISHED: bool = true;
     const FIELDS: &'static [&'static str] = EventView::FIELDS;
-    const DOCS: Option<&'static Docs> = Some(
-        &Docs::new("listEvents", "Events", prose!("listEvents")).answers(
+    const DOCS: Option<&'static Docs> =
+        Some(&Docs::new("listEvents", "Events", prose!("listEvents")).answers(
             StatusCode::OK,
             schema,
             example!("events"),
-        ),
-    );
+        ));
     const QUERY: &'static [Parameter] = &[
         page::AFTER,
         Parameter::new("since", date_time),
@@ -113,34 +114,35 @@ impl Read<Public> for ListEvents {
     async fn execute(self, call: Call<Public>) -> Result<Reply, Error> {
         let began = Instant::now();
         let until = began + self.wait;
+        let state = Arc::clone(&call.state);
         let mut start = self.start;
-        let mut page = self.page(&call, start, call.deadline).await?;
-        if page.is_empty() && !self.wait.is_zero() {
-            let (client_id, seller) = (call.caller.client_id, call.caller.seller);
-            let Some(mut place) = call.state.waiting.enter(client_id, seller) else {
-                return self.reply(&call, &page);
-            };
+        let mut page = self.page(&call, &call.caller, start, call.deadline).await?;
+        if page.is_empty()
+            && !self.wait.is_zero()
+            && let Some(mut place) = state.waiting.enter(call.caller.client_id, call.caller.seller)
+        {
             while page.is_empty() && Instant::now() < until {
+                let (seen, least) = (place.event_after(page.place.number), began + LEAST_WAIT);
+                let waited = async {
+                    timeout_at(until, seen).await.unwrap_or(Ok(()))?;
+                    sleep_until(least).await;
+                    Ok::<_, StoreError>(())
+                };
                 select! {
-                    seen = place.event_after(page.place.number) => seen?,
-                    () = sleep_until(until) => break,
-                    () = call.state.ports.tasks.stopping() => return self.reply(&call, &page),
-                }
-                select! {
-                    () = sleep_until(began + LEAST_WAIT) => {}
-                    () = call.state.ports.tasks.stopping() => return self.reply(&call, &page),
+                    waited = waited => waited?,
+                    () = state.ports.tasks.stopping() => break,
                 }
                 start = JournalStart::After(page.place);
                 let deadline = Deadline::of_request(Instant::now());
-                page = self.page(&call, start, deadline).await?;
+                page = self.page(&call, &call.caller, start, deadline).await?;
             }
             // The token may have ended, or lost scopes, meanwhile.
             let deadline = Deadline::of_request(Instant::now());
-            let known = deadline.run(call.state.gate.look_up(call.caller.token)).await??;
-            let unauthorized = || Problem::unauthorized(&call.state.ports.service.realm, "access token");
-            let principal = known.map_err(|_| unauthorized())?;
-            if names(&principal) != names(&call.caller) {
-                page = self.page_for(&call, &principal, start, deadline).await?;
+            let known = deadline.run(state.gate.look_up(call.caller.token)).await??;
+            let unauthorized = |_| Problem::unauthorized(&state.ports.service.realm, "access token");
+            let caller = known.map_err(unauthorized)?;
+            if names(&caller) != names(&call.caller) {
+                page = self.page(&call, &caller, start, deadline).await?;
             }
         }
         self.reply(&call, &page)
@@ -151,26 +153,17 @@ impl ListEvents {
     async fn page(
         &self,
         call: &Call<Public>,
+        caller: &Principal,
         start: JournalStart,
         deadline: Deadline,
     ) -> Result<JournalPage, Error> {
-        self.page_for(call, &call.caller, start, deadline).await
-    }
-
-    async fn page_for(
-        &self,
-        call: &Call<Public>,
-        principal: &Principal,
-        start: JournalStart,
-        deadline: Deadline,
-    ) -> Result<JournalPage, Error> {
-        let names = names(principal);
+        let names = names(caller);
         if names.is_empty() {
             let realm = &call.state.ports.service.realm;
             return Err(Problem::insufficient_scope(Scope::OrdersRead.as_str(), realm).into());
         }
         let journals = call.state.waiting.journals();
-        let page = journals.page(principal.seller, start, &names, self.limit);
+        let page = journals.page(caller.seller, start, &names, self.limit);
         let page = deadline.run(page).await??;
         page.map_err(|refusal| {
             let path = match refusal {
@@ -241,7 +234,9 @@ struct Body<'a> {
 }
 
 fn schema() -> Node {
-    let cursor = string().describe("Where the next call begins, to be sent as `after`. It moves also where there is no event.");
+    let cursor = string().describe(
+        "Where the next call begins, to be sent as `after`. It moves also where there is no event.",
+    );
     let has_more = boolean().describe("Whether the journal goes on behind it already.");
     object(&[
         ("items", array(EventView::schema())),
@@ -265,9 +260,7 @@ fn seal(sealer: &dyn Sealer, seller: SellerId, place: JournalPlace) -> String {
 
 fn open(sealer: &dyn Sealer, seller: SellerId, text: &str) -> Option<JournalPlace> {
     let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
-    let plain = sealer
-        .open(SealPurpose::Cursor, &bound_to(seller), &bytes)
-        .ok()?;
+    let plain = sealer.open(SealPurpose::Cursor, &bound_to(seller), &bytes).ok()?;
     let (number, rest) = plain.split_first_chunk::<8>()?;
     let (at, event) = rest.split_first_chunk::<8>()?;
     let event = match event {

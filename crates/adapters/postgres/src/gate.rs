@@ -13,8 +13,8 @@ use diesel::{QueryResult, QueryableByName};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use kernel::StoreError;
 use oauth::{
-    Admission, ClientId, DeadToken, FamilyKind, Gate, Limiter, Principal, Quota, ScopeSet,
-    TokenEnd, TokenKey, TokenKind,
+    Admission, ClientId, DeadToken, FamilyKind, Gate, Limiter, Principal, Quota, ScopeSet, TokenEnd,
+    TokenKey, TokenKind,
 };
 use uuid::Uuid;
 
@@ -222,9 +222,7 @@ impl<'a> Batch<'a> {
             let place = row.n.and_then(|n| usize::try_from(n - 1).ok());
             let known = place.and_then(|place| Some((place, self.distinct.get(place)?)));
             if let (Some(token), Some((place, (key, times)))) = (row.token, known) {
-                let caller = token
-                    .caller(**key, default_limit)
-                    .map_err(SharedFailure::new);
+                let caller = token.caller(**key, default_limit).map_err(SharedFailure::new);
                 if !matches!(caller, Ok(Err(_))) {
                     window.place -= times;
                 }

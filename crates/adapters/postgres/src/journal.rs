@@ -38,6 +38,9 @@ struct PageRow {
     present: Option<Uuid>,
     #[diesel(sql_type = Timestamptz)]
     at: DateTime<Utc>,
+    /// When the journals began.
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    begun_at: Option<DateTime<Utc>>,
     #[diesel(sql_type = BigInt)]
     start: i64,
     /// The last event that was looked at.
@@ -71,7 +74,8 @@ impl TryFrom<EventRow> for JournaledEvent {
 
     fn try_from(row: EventRow) -> Result<Self, StoreError> {
         let corrupt = |reason: String| StoreError::corrupt("journal", row.id, reason);
-        let name = WebhookEvent::parse(&row.event).ok_or_else(|| corrupt(format!("event {:?}", row.event)))?;
+        let name =
+            WebhookEvent::parse(&row.event).ok_or_else(|| corrupt(format!("event {:?}", row.event)))?;
         let subject = match (row.order_id, row.order_number, row.offer_id) {
             (Some(order_id), Some(order_number), None) => Subject::Order {
                 order_id,
@@ -131,7 +135,14 @@ impl JournalReader for Journals {
         };
         let names = column(names, |name| name.as_str());
         let looked_at = i64::from(MAX_LOOKED_AT);
-        let page = PAGE.bind((seller.uuid(), after, since, names, i64::from(limit) + 1, looked_at));
+        let page = PAGE.bind((
+            seller.uuid(),
+            after,
+            since,
+            names,
+            i64::from(limit) + 1,
+            looked_at,
+        ));
         let rows = self.pool.of_seller(seller).rows(page).await?;
         let Some(first) = rows.first() else {
             return Err(StoreError::unexpected("a journal without a state"));
@@ -145,7 +156,9 @@ impl JournalReader for Journals {
         let judged = match start {
             JournalStart::Oldest => Ok(()),
             JournalStart::After(place) => state.admits(place, present, kept_since),
-            JournalStart::Since(since) if since < kept_since => Err(JournalRefusal::TooOld),
+            JournalStart::Since(since) if Some(since) < first.begun_at.max(Some(kept_since)) => {
+                Err(JournalRefusal::TooOld)
+            }
             JournalStart::Since(_) => Ok(()),
         };
         if let Err(refusal) = judged {

@@ -3,6 +3,7 @@
 -- $1 the seller; $2 the number after which it begins, else $3 the time from which it has all events, else it begins with the oldest; $4 the
 -- names of events; $5 how many events at most; $6 how many are looked at.
 --
+-- A transaction lasts 10 s at most: what was recorded up to 10 s before $3 may have been committed later.
 -- Numbers have no gaps, so that the number of the last event that was looked at follows from the first's.
 with state as materialized (
     select
@@ -10,7 +11,15 @@ with state as materialized (
         (select number from journal where seller_id = $1 order by number limit 1) as oldest,
         (select id from journal where seller_id = $1 and number = $2) as present,
         (select api_now()) as at,
-        (select number from journal where seller_id = $1 and recorded_at >= $3 order by recorded_at, number limit 1) as since
+        (select set_at from instance where key = 'journal') as begun_at,
+        (
+            select number
+            from journal
+            where seller_id = $1
+              and recorded_at >= $3 - interval '10 s'
+            order by recorded_at, number
+            limit 1
+        ) as since
     from journals as j
     where j.seller_id = $1
 ),
@@ -23,8 +32,8 @@ start as materialized (
         end as number
     from state
 )
-select state.last, state.oldest, state.present, state.at, start.number as start, ended.id as ended, e.number, e.id, e.event, e.occurred_at,
-    e.order_id, e.order_number, e.offer_id
+select state.last, state.oldest, state.present, state.at, state.begun_at, start.number as start, ended.id as ended, e.number, e.id, e.event,
+    e.occurred_at, e.order_id, e.order_number, e.offer_id
 from state
 cross join start
 left join lateral (

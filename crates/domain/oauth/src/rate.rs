@@ -166,7 +166,10 @@ mod tests {
             Limiter::LinkMails,
             Limiter::Events,
         ];
-        assert_eq!(limiters.map(Limiter::code), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
+        assert_eq!(
+            limiters.map(Limiter::code),
+            [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]
+        );
     }
 
     #[test]

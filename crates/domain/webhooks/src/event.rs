@@ -123,9 +123,7 @@ impl Event {
                 order_id: id,
                 order_number: SAMPLE_NUMBER.to_owned(),
             },
-            WebhookEvent::OfferRejected => Subject::Offer {
-                offer_id: id,
-            },
+            WebhookEvent::OfferRejected => Subject::Offer { offer_id: id },
         };
         let data = Data { about, test: true };
         Self { name, data }
@@ -209,7 +207,11 @@ mod tests {
         };
         let body = Event::of_order(&paid)
             .unwrap()
-            .body(Uuid::nil().into(), Uuid::max().into(), DateTime::<Utc>::UNIX_EPOCH)
+            .body(
+                Uuid::nil().into(),
+                Uuid::max().into(),
+                DateTime::<Utc>::UNIX_EPOCH,
+            )
             .unwrap();
         let (nil, max) = (Uuid::nil(), Uuid::max());
         let expected = format!(

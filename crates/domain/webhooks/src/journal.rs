@@ -86,7 +86,9 @@ impl JournalState {
         if present.is_none() && place.number > 0 && place.at <= kept_since {
             return Err(JournalRefusal::NoLongerKept);
         }
-        let has_gap = self.oldest.is_none_or(|oldest| oldest > place.number.saturating_add(1));
+        let has_gap = self
+            .oldest
+            .is_none_or(|oldest| oldest > place.number.saturating_add(1));
         if has_gap && place.number < self.last {
             return Err(JournalRefusal::NoLongerKept);
         }
@@ -101,6 +103,13 @@ pub struct JournalPage {
     /// How far the journal was looked at: where the next page begins.
     pub place: JournalPlace,
     pub has_more: bool,
+}
+
+impl JournalPage {
+    /// Whether its reader has seen everything so far.
+    pub const fn is_empty(&self) -> bool {
+        self.events.is_empty() && !self.has_more
+    }
 }
 
 /// Reads journals.

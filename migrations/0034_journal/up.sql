@@ -26,4 +26,4 @@ create table journal (
 create index journal_since_idx on journal (seller_id, recorded_at);
 create index journal_expiry_idx on journal (recorded_at);
 
-insert into schema_facts values ('0036', '0.1.0');
+insert into schema_facts values ('0034', '0.1.0');
