@@ -16,7 +16,7 @@ with state as materialized (
             select number
             from journal
             where seller_id = $1
-              and recorded_at >= $3 - interval '10 s'
+              and recorded_at >= $3::timestamptz - interval '10 s'
             order by recorded_at, number
             limit 1
         ) as since
@@ -60,6 +60,12 @@ order by e.number
 
 -- name: LAST_NUMBERS
 -- $1 sellers.
-select seller_id, last_number
-from journals
-where seller_id = any($1)
+-- Each is looked up on its own, so that one plan serves lists of any length.
+select k.seller_id, j.last_number
+from unnest((select $1::uuid[])) as k (seller_id)
+cross join lateral (
+    select last_number
+    from journals
+    where seller_id = k.seller_id
+    offset 0
+) as j

@@ -474,6 +474,8 @@ diesel::allow_tables_to_appear_in_same_query!(
     follow_ups,
     idempotency,
     instance,
+    journal,
+    journals,
     last_uses,
     links,
     mails,
