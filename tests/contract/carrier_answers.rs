@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use blackbox::{
-    CarrierStub, Expect, StubAnswer, Trader, World, assert_members, eventually, line, text, until,
+    CarrierStub, Expect, StubAnswer, Trader, World, assert_members, eventually, items, line, text, until,
 };
 use serde_json::{Value, json};
 use testkit::{HttpServer, response};
@@ -47,6 +47,10 @@ async fn a_delivered_parcel_sets_the_order_delivered_without_a_mail() {
             &seen,
             json!({"status": "delivered", "shipped_at": at, "delivered_at": at}),
         );
+        let journal = world.read(&trader.token, "/v1/events?limit=200").await;
+        let last = items(&journal).last().unwrap();
+        let expected = json!({"event": "order.delivered", "occurred_at": at});
+        assert_members(last, expected);
         assert_eq!(
             (world.mails(&order.id).await, carrier.look_ups_of(number)),
             (0, 1)

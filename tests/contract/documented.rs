@@ -83,7 +83,8 @@ async fn every_operation_counts_against_one_limit() {
     let app = world.application(&world.seller().await, &["messaging"]).await;
     let token = world.token(&app).await;
     world.set_limit(&token, 1).await;
-    for operation in operations() {
+    // The journal has a limit of its own.
+    for operation in operations().filter(|operation| operation.id != "listEvents") {
         let answer = asking(&world, operation, NOBODYS, "").bearer(&token).send().await;
         answer.is_problem(429, &[whole("rate_limited")]);
     }

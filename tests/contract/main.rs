@@ -30,6 +30,7 @@ mod idempotency_claims;
 mod idempotency_keys;
 mod import;
 mod invalidation;
+mod journal;
 mod offer_batch;
 mod offer_format;
 mod offer_lists;

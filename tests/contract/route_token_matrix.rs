@@ -85,10 +85,13 @@ async fn api(world: &World, issued: &Credentials, matrix: &mut Matrix) {
             matrix.look(verdict(&answer) == "unauthorized", &name, what, &answer);
         }
         for (what, token, scopes) in &issued.living {
-            let is_in = route.scope.is_none_or(|scope| scopes.contains(&scope));
+            let is_in = route.scope.is_empty() || route.scope.iter().any(|scope| scopes.contains(scope));
             let shown = Shown::Bearer(token.clone());
             let answer = shown.at(world, route.method.as_str(), &url).send().await;
-            let named = format!("scope=\"{}\"", route.scope.map_or("", Scope::as_str));
+            let named = format!(
+                "scope=\"{}\"",
+                route.scope.first().map_or("", |scope| scope.as_str())
+            );
             let challenge = answer.header("www-authenticate").unwrap_or_default();
             let is_fine = match verdict(&answer) {
                 "in" => is_in,

@@ -1,6 +1,6 @@
 //! `migrate` may be repeated, and may run concurrently.
 
-use blackbox::{Expect, Finished, World, eventually, line, order_body, parcel, run, text};
+use blackbox::{Expect, Finished, World, eventually, items, line, order_body, parcel, run, text};
 use serde_json::json;
 use testkit::{ServerOptions, TestDatabase, TestServer};
 
@@ -43,7 +43,10 @@ async fn what_an_older_program_would_misread_is_unknown_until_the_schema_is_fini
     };
     // A new database is finished.
     correct("BBBB2").await.expect(200);
+    let journal = async || world.read(&trader.token, "/v1/events").await;
+    assert_eq!(items(&journal().await).len(), 3);
     // As an upgrade leaves it.
+    world.execute("delete from instance where key = 'journal'").await;
     let upgraded = "update schema_facts set oldest_binary = '0.1.0' where oldest_binary = '1.1.0'";
     assert_eq!(
         world
@@ -72,6 +75,8 @@ async fn what_an_older_program_would_misread_is_unknown_until_the_schema_is_fini
         known.as_object_mut().unwrap().remove(field);
     }
     world.place(&known).await.expect(201);
+    let answer = world.get(&trader.token, "/v1/events").await;
+    answer.refused(404, "not_found");
     let environment = [
         ("DATABASE_URL", world.database.url()),
         TestDatabase::layout_variable(),
@@ -87,6 +92,10 @@ async fn what_an_older_program_would_misread_is_unknown_until_the_schema_is_fini
         assert_eq!(said.trim(), json!({"finished": is_new}).to_string());
     }
     eventually("the schema is finished", async || answered("CCCC3", 200).await).await;
+    // The journal begins then: a program of the release before wrote nothing into it.
+    assert_eq!(journal().await["items"], json!([]));
+    world.paid_order(&trader).await;
+    assert_eq!(items(&journal().await).len(), 2);
     world.place(&personal).await.expect(201);
     let done = migrate(&[]).await.success();
     assert!(!done.stderr.contains("--finish"), "{}", done.stderr);

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use blackbox::{Expect, Wire, World, offer_line, request, until};
+use blackbox::{Expect, Wire, World, offer_line, request, text, until};
 use rustix::process::Signal;
 use serde_json::json;
-use tokio::{net::TcpStream, sync::Barrier};
+use testkit::Answer;
+use tokio::{net::TcpStream, sync::Barrier, task::JoinHandle};
 
 use crate::{me, stop, take_server, world, world_with};
 
@@ -42,6 +43,51 @@ async fn what_runs_is_finished_and_nothing_new_begun() {
     let report = import.answer().await.expect("a report").expect(200);
     assert_eq!(report.json()["created"], 2);
     assert_eq!(server.exit_code().await, Some(0));
+}
+
+/// Readers of the journal that wait for an event.
+async fn waiting_readers(world: &World) -> (String, Vec<JoinHandle<Answer>>) {
+    let (_, token) = world.reader().await;
+    let wait = || world.at("GET", "/v1/events?wait=30").bearer(&token).send();
+    let waiting = (0..3).map(|_| tokio::spawn(wait())).collect();
+    let client = world.database.connect().await;
+    let looked = "select from pg_stat_activity where datname = current_database() and query like 'select seller_id, last_number%'";
+    until("they are looked for", async || {
+        !client.query(looked, &[]).await.unwrap().is_empty()
+    })
+    .await;
+    (token, waiting)
+}
+
+#[tokio::test]
+async fn readers_that_wait_for_an_event_are_answered_at_once() {
+    let mut world = world().await;
+    let (token, waiting) = waiting_readers(&world).await;
+    let server = take_server(&mut world).await;
+    let began = Instant::now();
+    server.terminate();
+    for reader in waiting {
+        let page = reader.await.unwrap().expect(200).json();
+        assert_eq!((&page["items"], &page["has_more"]), (&json!([]), &json!(false)));
+        let next = format!("/v1/events?after={}", text(&page, "cursor"));
+        assert_eq!(world.read(&token, &next).await["items"], json!([]));
+    }
+    assert_eq!(server.exit_code().await, Some(0));
+    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
+}
+
+#[tokio::test]
+async fn readers_that_wait_for_an_event_are_told_when_the_database_is_lost() {
+    let world = world().await;
+    let (_, waiting) = waiting_readers(&world).await;
+    let began = Instant::now();
+    world.database.block_connections().await;
+    for reader in waiting {
+        reader.await.unwrap().refused(500, "internal_error");
+    }
+    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
+    world.database.allow_connections().await;
+    world.server.ready().await;
 }
 
 #[tokio::test]

@@ -527,6 +527,10 @@ pub struct RetentionConfig {
     #[schemars(extend("minimum" = "1d", "maximum" = "36600d"))]
     #[default(Period(Duration::from_hours(24 * 400)))]
     pub audit: Period,
+    /// How long events of the journal are kept.
+    #[schemars(extend("minimum" = "1s", "maximum" = "36600d"))]
+    #[default(Period(Duration::from_hours(24 * 30)))]
+    pub events: Period,
 }
 
 #[derive(Debug, Clone, SmartDefault, JsonSchema, Serialize, Deserialize)]

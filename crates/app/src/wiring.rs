@@ -10,7 +10,7 @@ use actix_web::dev::Server;
 use actix_web::web::{Bytes, ServiceConfig};
 use adapter_backoffice::BackOffice;
 use adapter_docs_site::{Audience, Docs};
-use adapter_http::{HttpSettings, Public, UsageMeter};
+use adapter_http::{HttpSettings, Public, UsageMeter, Waiting};
 use adapter_panel::{Panel, PanelSettings};
 use adapter_postgres::Database;
 use adapter_sealing::{Argon2Hasher, HashingBounds, KeyRing, SystemRandomness};
@@ -46,6 +46,7 @@ pub(crate) struct Shared {
     service: Arc<ServiceSettings>,
     pub(crate) database: Database,
     offer_changes: Option<Arc<dyn OfferChanges<Announcement>>>,
+    waiting: Waiting,
     pub(crate) sealer: Arc<KeyRing>,
     pub(crate) passwords: Arc<Argon2Hasher>,
     pub(crate) randomness: Arc<SystemRandomness>,
@@ -104,6 +105,7 @@ impl Shared {
             config: Arc::new(config.clone()),
             external,
             offer_changes: database.offer_changes(),
+            waiting: Waiting::new(database.journals(config.retention.events.time_delta())),
             database,
         })
     }
@@ -206,6 +208,7 @@ impl Shared {
             grants: self.database.grants(),
             usage: self.usage.clone(),
             rates: self.database.rate_counter(),
+            waiting: self.waiting.clone(),
             sealer: self.sealer.clone(),
             openapi,
             settings: Arc::clone(settings),

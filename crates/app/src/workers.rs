@@ -107,6 +107,7 @@ impl Shared {
         let retention = &self.config.retention;
         let configured = [
             Some(Expired::AuditLog(retention.audit.time_delta())),
+            Some(Expired::Events(retention.events.time_delta())),
             retention.buyer_data.map(|age| Expired::Buyers(age.time_delta())),
             retention
                 .closed_sellers

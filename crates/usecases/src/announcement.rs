@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use kernel::{Change, SellerId};
 use oauth::{Application, ApplicationEvent};
 use offers::{Offer, OfferEvent};
-use orders::{OrderEvent, SellerOrder};
+use orders::{OrderEvent, OrderEventKind, SellerOrder};
 use webhooks::Event;
 
 /// The announcement of one event.
@@ -17,9 +17,11 @@ pub struct Announcement {
     pub seller: SellerId,
     /// For the marketplace's change feed.
     pub item: Option<ChangeItem>,
-    /// For the seller's webhook subscribers.
+    /// For the seller's journal and webhook subscribers.
     pub event: Option<Event>,
     pub at: DateTime<Utc>,
+    /// When the event occurred: a carrier may report a delivery later.
+    pub occurred_at: DateTime<Utc>,
 }
 
 impl Announcement {
@@ -31,15 +33,21 @@ impl Announcement {
             item: ChangeItem::of_offer(seller, &event, at),
             event: Event::of_offer(seller, &event),
             at,
+            occurred_at: at,
         })
     }
 
     /// The change of a part with its announcements.
     pub fn of_order(change: Change<SellerOrder, OrderEvent>, at: DateTime<Utc>) -> Change<SellerOrder, Self> {
         let seller = change.after.seller;
+        let delivered_at = change.after.delivered_at();
         change.map_events(|event| Self {
             seller,
             item: ChangeItem::of_order(seller, &event, at),
+            occurred_at: match event.kind {
+                OrderEventKind::Delivered => delivered_at.unwrap_or(at),
+                _ => at,
+            },
             event: Event::of_order(seller, &event),
             at,
         })
@@ -56,6 +64,7 @@ impl Announcement {
             item: Some(ChangeItem::of_application(seller, &event, at)),
             event: None,
             at,
+            occurred_at: at,
         })
     }
 }
@@ -63,7 +72,7 @@ impl Announcement {
 #[cfg(test)]
 mod tests {
     use offers::OfferStatus;
-    use orders::{Cause, OrderEventKind, OrderNumber};
+    use orders::{Cause, OrderNumber};
     use uuid::Uuid;
 
     use super::*;

@@ -102,7 +102,7 @@ pub async fn send_test_event(
         return refuse(Refusal::NotSubscribed);
     };
     let id = randomness.uuid().into();
-    let body = Event::sample(seller, *event, randomness.uuid()).body(id, now);
+    let body = Event::sample(seller, *event, randomness.uuid()).body(id, randomness.uuid().into(), now);
     let sample = Delivery::queued(id, *event, body.map_err(StoreError::unexpected)?, now);
     let queued = subscriptions.queue_delivery(seller, subscription, &sample);
     if !queued.await? {

@@ -26,7 +26,7 @@ pub struct Route<L: Listener> {
     pub query: &'static [Parameter],
     pub fields: &'static [&'static str],
     pub docs: Option<&'static Docs>,
-    pub(crate) needs_finished: bool,
+    pub needs_finished: bool,
     pub(crate) decode: Decode<L>,
 }
 

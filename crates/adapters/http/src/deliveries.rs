@@ -86,7 +86,7 @@ pub(crate) struct ListDeliveries {
 impl Operation<Public> for ListDeliveries {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/v1/webhooks/{id}/deliveries";
-    const SCOPE: Option<Scope> = Some(Scope::SettingsRead);
+    const SCOPE: &'static [Scope] = &[Scope::SettingsRead];
     const QUERY: &'static [Parameter] = &[page::FIELDS];
     const FIELDS: &'static [&'static str] = DeliveryView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(
@@ -140,7 +140,7 @@ pub(crate) struct ReadDelivery {
 impl Operation<Public> for ReadDelivery {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/v1/webhooks/{id}/deliveries/{delivery_id}";
-    const SCOPE: Option<Scope> = Some(Scope::SettingsRead);
+    const SCOPE: &'static [Scope] = &[Scope::SettingsRead];
     const QUERY: &'static [Parameter] = &[page::FIELDS];
     const FIELDS: &'static [&'static str] = DeliveryWithBodyView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(
@@ -180,7 +180,7 @@ pub(crate) struct TestWebhook {
 impl Operation<Public> for TestWebhook {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/v1/webhooks/{id}/test";
-    const SCOPE: Option<Scope> = Some(Scope::SettingsWrite);
+    const SCOPE: &'static [Scope] = &[Scope::SettingsWrite];
     const QUERY: &'static [Parameter] = &[page::FIELDS];
     const FIELDS: &'static [&'static str] = DeliveryView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(
@@ -237,7 +237,7 @@ pub(crate) struct Redeliver {
 impl Operation<Public> for Redeliver {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/v1/webhooks/{id}/deliveries/{delivery_id}/redelivery";
-    const SCOPE: Option<Scope> = Some(Scope::SettingsWrite);
+    const SCOPE: &'static [Scope] = &[Scope::SettingsWrite];
     const QUERY: &'static [Parameter] = &[page::FIELDS];
     const FIELDS: &'static [&'static str] = DeliveryView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(

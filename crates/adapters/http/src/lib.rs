@@ -7,6 +7,7 @@
 mod authorization_server;
 mod deliveries;
 mod documents;
+mod events;
 mod me;
 mod offers;
 mod openapi;
@@ -35,6 +36,7 @@ use web::pipeline;
 use web::request::{Answer, Request};
 
 pub use authorization_server::endpoints;
+pub use events::Waiting;
 pub use openapi::openapi;
 pub use policy::UsageMeter;
 pub use routes::TABLE;
@@ -63,6 +65,8 @@ pub struct Public {
     /// Finds the owners of codes and refresh tokens.
     pub grants: Arc<dyn GrantReader>,
     pub rates: Arc<dyn RateCounter>,
+    /// Reads the journals; shared by all server threads.
+    pub waiting: Waiting,
     /// Counts calls of `/v1` by caller; shared by all server threads.
     pub usage: UsageMeter,
     /// Seals list cursors and consent requests.

@@ -23,7 +23,7 @@ pub(crate) struct ReadMe {
 impl Operation<Public> for ReadMe {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/v1/me";
-    const SCOPE: Option<Scope> = None;
+    const SCOPE: &'static [Scope] = &[];
     const QUERY: &'static [Parameter] = &[page::FIELDS];
     const FIELDS: &'static [&'static str] = MeView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(&Docs::new("getMe", "Account", prose!("getMe")).answers(

@@ -39,7 +39,7 @@ pub(crate) struct ReadOffer {
 impl Operation<Public> for ReadOffer {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/v1/offers/{id}";
-    const SCOPE: Option<Scope> = Some(Scope::OffersRead);
+    const SCOPE: &'static [Scope] = &[Scope::OffersRead];
     const QUERY: &'static [Parameter] = &[page::FIELDS];
     const FIELDS: &'static [&'static str] = OfferView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(
@@ -79,7 +79,7 @@ pub(crate) struct ListOffers {
 impl Operation<Public> for ListOffers {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/v1/offers";
-    const SCOPE: Option<Scope> = Some(Scope::OffersRead);
+    const SCOPE: &'static [Scope] = &[Scope::OffersRead];
     const FIELDS: &'static [&'static str] = OfferView::FIELDS;
     const DOCS: Option<&'static Docs> =
         Some(&Docs::new("listOffers", "Offers", prose!("listOffers")).answers(
@@ -144,7 +144,7 @@ pub(crate) struct PatchOffer {
 impl Operation<Public> for PatchOffer {
     const METHOD: Method = Method::PATCH;
     const PATH: &'static str = "/v1/offers/{id}";
-    const SCOPE: Option<Scope> = Some(Scope::OffersWrite);
+    const SCOPE: &'static [Scope] = &[Scope::OffersWrite];
     const QUERY: &'static [Parameter] = &[page::FIELDS];
     const FIELDS: &'static [&'static str] = OfferView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(

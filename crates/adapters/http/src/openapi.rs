@@ -146,13 +146,18 @@ fn operation(route: &Route<Public>, errors: &mut Errors) -> Node {
     }
 }
 
-fn security(scope: Option<Scope>) -> Node {
-    let scopes: Vec<Node> = scope.iter().map(|scope| scope.as_str().into()).collect();
-    vec![
-        Node::of([("oauth2", scopes.clone().into())]),
-        Node::of([("bearer", scopes.into())]),
-    ]
-    .into()
+/// Either scheme with each of the scopes, of which one is enough; without a scope, either scheme.
+fn security(scopes: &[Scope]) -> Node {
+    let with = |scheme: &str, scopes: Vec<Node>| Node::of([(scheme, scopes.into())]);
+    let schemes = ["oauth2", "bearer"];
+    if scopes.is_empty() {
+        return schemes.map(|scheme| with(scheme, Vec::new())).to_vec().into();
+    }
+    let each = scopes.iter().flat_map(|scope| {
+        let scope = Node::from(scope.as_str());
+        schemes.map(|scheme| with(scheme, vec![scope.clone()]))
+    });
+    each.collect::<Vec<_>>().into()
 }
 
 fn parameters(route: &Route<Public>, docs: &Docs) -> Node {

@@ -32,7 +32,7 @@ pub(crate) struct ReadOrder {
 impl Operation<Public> for ReadOrder {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/v1/orders/{id}";
-    const SCOPE: Option<Scope> = Some(Scope::OrdersRead);
+    const SCOPE: &'static [Scope] = &[Scope::OrdersRead];
     const QUERY: &'static [Parameter] = &[page::FIELDS];
     const FIELDS: &'static [&'static str] = OrderView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(
@@ -65,7 +65,7 @@ pub(crate) struct ListOrders {
 impl Operation<Public> for ListOrders {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/v1/orders";
-    const SCOPE: Option<Scope> = Some(Scope::OrdersRead);
+    const SCOPE: &'static [Scope] = &[Scope::OrdersRead];
     const FIELDS: &'static [&'static str] = OrderView::FIELDS;
     const DOCS: Option<&'static Docs> =
         Some(&Docs::new("listOrders", "Orders", prose!("listOrders")).answers(

@@ -12,8 +12,10 @@ use actix_web::http::header::{
     DATE, HeaderMap, HeaderName, HeaderValue, HttpDate, TryIntoHeaderValue, USER_AGENT,
 };
 use chrono::{DateTime, SubsecRound as _, TimeDelta, Utc};
-use kernel::{KeySpace, SellerId};
-use oauth::{Admission, BearerToken, ClientId, Principal, Quota, Scope};
+use kernel::{KeySpace, SellerId, StoreError};
+use oauth::{
+    Admission, BearerToken, ClientId, DeadToken, Limiter, Principal, Quota, Scope, Subject, TokenKey,
+};
 use parking_lot::Mutex;
 use web::authorization::bearer;
 use web::deadline::Deadline;
@@ -23,7 +25,7 @@ use web::request::Request;
 use web::response::WINDOW_SECONDS;
 use web::{Code, Error, Problem};
 
-use crate::Public;
+use crate::{Public, events};
 
 /// Paths whose responses contain a secret: a key of one application never replays a response to another
 /// (D47).
@@ -52,7 +54,8 @@ impl Listener for Public {
     const WRITE_TIMEOUT: Duration = Deadline::REQUEST_TIMEOUT;
 
     type Caller = Principal;
-    type Scope = Option<Scope>;
+    /// Any of these scopes, of which a refusal names the first; none is needed where there is none.
+    type Scope = &'static [Scope];
     type ResponseContext = ResponseContext;
 
     fn ports(&self) -> &Ports {
@@ -87,11 +90,14 @@ impl Listener for Public {
         let unauthorized = || Problem::unauthorized(&self.ports.service.realm, "access token");
         let token = bearer(request.headers()).and_then(BearerToken::presented);
         let token = token.ok_or_else(unauthorized)?;
-        let admission = request
-            .deadline()
-            .run(self.gate.admit(token.key()))
-            .await?
-            .map_err(Error::before_execution)?;
+        let (limit, admission) = if request.path() == events::PATH {
+            let admission = self.admit_to_journal(token.key());
+            ("events", request.deadline().run(admission).await?)
+        } else {
+            let admission = self.gate.admit(token.key());
+            ("api", request.deadline().run(admission).await?)
+        };
+        let admission = admission.map_err(Error::before_execution)?;
         let record = |client_id, seller| {
             request.record_caller(|caller| {
                 caller.client_id = Some(client_id);
@@ -110,16 +116,18 @@ impl Listener for Public {
         context.quota = quota;
         context.counted = Some((principal.seller, principal.client_id, quota.counted_at));
         record(principal.client_id, principal.seller);
-        if !admits("api", &quota) {
+        if !admits(limit, &quota) {
             return Err(Problem::rate_limited(retry_after(&quota)).into());
         }
         Ok(principal)
     }
 
-    fn permit(&self, principal: &Principal, scope: Option<Scope>) -> Result<(), Problem> {
+    fn permit(&self, principal: &Principal, scopes: &'static [Scope]) -> Result<(), Problem> {
         let realm = &self.ports.service.realm;
-        match scope {
-            Some(scope) if !principal.may(scope) => Err(Problem::insufficient_scope(scope.as_str(), realm)),
+        match scopes.first() {
+            Some(first) if !scopes.iter().any(|scope| principal.may(*scope)) => {
+                Err(Problem::insufficient_scope(first.as_str(), realm))
+            }
             _ => Ok(()),
         }
     }
@@ -147,6 +155,23 @@ impl Listener for Public {
             }
         }
         write_quota(&context.quota, response.headers_mut());
+    }
+}
+
+impl Public {
+    /// Looks up a token, and counts the request for the journal alone.
+    async fn admit_to_journal(
+        &self,
+        token: TokenKey,
+    ) -> Result<Result<Admission, Option<DeadToken>>, StoreError> {
+        let principal = match self.gate.look_up(token).await? {
+            Ok(principal) => principal,
+            Err(dead) => return Ok(Err(dead)),
+        };
+        let subject = Subject::of_seller(principal.seller, principal.client_id.uuid());
+        let count = self.rates.count(Limiter::Events, subject).await?;
+        let quota = count.against(events::LIMIT);
+        Ok(Ok(Admission { principal, quota }))
     }
 }
 

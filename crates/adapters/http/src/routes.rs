@@ -4,6 +4,7 @@ use web::route::Route;
 
 use crate::Public;
 use crate::deliveries::{ListDeliveries, ReadDelivery, Redeliver, TestWebhook};
+use crate::events::ListEvents;
 use crate::me::ReadMe;
 use crate::offers::{ListOffers, PatchOffer, PatchOffers, ReadOffer};
 use crate::orders::{ListOrders, ReadOrder};
@@ -22,6 +23,7 @@ pub static TABLE: &[Route<Public>] = &[
     Route::read::<ListShipments>(),
     Route::write::<ReportShipment>(),
     Route::write::<CorrectShipment>(),
+    Route::read::<ListEvents>(),
     Route::read::<ListWebhooks>(),
     Route::write::<CreateWebhook>(),
     Route::read::<ReadWebhook>(),

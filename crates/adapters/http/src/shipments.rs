@@ -41,7 +41,7 @@ pub(crate) struct ListShipments {
 impl Operation<Public> for ListShipments {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/v1/orders/{id}/shipments";
-    const SCOPE: Option<Scope> = Some(Scope::ShipmentsRead);
+    const SCOPE: &'static [Scope] = &[Scope::ShipmentsRead];
     const QUERY: &'static [Parameter] = &[page::FIELDS];
     const FIELDS: &'static [&'static str] = ShipmentView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(
@@ -92,7 +92,7 @@ struct NewShipment {
 impl Operation<Public> for ReportShipment {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/v1/orders/{id}/shipments";
-    const SCOPE: Option<Scope> = Some(Scope::ShipmentsWrite);
+    const SCOPE: &'static [Scope] = &[Scope::ShipmentsWrite];
     const QUERY: &'static [Parameter] = &[page::FIELDS];
     const FIELDS: &'static [&'static str] = ShipmentView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(
@@ -176,7 +176,7 @@ pub(crate) struct CorrectShipment {
 impl Operation<Public> for CorrectShipment {
     const METHOD: Method = Method::PATCH;
     const PATH: &'static str = "/v1/orders/{id}/shipments/{shipment_id}";
-    const SCOPE: Option<Scope> = Some(Scope::ShipmentsWrite);
+    const SCOPE: &'static [Scope] = &[Scope::ShipmentsWrite];
     const QUERY: &'static [Parameter] = &[page::FIELDS];
     const FIELDS: &'static [&'static str] = ShipmentView::FIELDS;
     const NEEDS_FINISHED: bool = true;

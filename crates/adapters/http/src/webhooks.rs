@@ -82,7 +82,7 @@ pub(crate) struct ListWebhooks {
 impl Operation<Public> for ListWebhooks {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/v1/webhooks";
-    const SCOPE: Option<Scope> = Some(Scope::SettingsRead);
+    const SCOPE: &'static [Scope] = &[Scope::SettingsRead];
     const QUERY: &'static [Parameter] = &[page::FIELDS];
     const FIELDS: &'static [&'static str] = WebhookView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(
@@ -125,7 +125,7 @@ pub(crate) struct CreateWebhook {
 impl Operation<Public> for CreateWebhook {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/v1/webhooks";
-    const SCOPE: Option<Scope> = Some(Scope::SettingsWrite);
+    const SCOPE: &'static [Scope] = &[Scope::SettingsWrite];
     const QUERY: &'static [Parameter] = &[page::FIELDS];
     const FIELDS: &'static [&'static str] = WebhookCreatedView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(
@@ -217,7 +217,7 @@ pub(crate) struct ReadWebhook {
 impl Operation<Public> for ReadWebhook {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/v1/webhooks/{id}";
-    const SCOPE: Option<Scope> = Some(Scope::SettingsRead);
+    const SCOPE: &'static [Scope] = &[Scope::SettingsRead];
     const QUERY: &'static [Parameter] = &[page::FIELDS];
     const FIELDS: &'static [&'static str] = WebhookView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(
@@ -256,7 +256,7 @@ pub(crate) struct ChangeWebhook {
 impl Operation<Public> for ChangeWebhook {
     const METHOD: Method = Method::PATCH;
     const PATH: &'static str = "/v1/webhooks/{id}";
-    const SCOPE: Option<Scope> = Some(Scope::SettingsWrite);
+    const SCOPE: &'static [Scope] = &[Scope::SettingsWrite];
     const QUERY: &'static [Parameter] = &[page::FIELDS];
     const FIELDS: &'static [&'static str] = WebhookView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(
@@ -347,7 +347,7 @@ pub(crate) struct RotateSecret {
 impl Operation<Public> for RotateSecret {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/v1/webhooks/{id}/secret-rotation";
-    const SCOPE: Option<Scope> = Some(Scope::SettingsWrite);
+    const SCOPE: &'static [Scope] = &[Scope::SettingsWrite];
     const NEEDS_FINISHED: bool = true;
     const QUERY: &'static [Parameter] = &[page::FIELDS];
     const FIELDS: &'static [&'static str] = WebhookSecretView::FIELDS;
@@ -403,7 +403,7 @@ pub(crate) struct DeleteWebhook {
 impl Operation<Public> for DeleteWebhook {
     const METHOD: Method = Method::DELETE;
     const PATH: &'static str = "/v1/webhooks/{id}";
-    const SCOPE: Option<Scope> = Some(Scope::SettingsWrite);
+    const SCOPE: &'static [Scope] = &[Scope::SettingsWrite];
     const DOCS: Option<&'static Docs> = Some(
         &Docs::new("deleteWebhook", "Webhooks", prose!("deleteWebhook"))
             .about("The subscription's id.", examples::WEBHOOK)

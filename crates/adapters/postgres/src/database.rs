@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use accounts::{AccountMail, AccountReader, UsageLog};
 use changes::ChangeReader;
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use diesel::dsl::{AsSelect, Find, Select};
 use diesel::pg::Pg;
 use diesel::prelude::*;
@@ -21,7 +21,7 @@ use offers::{OfferChanges, OfferReader};
 use orders::{OrderDirectory, OrderReader, ShipmentMail, TrackingQueue};
 use tokio::sync::Notify;
 use usecases::{Announcement, LockSet, Transaction, UnitOfWork};
-use webhooks::{DeliveryDirectory, SubscriptionQueues, SubscriptionReader};
+use webhooks::{DeliveryDirectory, JournalReader, SubscriptionQueues, SubscriptionReader};
 
 use crate::accounts::audit::AuditLog;
 use crate::backlog::{Queues, Workers};
@@ -33,6 +33,7 @@ use crate::connection::{Connector, url};
 use crate::gate::TokenGate;
 use crate::idempotency::{Outcomes, StoredClaims};
 use crate::identity::{Adoption, Arrival, Identity};
+use crate::journal::Journals;
 use crate::layout::Layout;
 use crate::listing::{List, Listed};
 use crate::mails::{AccountMails, MailDirectory, ShipmentMails};
@@ -268,6 +269,11 @@ impl Database {
     /// Reads the change feed.
     pub fn change_reader(&self) -> Arc<dyn ChangeReader> {
         Arc::new(self.autocommit("changes"))
+    }
+
+    /// Reads the sellers' journals, in which events are kept for this time.
+    pub fn journals(&self, kept_for: TimeDelta) -> Arc<dyn JournalReader> {
+        Arc::new(Journals::new(self.autocommit("journal"), kept_for))
     }
 
     /// The queue of mails to buyers.

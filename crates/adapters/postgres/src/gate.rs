@@ -13,8 +13,8 @@ use diesel::{QueryResult, QueryableByName};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use kernel::StoreError;
 use oauth::{
-    Admission, ClientId, DeadToken, FamilyId, FamilyKind, Gate, Limiter, Principal, Quota, ScopeSet,
-    TokenEnd, TokenKey, TokenKind,
+    Admission, ClientId, DeadToken, FamilyKind, Gate, Limiter, Principal, Quota, ScopeSet, TokenEnd,
+    TokenKey, TokenKind,
 };
 use uuid::Uuid;
 
@@ -41,7 +41,12 @@ impl TokenGate {
 #[async_trait]
 impl Gate for TokenGate {
     async fn admit(&self, token: TokenKey) -> Result<Admitted, StoreError> {
-        self.0.ask(token).await
+        self.0.ask((token, true)).await
+    }
+
+    async fn look_up(&self, token: TokenKey) -> Result<Result<Principal, Option<DeadToken>>, StoreError> {
+        let admitted = self.0.ask((token, false)).await?;
+        Ok(admitted.map(|admission| admission.principal))
     }
 }
 
@@ -95,8 +100,9 @@ struct TokenRow {
 type Caller = Result<(Principal, u32), DeadToken>;
 
 impl TokenRow {
-    /// The caller with the family's token.
-    fn caller(self, family: FamilyId, default_limit: NonZeroU32) -> Result<Caller, StoreError> {
+    /// The caller with this token.
+    fn caller(self, token: TokenKey, default_limit: NonZeroU32) -> Result<Caller, StoreError> {
+        let family = token.family;
         let client_id = ClientId::from(self.client_id);
         if let Some(ended) = self.ended {
             return Ok(Err(DeadToken {
@@ -134,6 +140,7 @@ impl TokenRow {
             scopes,
             kind,
             expires_at: self.expires_at,
+            token,
         };
         Ok(Ok((principal, limit.get())))
     }
@@ -147,13 +154,14 @@ struct Requests {
 #[async_trait]
 impl BatchQuery for Requests {
     const NAME: &'static str = "gate";
-    type Question = TokenKey;
+    /// A token, and whether its request is counted.
+    type Question = (TokenKey, bool);
     type Answer = Admitted;
 
     async fn answer(
         &self,
         mut connection: &AsyncPgConnection,
-        tokens: &[TokenKey],
+        tokens: &[(TokenKey, bool)],
     ) -> QueryResult<Vec<Result<Admitted, StoreError>>> {
         let batch = Batch::of(tokens);
         let admit = ADMIT.bind((
@@ -169,30 +177,30 @@ impl BatchQuery for Requests {
 
 /// Requests of which several may carry the same token, which is then looked up once.
 struct Batch<'a> {
-    /// Each token with the number of its requests.
+    /// Each token with the number of its counted requests.
     distinct: Vec<(&'a TokenKey, i64)>,
-    /// For each request, in order, the index of its token in `distinct`.
-    requests: Vec<usize>,
+    /// For each request, in order, the index of its token in `distinct`, and whether it is counted.
+    requests: Vec<(usize, bool)>,
 }
 
 impl<'a> Batch<'a> {
-    fn of(tokens: &'a [TokenKey]) -> Self {
+    fn of(tokens: &'a [(TokenKey, bool)]) -> Self {
         let mut batch = Self {
             distinct: Vec::new(),
             requests: Vec::with_capacity(tokens.len()),
         };
         let mut places = HashMap::new();
-        for token in tokens {
+        for (token, counts) in tokens {
             let next = batch.distinct.len();
             let place = *places
                 .entry((token.family.uuid(), token.hash.bytes()))
                 .or_insert(next);
             if let Some((_, times)) = batch.distinct.get_mut(place) {
-                *times += 1;
+                *times += i64::from(*counts);
             } else {
-                batch.distinct.push((token, 1));
+                batch.distinct.push((token, i64::from(*counts)));
             }
-            batch.requests.push(place);
+            batch.requests.push((place, *counts));
         }
         batch
     }
@@ -214,9 +222,7 @@ impl<'a> Batch<'a> {
             let place = row.n.and_then(|n| usize::try_from(n - 1).ok());
             let known = place.and_then(|place| Some((place, self.distinct.get(place)?)));
             if let (Some(token), Some((place, (key, times)))) = (row.token, known) {
-                let caller = token
-                    .caller(key.family, default_limit)
-                    .map_err(SharedFailure::new);
+                let caller = token.caller(**key, default_limit).map_err(SharedFailure::new);
                 if !matches!(caller, Ok(Err(_))) {
                     window.place -= times;
                 }
@@ -225,7 +231,7 @@ impl<'a> Batch<'a> {
         }
         self.requests
             .iter()
-            .map(|token| admission(callers.get(token), &mut windows))
+            .map(|(token, counts)| admission(callers.get(token), *counts, &mut windows))
             .collect()
     }
 }
@@ -240,6 +246,7 @@ struct Window {
 
 fn admission(
     known: Option<&(Uuid, Result<Caller, SharedFailure>)>,
+    counts: bool,
     windows: &mut HashMap<Uuid, Window>,
 ) -> Result<Admitted, StoreError> {
     let Some((client, caller)) = known else {
@@ -252,7 +259,7 @@ fn admission(
     let Some(window) = windows.get_mut(client) else {
         return Err(StoreError::unexpected("a count is missing"));
     };
-    window.place += 1;
+    window.place += i64::from(counts);
     let quota = Quota {
         limit: *limit,
         place: u64::try_from(window.place).map_err(StoreError::unexpected)?,

@@ -1,5 +1,5 @@
 -- name: ADMIT
--- One element each for each distinct token: $1 families; $2 hashes; $3 numbers of requests. $4 the limiter of requests.
+-- One element each for each distinct token: $1 families; $2 hashes; $3 numbers of requests to count. $4 the limiter of requests.
 -- Looks up all tokens and counts the requests of the live ones; of a dead one it tells whose it was and why it is dead.
 --
 -- It returns one row per known token, and one per application with the place of its last request. The caller joins
@@ -74,6 +74,7 @@ counted as (
         select client_id, sum(times)::bigint as times
         from known
         where ended is null
+          and times > 0
         group by client_id
     ) as g
     cross join clock

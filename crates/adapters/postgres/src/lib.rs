@@ -28,6 +28,7 @@ mod follow_ups;
 mod gate;
 mod idempotency;
 mod identity;
+mod journal;
 mod layout;
 mod listing;
 mod mails;

@@ -16,6 +16,17 @@ from __diesel_schema_migrations
 
 -- name: FINISH
 -- $1 the oldest program that may work with the schema from now on.
+-- The journal begins: what a program before that caused is not in it.
+with begun as (
+    insert into instance (key, value)
+    values ('journal', $1)
+    on conflict (key) do nothing
+    returning key
+),
+cleared as (
+    delete from journal
+    where exists (select from begun)
+)
 update schema_facts
 set oldest_binary = $1
 where version = (select max(version) from schema_facts)

@@ -1,5 +1,6 @@
-//! The announcements of a transaction: to the marketplace by the change feed, to subscribers by deliveries.
-//! Both are rows of the same transaction, so that they are announced exactly if the change is committed.
+//! The announcements of a transaction: to the marketplace by the change feed, to the seller's programs by the
+//! journal, to subscribers by deliveries. All are rows of the same transaction, so that they are announced
+//! exactly if the change is committed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use uuid::Uuid;
 use webhooks::Event;
 
 use crate::connection::error::store_error;
+use crate::journal;
 use crate::sql::column;
 use crate::statement::statements;
 use crate::unit_of_work::{Write, changing};
@@ -26,17 +28,27 @@ statements! {
         Array<SqlUuid>, Array<Timestamptz>, Array<Text>, Array<Nullable<SqlUuid>>, Array<Nullable<SqlUuid>>,
         Array<Nullable<SqlUuid>>, Array<Nullable<BigInt>>, Array<Nullable<Integer>>, Array<Nullable<Text>>
     );
-    FAN_OUT: (SqlUuid, Array<Text>, Array<Binary>, Array<Binary>, Array<Timestamptz>, Timestamptz);
+    ANNOUNCE: (
+        SqlUuid, Array<Text>, Array<Binary>, Array<Binary>, Array<Binary>, Array<Timestamptz>, Array<Timestamptz>,
+        Array<Nullable<SqlUuid>>, Array<Nullable<Text>>, Array<Nullable<SqlUuid>>, Timestamptz
+    );
 }
 
-/// Announcements by seller. Delivery queues are locked in this order of sellers.
+/// Announcements by seller. Journals and delivery queues are locked in this order of sellers.
 #[derive(Default)]
 pub(crate) struct Outbox(BTreeMap<SellerId, SellerAnnouncements>);
 
 #[derive(Default)]
 struct SellerAnnouncements {
     feed: Vec<ChangeItem>,
-    events: Vec<(Event, DateTime<Utc>)>,
+    events: Vec<Announced>,
+}
+
+/// An event, when it was caused, and when it occurred.
+struct Announced {
+    event: Event,
+    at: DateTime<Utc>,
+    occurred_at: DateTime<Utc>,
 }
 
 impl Outbox {
@@ -44,27 +56,31 @@ impl Outbox {
         for announced in announcements {
             let pending = self.0.entry(announced.seller).or_default();
             pending.feed.extend(announced.item);
-            pending
-                .events
-                .extend(announced.event.map(|event| (event, announced.at)));
+            pending.events.extend(announced.event.map(|event| Announced {
+                event,
+                at: announced.at,
+                occurred_at: announced.occurred_at,
+            }));
         }
     }
 
-    /// The statements that write the announcements. Those that wake a delivery queue set `woken`.
+    /// The statements that write the announcements, those of journals last. Those that wake a delivery queue set
+    /// `woken`.
     pub(crate) fn into_writes(self, woken: &Arc<AtomicBool>) -> Vec<Box<dyn Write>> {
-        let mut writes = Vec::<Box<dyn Write>>::new();
+        let (mut writes, mut last) = (Vec::<Box<dyn Write>>::new(), Vec::<Box<dyn Write>>::new());
         for (seller, pending) in self.0 {
             if !pending.feed.is_empty() {
                 writes.push(add_to_feed(&pending.feed));
             }
             if !pending.events.is_empty() {
-                writes.push(Box::new(FanOut {
+                last.push(Box::new(Announcing {
                     seller,
                     events: pending.events,
                     woken: Arc::clone(woken),
                 }));
             }
         }
+        writes.extend(last);
         writes
     }
 }
@@ -110,31 +126,41 @@ pub(crate) fn columns(details: impl Iterator<Item = Detail>) -> DetailColumns {
     columns.collect()
 }
 
-/// A seller's events, each with its time.
-struct FanOut {
+/// A seller's events.
+struct Announcing {
     seller: SellerId,
-    events: Vec<(Event, DateTime<Utc>)>,
+    events: Vec<Announced>,
     /// Set if a delivery queue was woken.
     woken: Arc<AtomicBool>,
 }
 
 #[async_trait]
-impl Write for FanOut {
+impl Write for Announcing {
     async fn send(self: Box<Self>, mut connection: &AsyncPgConnection) -> Result<(), StoreError> {
-        let Some(latest) = self.events.iter().map(|(_, at)| *at).max() else {
+        let Some(latest) = self.events.iter().map(|announced| announced.at).max() else {
             return Ok(());
         };
-        let bodies = self.events.iter().map(|(event, at)| event.around_id(*at));
+        let bodies = self.events.iter();
+        let bodies = bodies.map(|announced| announced.event.around_ids(announced.occurred_at));
         let bodies = bodies
             .collect::<Result<Vec<_>, _>>()
             .map_err(StoreError::unexpected)?;
-        let names = column(&self.events, |(event, _)| event.name.as_str());
-        let before = column(&bodies, |(before, _)| before.as_slice());
-        let after = column(&bodies, |(_, after)| after.as_slice());
-        let at = column(&self.events, |(_, at)| *at);
-        let fan_out = FAN_OUT.bind((self.seller.uuid(), names, before, after, at, latest));
+        let subjects = column(&self.events, |announced| journal::subject(&announced.event));
+        let announce = ANNOUNCE.bind((
+            self.seller.uuid(),
+            column(&self.events, |announced| announced.event.name.as_str()),
+            column(&bodies, |[before, _, _]| before.as_slice()),
+            column(&bodies, |[_, between, _]| between.as_slice()),
+            column(&bodies, |[_, _, after]| after.as_slice()),
+            column(&self.events, |announced| announced.at),
+            column(&self.events, |announced| announced.occurred_at),
+            column(&subjects, |(order, _, _)| *order),
+            column(&subjects, |(_, number, _)| *number),
+            column(&subjects, |(_, _, offer)| *offer),
+            latest,
+        ));
         // The number of woken queues says nothing about the number of deliveries: both may be zero.
-        let queues = fan_out.execute(&mut connection).await.map_err(store_error)?;
+        let queues = announce.execute(&mut connection).await.map_err(store_error)?;
         self.woken.fetch_or(queues > 0, Ordering::Relaxed);
         Ok(())
     }

@@ -6,10 +6,12 @@ from unnest(
     $1::uuid[], $2::timestamptz[], $3::text[], $4::uuid[], $5::uuid[], $6::uuid[], $7::bigint[], $8::integer[], $9::text[]
 )
 
--- name: FAN_OUT
--- Queues one delivery per event and subscription, and wakes sleeping delivery queues.
--- $1 the seller; $2 the events' names; $3 and $4 their bodies before and after the delivery's id; $5 their times; $6 the latest of these.
+-- name: ANNOUNCE
+-- Records the events in the seller's journal, queues one delivery per event and subscription, and wakes sleeping delivery queues.
+-- $1 the seller; $2 the events' names; $3, $4 and $5 their bodies before, between and after the ids of delivery and event; $6 their times;
+-- $7 when they occurred; $8 their orders and $9 the orders' numbers, or $10 their offers; $11 the latest of their times.
 --
+-- - The journal's row stays locked until the commit: see `journal.rs`. It is the last that a transaction locks, but for its key.
 -- - A subscription receives the event if its queue is live.
 -- - Its row is locked `for key share`, so fan-outs do not wait for each other, nor for a worker. A leased queue is left to its worker,
 --   which looks for deliveries once more after it has put the queue to sleep and this lock is gone. Only the queues of a suspended
@@ -17,7 +19,13 @@ from unnest(
 -- - It wakes at the time of this statement, soon before the commit: workers look for queues from where they last saw one.
 -- - Whether to wake a queue is decided by its locked row. The statement's snapshot may be older, and a queue judged by it could sleep
 --   forever with work in it.
-with live as materialized (
+with announced as materialized (
+    select e.*, api_uuid(e.at) as id
+    from unnest(
+        $2::text[], $3::bytea[], $4::bytea[], $5::bytea[], $6::timestamptz[], $7::timestamptz[], $8::uuid[], $9::text[], $10::uuid[]
+    ) with ordinality as e (event, before, between_ids, after, at, occurred_at, order_id, order_number, offer_id, n)
+),
+live as materialized (
     select q.seller_id, q.id, q.events, q.leased, q.wake_at
     from subscription_queues as q
     where q.seller_id = $1
@@ -28,21 +36,34 @@ with live as materialized (
 ),
 queued as (
     insert into deliveries (seller_id, subscription_id, id, created_at, due_at, event, body)
-    select d.seller_id, d.subscription_id, d.id, d.at, d.at, d.event, d.before || convert_to(d.id::text, 'UTF8') || d.after
+    select d.seller_id, d.subscription_id, d.id, d.at, d.at, d.event,
+        d.before || convert_to(d.id::text, 'UTF8') || d.between_ids || convert_to(d.event_id::text, 'UTF8') || d.after
     from (
-        select l.seller_id, l.id as subscription_id, api_uuid(e.at) as id, e.event, e.before, e.after, e.at
+        select l.seller_id, l.id as subscription_id, api_uuid(e.at) as id, e.id as event_id, e.event, e.before, e.between_ids, e.after, e.at
         from live as l
-        join unnest($2, $3::bytea[], $4::bytea[], $5::timestamptz[]) with ordinality as e (event, before, after, at, n)
-            on l.events @> array[e.event]
+        join announced as e on l.events @> array[e.event]
         order by l.id, e.n
     ) as d
+),
+numbered as (
+    insert into journals as j (seller_id, last_number, recorded_at)
+    values ($1, cardinality($2), (select api_now()))
+    on conflict (seller_id) do update
+    set last_number = j.last_number + excluded.last_number, recorded_at = greatest(j.recorded_at, excluded.recorded_at)
+    returning last_number - cardinality($2) as before, recorded_at
+),
+recorded as (
+    insert into journal (seller_id, number, id, event, occurred_at, recorded_at, order_id, order_number, offer_id)
+    select $1, j.before + e.n, e.id, e.event, e.occurred_at, j.recorded_at, e.order_id, e.order_number, e.offer_id
+    from numbered as j
+    cross join announced as e
 ),
 asleep as materialized (
     select s.seller_id, s.id, s.leased, s.wake_at
     from live as l
     join subscriptions as s on s.seller_id = l.seller_id and s.id = l.id
     where not l.leased
-      and (l.wake_at is null or l.wake_at > $6)
+      and (l.wake_at is null or l.wake_at > $11)
     order by s.id
     for no key update of s
 )
@@ -52,4 +73,4 @@ from asleep as w
 where s.seller_id = w.seller_id
   and s.id = w.id
   and not w.leased
-  and (w.wake_at is null or w.wake_at > $6)
+  and (w.wake_at is null or w.wake_at > $11)

@@ -16,7 +16,7 @@ use crate::database::{SET_MARK, mark};
 use crate::layout::Layout;
 use crate::schema::{
     access_tokens, account_mails, api_usage, application_usage, authorization_codes, consents, earlier_links,
-    families, flashes, idempotency, links, mails, orders, rate_windows, refresh_tokens, sessions,
+    families, flashes, idempotency, journal, links, mails, orders, rate_windows, refresh_tokens, sessions,
 };
 use crate::sql::{column, microseconds};
 use crate::statement::{Only, Statement, statements};
@@ -209,6 +209,8 @@ pub enum Expired {
     /// Deliveries after 30 days, also those that wait and have been due for an hour, unless they are among
     /// the last 100 of their subscription; and those of deleted subscriptions.
     Deliveries,
+    /// Events of the journals that were recorded this long ago, the oldest first.
+    Events(TimeDelta),
     /// The audit log's entries of this age.
     AuditLog(TimeDelta),
     /// Buyers of orders that were placed this long ago: erased, with the mails about the orders.
@@ -321,6 +323,10 @@ pub(crate) async fn clear(tx: &Tx, expired: Expired) -> Result<Cleared, StoreErr
                 .row(DELIVERIES.bind((from.as_str(), QUEUES_AT_ONCE, BATCH)))
                 .await?;
             return QUEUES.go_on(tx, from, walked).await;
+        }
+        Expired::Events(age) => {
+            use journal::{number, recorded_at};
+            tx.execute(first!(journal by (recorded_at, number), recorded_at.lt(ago(age))))
         }
         Expired::AuditLog(age) => tx.execute(AUDIT_LOG.bind((BATCH, microseconds(age)))),
         Expired::Buyers(age) => return erase_buyers(tx, ago(age)).await,

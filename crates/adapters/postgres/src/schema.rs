@@ -225,6 +225,28 @@ diesel::table! {
 }
 
 diesel::table! {
+    journal (seller_id, number) {
+        seller_id -> Uuid,
+        number -> BigInt,
+        id -> Uuid,
+        event -> Text,
+        occurred_at -> Timestamptz,
+        recorded_at -> Timestamptz,
+        order_id -> Nullable<Uuid>,
+        order_number -> Nullable<Text>,
+        offer_id -> Nullable<Uuid>,
+    }
+}
+
+diesel::table! {
+    journals (seller_id) {
+        seller_id -> Uuid,
+        last_number -> BigInt,
+        recorded_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
     last_uses (seller_id, client_id) {
         seller_id -> Uuid,
         client_id -> Uuid,
@@ -455,6 +477,8 @@ diesel::allow_tables_to_appear_in_same_query!(
     follow_ups,
     idempotency,
     instance,
+    journal,
+    journals,
     last_uses,
     links,
     mails,

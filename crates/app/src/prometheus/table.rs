@@ -61,7 +61,7 @@ labels! {
     LISTENER "listener": "api" | "backoffice" | "docs" | "panel" | "probes";
     METHOD "method": "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE" | "other";
     MAIN_LISTENER "listener": "api" | "backoffice";
-    LIMIT "limit": "api" | "token_by_address" | "token_by_client" | "authorize_by_address" | "sign_in" | "panel_pages" | "password_hashes";
+    LIMIT "limit": "api" | "events" | "token_by_address" | "token_by_client" | "authorize_by_address" | "sign_in" | "panel_pages" | "password_hashes";
     DECISION "decision": "admitted" | "delayed" | "refused";
     CLAIM_OUTCOME "outcome": "run" | "in_progress" | "reused" | "replayed" | "released" | "recovered" | "unanswered" | "lost";
     GRANT_TYPE "grant_type": "client_credentials" | "authorization_code" | "refresh_token" | "other";
@@ -69,7 +69,7 @@ labels! {
         | "rate_limited" | "server_error";
     STATEMENT "statement": "gate" | "offers" | "orders" | "offer_pages" | "order_pages" | "offers_to_change" | "offer_changes" | "begin"
         | "transaction" | "commit" | "claims" | "rate_limits" | "applications" | "client_tokens" | "exchanges" | "grants" | "subscriptions"
-        | "lanes" | "mails" | "account_mails" | "parcels" | "changes" | "order_directory" | "sellers" | "operator_tokens" | "panel"
+        | "lanes" | "mails" | "account_mails" | "parcels" | "changes" | "journal" | "order_directory" | "sellers" | "operator_tokens" | "panel"
         | "audit" | "usage" | "queues" | "outcomes" | "schema" | "statistics" | "marks" | "sealed_values";
     BATCHED_STATEMENT "statement": "gate" | "offers" | "orders" | "offer_pages" | "order_pages" | "offers_to_change" | "offer_changes"
         | "applications" | "rate_limits" | "client_tokens" | "exchanges";

@@ -50,7 +50,11 @@ impl Routine for Cleaning {
             }
             _ => {}
         }
-        Ok(if cleared.more { BATCH_PAUSE } else { PAUSE })
+        let pause = match self.expired {
+            Expired::Events(age) => PAUSE.min(age.to_std().unwrap_or(PAUSE)),
+            _ => PAUSE,
+        };
+        Ok(if cleared.more { BATCH_PAUSE } else { pause })
     }
 }
 

@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use adapter_http::{HttpSettings, Public, UsageMeter};
+use adapter_http::{HttpSettings, Public, UsageMeter, Waiting};
 use adapter_sealing::{KeyRing, SystemClock, SystemRandomness};
 use anyhow::Context as _;
 use async_trait::async_trait;
@@ -23,7 +23,7 @@ use usecases::{Announcement, MockTransaction, MockUnitOfWork};
 use uuid::Uuid;
 use web::listener::Ports;
 use web::{ServiceSettings, Tasks, TrustedProxies};
-use webhooks::{AddressPolicy, MockHostCheck, MockSubscriptionReader};
+use webhooks::{AddressPolicy, MockHostCheck, MockJournalReader, MockSubscriptionReader};
 
 /// The id of every offer.
 pub(crate) const OFFER: &str = "0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e";
@@ -61,6 +61,10 @@ impl Gate for Open {
                 counted_at: instant(),
             },
         }))
+    }
+
+    async fn look_up(&self, _: TokenKey) -> Result<Result<Principal, Option<DeadToken>>, StoreError> {
+        Ok(Ok(self.0.clone()))
     }
 }
 
@@ -105,6 +109,7 @@ fn principal() -> anyhow::Result<Principal> {
             .context("no scopes")?,
         kind: TokenKind::Access,
         expires_at: Some(instant() + TimeDelta::hours(12)),
+        token: token().key(),
     })
 }
 
@@ -186,6 +191,7 @@ pub(crate) fn public() -> anyhow::Result<Public> {
         tokens: Arc::new(MockTokenIssuer::new()),
         grants: Arc::new(MockGrantReader::new()),
         rates: Arc::new(MockRateCounter::new()),
+        waiting: Waiting::new(Arc::new(MockJournalReader::new())),
         usage: UsageMeter::default(),
         sealer: Arc::new(ring()?),
         openapi: Arc::new(actix_web::web::Bytes::new),

@@ -9,7 +9,7 @@ use kernel::{Change, SellerId, StoreError, TransactionError};
 use crate::{
     Admission, Application, ClientId, CodeChallenge, ConnectedApplication, Consent, ConsentId, Count,
     DeadToken, Exchange, FamiliesOf, Family, FamilyId, Grant, InvalidClient, Limiter, NewClientToken,
-    NewPair, NewToken, ScopeSet, SecretHash, StoredCredential, Subject, TokenKey, Viewer,
+    NewPair, NewToken, Principal, ScopeSet, SecretHash, StoredCredential, Subject, TokenKey, Viewer,
 };
 
 /// The gate that every request to `/v1` passes.
@@ -24,6 +24,9 @@ pub trait Gate: Send + Sync {
     /// whose family, application or account is no longer valid; None if it is unknown. A request without a
     /// live token is not counted.
     async fn admit(&self, token: TokenKey) -> Result<Result<Admission, Option<DeadToken>>, StoreError>;
+
+    /// Looks up a token in the same way, and counts nothing.
+    async fn look_up(&self, token: TokenKey) -> Result<Result<Principal, Option<DeadToken>>, StoreError>;
 }
 
 /// Counts calls of the OAuth endpoints, shared by all replicas.

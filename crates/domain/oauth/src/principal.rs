@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use kernel::SellerId;
 
-use crate::{ClientId, Scope, ScopeSet, TokenKind};
+use crate::{ClientId, Scope, ScopeSet, TokenKey, TokenKind};
 
 /// The caller of an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +18,8 @@ pub struct Principal {
     pub kind: TokenKind,
     /// When the token expires; None for a personal token that does not expire.
     pub expires_at: Option<DateTime<Utc>>,
+    /// The key of the token.
+    pub token: TokenKey,
 }
 
 impl Principal {
@@ -94,6 +96,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
+    use crate::SecretHash;
 
     #[test]
     fn a_principal_may_do_what_its_scopes_allow() {
@@ -106,6 +109,10 @@ mod tests {
             scopes: [Scope::OffersRead].into_iter().collect(),
             kind: TokenKind::Access,
             expires_at: None,
+            token: TokenKey {
+                family: Uuid::nil().into(),
+                hash: SecretHash::of("ps_at_x"),
+            },
         };
         let may: Vec<_> = Scope::ALL.iter().filter(|scope| principal.may(**scope)).collect();
         assert_eq!(may, [&Scope::OffersRead]);

@@ -33,6 +33,8 @@ pub enum Limiter {
     Registrations,
     /// Mails with a link to an account, in an hour.
     LinkMails,
+    /// Looks of an application at a seller's journal.
+    Events,
 }
 
 impl Limiter {
@@ -50,6 +52,7 @@ impl Limiter {
             Self::PanelPages => 9,
             Self::Registrations => 10,
             Self::LinkMails => 11,
+            Self::Events => 12,
         }
     }
 
@@ -161,8 +164,12 @@ mod tests {
             Limiter::PanelPages,
             Limiter::Registrations,
             Limiter::LinkMails,
+            Limiter::Events,
         ];
-        assert_eq!(limiters.map(Limiter::code), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
+        assert_eq!(
+            limiters.map(Limiter::code),
+            [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]
+        );
     }
 
     #[test]

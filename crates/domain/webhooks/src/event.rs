@@ -12,6 +12,11 @@ kernel::uuid_id! {
     DeliveryId
 }
 
+kernel::uuid_id! {
+    /// An event, the same for all its subscribers and in the journal.
+    EventId
+}
+
 kernel::words! {
     /// The events that can be subscribed to.
     pub enum WebhookEvent {
@@ -32,6 +37,9 @@ kernel::words! {
 
 /// The beginning of every body.
 const BEFORE_ID: &[u8] = br#"{"id":""#;
+/// What is before the event's id in `data`, and after it.
+const BEFORE_EVENT_ID: &[u8] = br#","event_id":""#;
+const AFTER_EVENT_ID: &[u8] = br#""}}"#;
 /// The order number of a sample.
 const SAMPLE_NUMBER: &str = "TEST";
 
@@ -46,18 +54,19 @@ pub struct Event {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 struct Data {
     #[serde(flatten)]
-    about: Thing,
+    about: Subject,
     seller_id: Uuid,
     /// True in a sample alone, absent otherwise.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     test: bool,
 }
 
+/// What an event is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
-enum Thing {
-    Order { order_id: String, order_number: String },
-    Offer { offer_id: String },
+pub enum Subject {
+    Order { order_id: Uuid, order_number: String },
+    Offer { offer_id: Uuid },
 }
 
 /// What an event is about: an order or an offer.
@@ -96,8 +105,8 @@ impl Event {
             OrderEventKind::Cancelled => WebhookEvent::OrderCancelled,
             OrderEventKind::ShipmentCorrected => return None,
         };
-        let about = Thing::Order {
-            order_id: event.order.to_string(),
+        let about = Subject::Order {
+            order_id: event.order.uuid(),
             order_number: event.number.as_str().to_owned(),
         };
         let data = Data {
@@ -114,8 +123,8 @@ impl Event {
             OfferEvent::Rejected { offer } => Some(Self {
                 name: WebhookEvent::OfferRejected,
                 data: Data {
-                    about: Thing::Offer {
-                        offer_id: offer.to_string(),
+                    about: Subject::Offer {
+                        offer_id: offer.uuid(),
                     },
                     seller_id: seller.uuid(),
                     test: false,
@@ -135,13 +144,11 @@ impl Event {
             | WebhookEvent::OrderPaid
             | WebhookEvent::OrderShipped
             | WebhookEvent::OrderDelivered
-            | WebhookEvent::OrderCancelled => Thing::Order {
-                order_id: id.to_string(),
+            | WebhookEvent::OrderCancelled => Subject::Order {
+                order_id: id,
                 order_number: SAMPLE_NUMBER.to_owned(),
             },
-            WebhookEvent::OfferRejected => Thing::Offer {
-                offer_id: id.to_string(),
-            },
+            WebhookEvent::OfferRejected => Subject::Offer { offer_id: id },
         };
         let data = Data {
             about,
@@ -151,23 +158,59 @@ impl Event {
         Self { name, data }
     }
 
-    /// The body of a delivery: built once, so that every attempt sends the same bytes with the same
-    /// signature.
-    pub fn body(&self, id: DeliveryId, occurred_at: DateTime<Utc>) -> Result<Vec<u8>, serde_json::Error> {
-        let (before, after) = self.around_id(occurred_at)?;
-        Ok([before, id.to_string().into_bytes(), after].concat())
+    /// An event that was recorded with this subject.
+    pub const fn recorded(seller: SellerId, name: WebhookEvent, about: Subject) -> Self {
+        let data = Data {
+            about,
+            seller_id: seller.uuid(),
+            test: false,
+        };
+        Self { name, data }
     }
 
-    /// A body without its delivery's id: the bytes before and after the id. Used when many subscriptions'
-    /// deliveries get their ids, and so their bodies, in one statement.
-    pub fn around_id(&self, occurred_at: DateTime<Utc>) -> Result<(Vec<u8>, Vec<u8>), serde_json::Error> {
+    pub const fn subject(&self) -> &Subject {
+        &self.data.about
+    }
+
+    /// The body of a delivery: built once, so that every attempt sends the same bytes with the same
+    /// signature.
+    pub fn body(
+        &self,
+        id: DeliveryId,
+        event: EventId,
+        occurred_at: DateTime<Utc>,
+    ) -> Result<Vec<u8>, serde_json::Error> {
+        let [before, between, after] = self.around_ids(occurred_at)?;
+        let (id, event) = (id.to_string().into_bytes(), event.to_string().into_bytes());
+        Ok([before, id, between, event, after].concat())
+    }
+
+    /// A body without its ids: the bytes before the delivery's id, between that and the event's, and after it. Used
+    /// when events and their deliveries get their ids, and so their bodies, in one statement.
+    pub fn around_ids(&self, occurred_at: DateTime<Utc>) -> Result<[Vec<u8>; 3], serde_json::Error> {
         let rest = serde_json::to_vec(&Rest {
             event: self.name.as_str(),
             occurred_at: occurred_at.to_rfc3339_opts(SecondsFormat::Micros, true),
             data: &self.data,
         })?;
-        let members = rest.get(1..).unwrap_or_default();
-        Ok((BEFORE_ID.to_vec(), [br#"","#, members].concat()))
+        let members = rest.strip_prefix(b"{").unwrap_or_default();
+        let members = members.strip_suffix(b"}}").unwrap_or_default();
+        let between = [br#"","#, members, BEFORE_EVENT_ID].concat();
+        Ok([BEFORE_ID.to_vec(), between, AFTER_EVENT_ID.to_vec()])
+    }
+
+    /// The event's `data`, as in the body of a delivery.
+    pub fn data(&self, id: EventId) -> impl Serialize + use<'_> {
+        #[derive(Serialize)]
+        struct WithId<'a> {
+            #[serde(flatten)]
+            data: &'a Data,
+            event_id: Uuid,
+        }
+        WithId {
+            data: &self.data,
+            event_id: id.uuid(),
+        }
     }
 }
 
@@ -188,11 +231,15 @@ mod tests {
         };
         let body = Event::of_order(Uuid::max().into(), &paid)
             .unwrap()
-            .body(Uuid::nil().into(), DateTime::<Utc>::UNIX_EPOCH)
+            .body(
+                Uuid::nil().into(),
+                Uuid::max().into(),
+                DateTime::<Utc>::UNIX_EPOCH,
+            )
             .unwrap();
         let (nil, max) = (Uuid::nil(), Uuid::max());
         let expected = format!(
-            r#"{{"id":"{nil}","event":"order.paid","occurred_at":"1970-01-01T00:00:00.000000Z","data":{{"order_id":"{nil}","order_number":"A-1","seller_id":"{max}"}}}}"#
+            r#"{{"id":"{nil}","event":"order.paid","occurred_at":"1970-01-01T00:00:00.000000Z","data":{{"order_id":"{nil}","order_number":"A-1","seller_id":"{max}","event_id":"{max}"}}}}"#
         );
         assert_eq!(String::from_utf8(body).unwrap(), expected);
     }
@@ -200,11 +247,13 @@ mod tests {
     #[test]
     fn a_sample_of_any_kind_says_that_it_is_one() {
         for name in WebhookEvent::ALL {
-            let sample = Event::sample(Uuid::nil().into(), name, Uuid::max());
-            let body = sample.body(Uuid::nil().into(), DateTime::<Utc>::UNIX_EPOCH);
+            let (delivery, id) = (Uuid::nil().into(), Uuid::max().into());
+            let event = Event::sample(Uuid::nil().into(), name, Uuid::max());
+            let body = event.body(delivery, id, DateTime::<Utc>::UNIX_EPOCH);
             let about = About::of(body.as_ref().unwrap());
             let body: serde_json::Value = serde_json::from_slice(&body.unwrap()).unwrap();
             assert_eq!(body["data"]["test"], true, "{body}");
+            assert_eq!(body["data"], serde_json::to_value(event.data(id)).unwrap());
             let id = Some(Uuid::max().to_string());
             let (order_id, offer_id) = match name {
                 WebhookEvent::OfferRejected => (None, id),

@@ -6,6 +6,7 @@ mod attempt;
 mod capacity;
 mod delivery;
 mod event;
+mod journal;
 mod machine;
 mod ports;
 mod queue;
@@ -17,7 +18,11 @@ pub use address_rules::{AddressPolicy, AddressRules};
 pub use attempt::{AttemptFailure, Attempted, FailureKind, Outcome, Sent};
 pub use capacity::{Capacity, DueQueue, Load, Share};
 pub use delivery::{Delivery, DeliveryRecord, DeliveryState, MAX_ATTEMPTS, RetrySchedule};
-pub use event::{About, DeliveryId, Event, WebhookEvent};
+pub use event::{About, DeliveryId, Event, EventId, Subject, WebhookEvent};
+pub use journal::{
+    DEFAULT_EVENTS, JournalPage, JournalPlace, JournalReader, JournalRefusal, JournalStart, JournalState,
+    JournaledEvent, MAX_EVENTS, MAX_LOOKED_AT,
+};
 pub use machine::{LOSSES_FORGIVEN, Phase, Progress};
 pub use ports::{
     DeliveryDirectory, DeliveryFilter, DeliveryWithSeller, HostCheck, HostRefused, LockedDelivery, Message,
@@ -33,5 +38,7 @@ pub use subscription::{
 };
 pub use url::{Host, MAX_URL, Scheme, WebhookUrl};
 
+#[cfg(any(test, feature = "mocks"))]
+pub use journal::MockJournalReader;
 #[cfg(any(test, feature = "mocks"))]
 pub use ports::{MockDeliveryDirectory, MockHostCheck, MockSubscriptionQueues, MockSubscriptionReader};

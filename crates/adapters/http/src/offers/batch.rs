@@ -60,7 +60,7 @@ impl Item {
 impl Operation<Public> for PatchOffers {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/v1/offers/batch";
-    const SCOPE: Option<Scope> = Some(Scope::OffersWrite);
+    const SCOPE: &'static [Scope] = &[Scope::OffersWrite];
     const QUERY: &'static [Parameter] = &[page::FIELDS];
     const FIELDS: &'static [&'static str] = OfferView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(

@@ -79,9 +79,10 @@ fn common(route: &Route<Public>, docs: &Docs) -> Vec<Problem> {
     refusals.extend(
         route
             .scope
+            .first()
             .map(|scope| Problem::insufficient_scope(scope.as_str(), REALM)),
     );
-    if docs.resource.is_some() {
+    if docs.resource.is_some() || route.needs_finished {
         refusals.push(Problem::not_found());
     }
     if route.effect == Effect::Write {

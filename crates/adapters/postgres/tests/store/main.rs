@@ -17,6 +17,7 @@ mod feed;
 mod grants;
 mod hosts;
 mod idempotency;
+mod journal;
 mod lists;
 mod mails;
 mod offer_changes;

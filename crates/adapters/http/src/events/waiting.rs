@@ -1,0 +1,202 @@
+//! Requests that wait for an event. They hold no connection: one look-up of the process serves them all.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kernel::{SellerId, StoreError};
+use oauth::ClientId;
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use tokio::time::sleep;
+use webhooks::JournalReader;
+
+/// The most requests of an application and seller, and of all, that wait at once in a process.
+const MOST_OF_ONE: usize = 5;
+const MOST: usize = 2_000;
+/// The pause between two look-ups.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// The requests of one process that wait; shared by all server threads.
+#[derive(Clone)]
+pub struct Waiting(Arc<Shared>);
+
+struct Shared {
+    journals: Arc<dyn JournalReader>,
+    state: Mutex<State>,
+    seen: watch::Sender<Seen>,
+}
+
+#[derive(Default)]
+struct State {
+    /// How many wait, by application and seller.
+    places: HashMap<(ClientId, SellerId), usize>,
+    all: usize,
+    /// Whether a task looks.
+    is_looked_for: bool,
+}
+
+/// The numbers of the sellers' last events; None if they could not be read.
+type Seen = Option<HashMap<SellerId, i64>>;
+
+/// A place among those that wait; given up when it is dropped.
+pub(super) struct Place {
+    waiting: Waiting,
+    of: (ClientId, SellerId),
+    seen: watch::Receiver<Seen>,
+}
+
+impl Waiting {
+    pub fn new(journals: Arc<dyn JournalReader>) -> Self {
+        Self(Arc::new(Shared {
+            journals,
+            state: Mutex::default(),
+            seen: watch::Sender::new(Some(HashMap::new())),
+        }))
+    }
+
+    pub(super) fn journals(&self) -> &dyn JournalReader {
+        self.0.journals.as_ref()
+    }
+
+    /// Takes a place; None if too many wait. The look-ups go on in a task while somebody waits.
+    pub(super) fn enter(&self, client_id: ClientId, seller: SellerId) -> Option<Place> {
+        let mut state = self.0.state.lock();
+        let of = (client_id, seller);
+        let taken = state.places.get(&of).copied().unwrap_or_default();
+        if state.all >= MOST || taken >= MOST_OF_ONE {
+            return None;
+        }
+        state.all += 1;
+        state.places.insert(of, taken + 1);
+        if !state.is_looked_for {
+            state.is_looked_for = true;
+            tokio::spawn(self.clone().look());
+        }
+        Some(Place {
+            waiting: self.clone(),
+            of,
+            seen: self.0.seen.subscribe(),
+        })
+    }
+
+    /// Looks until nobody waits.
+    async fn look(self) {
+        loop {
+            sleep(PAUSE).await;
+            let sellers: Vec<_> = {
+                let mut state = self.0.state.lock();
+                state.is_looked_for = state.all > 0;
+                if !state.is_looked_for {
+                    return;
+                }
+                state.places.keys().map(|(_, seller)| *seller).collect()
+            };
+            // The requests that wait answer 500, and their log says why.
+            let numbers = self.0.journals.last_numbers(&sellers).await.ok();
+            self.0.seen.send_replace(numbers);
+        }
+    }
+}
+
+impl Place {
+    /// Waits until the seller's journal goes beyond this number.
+    pub(super) async fn event_after(&mut self, number: i64) -> Result<(), StoreError> {
+        loop {
+            // The sender lives as long as the place.
+            let _ = self.seen.changed().await;
+            let seen = self.seen.borrow_and_update();
+            let numbers = seen
+                .as_ref()
+                .ok_or_else(|| StoreError::Unavailable("the journals could not be read".into()))?;
+            if numbers.get(&self.of.1).is_some_and(|last| *last > number) {
+                return Ok(());
+            }
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut state = self.waiting.0.state.lock();
+        state.all -= 1;
+        if let Entry::Occupied(mut taken) = state.places.entry(self.of) {
+            *taken.get_mut() -= 1;
+            if *taken.get() == 0 {
+                taken.remove();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+    use webhooks::MockJournalReader;
+
+    use super::*;
+
+    fn of(n: u128) -> (ClientId, SellerId) {
+        (Uuid::from_u128(n).into(), Uuid::from_u128(n).into())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_look_up_serves_all_until_nobody_waits() {
+        let mut journals = MockJournalReader::new();
+        journals
+            .expect_last_numbers()
+            .times(2)
+            .returning(|sellers| Ok(sellers.iter().map(|seller| (*seller, 7)).collect()));
+        let waiting = Waiting::new(Arc::new(journals));
+        for _ in 0..2 {
+            let mut places: Vec<_> = (0..20)
+                .map(|n| waiting.enter(of(n).0, of(n).1).unwrap())
+                .collect();
+            for place in &mut places {
+                place.event_after(6).await.unwrap();
+            }
+            drop(places);
+            sleep(PAUSE * 3).await;
+        }
+        assert_eq!(waiting.0.state.lock().places.len(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_place_waits_for_its_own_seller_and_for_a_later_event() {
+        let mut journals = MockJournalReader::new();
+        let mut last = 5;
+        journals.expect_last_numbers().returning(move |_| {
+            last += 1;
+            Ok(HashMap::from([(of(1).1, last), (of(2).1, 100)]))
+        });
+        let waiting = Waiting::new(Arc::new(journals));
+        let mut place = waiting.enter(of(1).0, of(1).1).unwrap();
+        let began = tokio::time::Instant::now();
+        place.event_after(8).await.unwrap();
+        assert_eq!(began.elapsed(), PAUSE * 4);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_failed_look_up_ends_the_wait() {
+        let mut journals = MockJournalReader::new();
+        journals
+            .expect_last_numbers()
+            .returning(|_| Err(StoreError::unexpected("gone")));
+        let waiting = Waiting::new(Arc::new(journals));
+        let mut place = waiting.enter(of(1).0, of(1).1).unwrap();
+        assert!(place.event_after(0).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn places_are_few() {
+        let waiting = Waiting::new(Arc::new(MockJournalReader::new()));
+        let enter = |n| waiting.enter(of(n).0, of(n).1);
+        let mut places: Vec<_> = (0..5).map_while(|_| enter(1)).collect();
+        assert!(places.len() == 5 && enter(1).is_none());
+        places.pop();
+        places.extend(enter(1));
+        places.extend((2..).map_while(enter));
+        assert_eq!(places.len(), MOST);
+    }
+}

@@ -1,0 +1,202 @@
+//! Reading the event journal; its rows are written with the deliveries: see `outbox.sql`.
+
+use std::collections::HashMap;
+
+use async_trait::async_trait;
+use chrono::{DateTime, TimeDelta, Utc};
+use diesel::pg::Pg;
+use diesel::prelude::*;
+use diesel::sql_types::{Array, BigInt, Nullable, Text, Timestamptz, Uuid as SqlUuid};
+use kernel::{SellerId, StoreError};
+use uuid::Uuid;
+use webhooks::{
+    Event, EventId, JournalPage, JournalPlace, JournalReader, JournalRefusal, JournalStart, JournalState,
+    JournaledEvent, MAX_EVENTS, MAX_LOOKED_AT, Subject, WebhookEvent,
+};
+
+use crate::connection::pool::Autocommit;
+use crate::schema;
+use crate::sql::column;
+use crate::statement::statements;
+
+statements! {
+    "journal.sql";
+    PAGE: (SqlUuid, Nullable<BigInt>, Nullable<Timestamptz>, Array<Text>, BigInt, BigInt) -> PageRow;
+    LAST_NUMBERS: (Array<SqlUuid>) -> LastNumber;
+}
+
+/// The journal, and an event of the page, if it has one.
+#[derive(QueryableByName)]
+#[diesel(check_for_backend(Pg))]
+struct PageRow {
+    #[diesel(sql_type = BigInt)]
+    last: i64,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    oldest: Option<i64>,
+    /// The event at which the page begins.
+    #[diesel(sql_type = Nullable<SqlUuid>)]
+    present: Option<Uuid>,
+    #[diesel(sql_type = Timestamptz)]
+    at: DateTime<Utc>,
+    /// When the journals began.
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    begun_at: Option<DateTime<Utc>>,
+    #[diesel(sql_type = BigInt)]
+    start: i64,
+    /// The last event that was looked at.
+    #[diesel(sql_type = Nullable<SqlUuid>)]
+    ended: Option<Uuid>,
+    #[diesel(embed)]
+    event: Option<EventRow>,
+}
+
+#[derive(QueryableByName)]
+#[diesel(table_name = schema::journal, check_for_backend(Pg))]
+struct EventRow {
+    number: i64,
+    id: Uuid,
+    event: String,
+    occurred_at: DateTime<Utc>,
+    order_id: Option<Uuid>,
+    order_number: Option<String>,
+    offer_id: Option<Uuid>,
+}
+
+#[derive(QueryableByName)]
+#[diesel(table_name = schema::journals, check_for_backend(Pg))]
+struct LastNumber {
+    seller_id: Uuid,
+    last_number: i64,
+}
+
+impl EventRow {
+    fn read(self, seller: SellerId) -> Result<JournaledEvent, StoreError> {
+        let row = self;
+        let corrupt = |reason: String| StoreError::corrupt("journal", row.id, reason);
+        let name =
+            WebhookEvent::parse(&row.event).ok_or_else(|| corrupt(format!("event {:?}", row.event)))?;
+        let subject = match (row.order_id, row.order_number, row.offer_id) {
+            (Some(order_id), Some(order_number), None) => Subject::Order {
+                order_id,
+                order_number,
+            },
+            (None, None, Some(offer_id)) => Subject::Offer { offer_id },
+            _ => return Err(corrupt("not one subject".to_owned())),
+        };
+        Ok(JournaledEvent {
+            id: row.id.into(),
+            event: Event::recorded(seller, name, subject),
+            occurred_at: row.occurred_at,
+        })
+    }
+}
+
+/// The columns of an event's subject: order, its number, offer.
+pub(crate) type SubjectColumns<'a> = (Option<Uuid>, Option<&'a str>, Option<Uuid>);
+
+pub(crate) fn subject(event: &Event) -> SubjectColumns<'_> {
+    match event.subject() {
+        Subject::Order {
+            order_id,
+            order_number,
+        } => (Some(*order_id), Some(order_number), None),
+        Subject::Offer { offer_id } => (None, None, Some(*offer_id)),
+    }
+}
+
+/// The journals of all sellers.
+pub(crate) struct Journals {
+    pool: Autocommit,
+    /// How long events are kept.
+    kept_for: TimeDelta,
+}
+
+impl Journals {
+    pub(crate) const fn new(pool: Autocommit, kept_for: TimeDelta) -> Self {
+        Self { pool, kept_for }
+    }
+}
+
+#[async_trait]
+impl JournalReader for Journals {
+    async fn page(
+        &self,
+        seller: SellerId,
+        start: JournalStart,
+        names: &[WebhookEvent],
+        limit: u16,
+    ) -> Result<Result<JournalPage, JournalRefusal>, StoreError> {
+        let limit = limit.clamp(1, MAX_EVENTS);
+        let (after, since) = match start {
+            JournalStart::Oldest => (None, None),
+            JournalStart::After(place) => (Some(place.number), None),
+            JournalStart::Since(at) => (None, Some(at)),
+        };
+        let names = column(names, |name| name.as_str());
+        let looked_at = i64::from(MAX_LOOKED_AT);
+        let page = PAGE.bind((
+            seller.uuid(),
+            after,
+            since,
+            names,
+            i64::from(limit) + 1,
+            looked_at,
+        ));
+        let rows = self.pool.of_seller(seller).rows(page).await?;
+        let Some(first) = rows.first() else {
+            return Err(StoreError::unexpected("a journal without a state"));
+        };
+        let (at, present) = (first.at, first.present.map(EventId::from));
+        let state = JournalState {
+            last: first.last,
+            oldest: first.oldest,
+        };
+        let kept_since = at - self.kept_for;
+        let judged = match start {
+            JournalStart::Oldest => Ok(()),
+            JournalStart::After(place) => state.admits(place, present, kept_since),
+            JournalStart::Since(since) if Some(since) < first.begun_at.max(Some(kept_since)) => {
+                Err(JournalRefusal::TooOld)
+            }
+            JournalStart::Since(_) => Ok(()),
+        };
+        if let Err(refusal) = judged {
+            return Ok(Err(refusal));
+        }
+        let end = state.last.min(first.start.saturating_add(looked_at));
+        let most = usize::from(limit);
+        let looked_to = JournalPlace {
+            number: end,
+            event: first.ended.map(EventId::from),
+            at,
+        };
+        let mut place = looked_to;
+        let mut has_more = end < state.last;
+        let mut events = Vec::with_capacity(rows.len());
+        for row in rows.into_iter().filter_map(|row| row.event) {
+            if events.len() == most {
+                has_more = true;
+                break;
+            }
+            (place.number, place.event) = (row.number, Some(row.id.into()));
+            events.push(row.read(seller)?);
+        }
+        if !has_more || events.len() < most {
+            place = looked_to;
+        }
+        Ok(Ok(JournalPage {
+            events,
+            place,
+            has_more,
+        }))
+    }
+
+    async fn last_numbers(&self, sellers: &[SellerId]) -> Result<HashMap<SellerId, i64>, StoreError> {
+        let sellers = column(sellers, |seller| seller.uuid());
+        let rows = self.pool.rows(LAST_NUMBERS.bind((sellers,))).await?;
+        let numbers = rows
+            .into_iter()
+            .map(|row| (row.seller_id.into(), row.last_number));
+        Ok(numbers.collect())
+    }
+}

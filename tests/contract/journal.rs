@@ -1,0 +1,271 @@
+//! `GET /v1/events`: the events of the webhooks, in one order, by cursor.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use blackbox::{Expect, Trader, World, all_invalid, at_once, ids, items, line, parcel, text, whole};
+use serde_json::{Value, json};
+
+use crate::{world, world_of_hooks, world_of_trade, world_with};
+
+async fn page(world: &World, token: &str, query: &str) -> Value {
+    world.read(token, &format!("/v1/events{query}")).await
+}
+
+/// All events after a cursor, by pages of this size, and the cursor behind them.
+async fn rest(world: &World, token: &str, after: &str, limit: usize) -> (Vec<Value>, String) {
+    let (mut events, mut cursor) = (Vec::new(), after.to_owned());
+    loop {
+        let page = page(world, token, &format!("?limit={limit}&after={cursor}")).await;
+        cursor = text(&page, "cursor");
+        events.extend_from_slice(items(&page));
+        if page["has_more"] == false {
+            return (events, cursor);
+        }
+    }
+}
+
+fn names(events: &[Value]) -> Vec<String> {
+    events.iter().map(|event| text(event, "event")).collect()
+}
+
+/// An order that is paid and shipped, and an offer that is rejected: of each the event, in order.
+async fn trade(world: &World, trader: &Trader) -> [&'static str; 4] {
+    let offer = world.any_offer(&trader.seller, json!({})).await;
+    let order = world.paid(&[line(&trader.seller, &offer, 1)], json!({})).await;
+    world.shipped(&trader.token, &order.id, &parcel("AAAA1")).await;
+    let moderation = format!("/sellers/{}/offers/{offer}/moderation", trader.seller.id);
+    let rejection = json!({"decision": "reject"});
+    world.office_post(&moderation, &rejection).await.expect(200);
+    ["order.created", "order.paid", "order.shipped", "offer.rejected"]
+}
+
+#[tokio::test]
+async fn the_journal_has_what_webhooks_deliver() {
+    let world = world_of_hooks(&[]).await;
+    let (own, receiver, _) = world.subscribed().await;
+    let trader = Trader {
+        seller: own.seller.clone(),
+        token: world
+            .personal_token(&own.seller, &blackbox::TRADE_SCOPES)
+            .await
+            .token,
+    };
+    let before = text(&page(&world, &trader.token, "").await, "cursor");
+    let expected = trade(&world, &trader).await;
+    let arrived = receiver.has(expected.len()).await;
+    let (events, _) = rest(&world, &trader.token, &before, 200).await;
+    assert_eq!(names(&events), expected);
+    let of_delivery = |event: &Value| {
+        let is_of = |body: &Value| body["data"]["event_id"] == event["id"];
+        arrived.iter().map(|delivery| delivery.json()).find(is_of)
+    };
+    for event in &events {
+        let delivered = of_delivery(event).unwrap();
+        for field in ["event", "occurred_at", "data"] {
+            assert_eq!(event[field], delivered[field], "{event} {delivered}");
+        }
+    }
+    // Nobody else has them.
+    let stranger = world.trader().await;
+    assert_eq!(items(&page(&world, &stranger.token, "").await).len(), 0);
+    let query = format!("/v1/events?after={before}");
+    world.get(&stranger.token, &query).await.invalid("after");
+}
+
+#[tokio::test]
+async fn a_cursor_is_a_place_in_the_whole_journal() {
+    let (world, trader, _) = world_of_trade().await;
+    let first = page(&world, &trader.token, "").await;
+    assert_eq!((&first["items"], &first["has_more"]), (&json!([]), &json!(false)));
+    let expected = trade(&world, &trader).await;
+    let all = rest(&world, &trader.token, &text(&first, "cursor"), 200).await;
+    assert_eq!(names(&all.0), expected);
+    for limit in [1, 2, 3] {
+        let pages = rest(&world, &trader.token, &text(&first, "cursor"), limit).await;
+        assert_eq!(pages.0, all.0);
+    }
+    let from_the_oldest = page(&world, &trader.token, "?limit=1000").await;
+    assert_eq!(items(&from_the_oldest), all.0);
+    // Scopes and fields may change between calls; what may not be seen is passed over.
+    let token = async |scopes: &[&str]| world.personal_token(&trader.seller, scopes).await.token;
+    let (offers, orders) = (token(&["offers:read"]).await, token(&["orders:read"]).await);
+    let seen = page(&world, &offers, "?limit=1&fields=event").await;
+    assert_eq!(
+        seen["items"],
+        json!([{"id": all.0[3]["id"], "event": "offer.rejected"}])
+    );
+    assert_eq!(seen["has_more"], false);
+    let after = format!("?after={}", text(&seen, "cursor"));
+    assert_eq!(page(&world, &orders, &after).await["items"], json!([]));
+    assert_eq!(names(items(&page(&world, &orders, "").await)), expected[..3]);
+    let none = token(&["settings:read"]).await;
+    let refused = world.get(&none, "/v1/events").await;
+    refused.is_problem(403, &[whole("insufficient_scope")]);
+    assert!(refused.must("www-authenticate").contains("orders:read"));
+    let cursor = text(&first, "cursor");
+    let table = format!(
+        "after=x                                     => after
+         after={cursor}x                             => after
+         after={cursor}&since=2026-01-01T00:00:00Z   => since
+         since=2001-01-01T00:00:00Z                  => since
+         since=yesterday                             => since
+         wait=x                                      => wait
+         limit=x                                     => limit
+         fields=number                               => fields"
+    );
+    let ask = async |query: &str| world.get(&trader.token, &format!("/v1/events?{query}")).await;
+    all_invalid(&table, ask).await;
+}
+
+#[tokio::test]
+async fn since_begins_with_the_first_event_recorded_then() {
+    let (world, trader, _) = world_of_trade().await;
+    trade(&world, &trader).await;
+    // An event may have been recorded before the time, and committed after it.
+    let now = text(&page(&world, &trader.token, "").await["items"][3], "occurred_at");
+    let since = async || page(&world, &trader.token, &format!("?since={now}")).await;
+    assert_eq!(items(&since().await).len(), 4);
+    let earlier = "update journal set recorded_at = recorded_at - interval '1 minute' where number < 4";
+    world.execute(earlier).await;
+    assert_eq!(names(items(&since().await)), ["offer.rejected"]);
+    let future = page(&world, &trader.token, "?since=2100-01-01T00:00:00Z").await;
+    assert_eq!(future["items"], json!([]));
+    let expected = trade(&world, &trader).await;
+    let (later, _) = rest(&world, &trader.token, &text(&future, "cursor"), 200).await;
+    assert_eq!(names(&later), expected);
+}
+
+#[tokio::test]
+async fn parallel_orders_are_in_one_order_without_a_gap() {
+    let (world, trader, offer) = world_of_trade().await;
+    let placing = (0..20).map(|_| {
+        let body = blackbox::order_body(&[line(&trader.seller, &offer, 1)], json!({}));
+        world.office(reqwest::Method::POST, "/orders").json(&body)
+    });
+    for answer in at_once(placing).await {
+        answer.expect(201);
+    }
+    let (events, _) = rest(
+        &world,
+        &trader.token,
+        &text(&page(&world, &trader.token, "?limit=1").await, "cursor"),
+        3,
+    )
+    .await;
+    let first = page(&world, &trader.token, "?limit=1").await;
+    let mut seen: BTreeSet<_> = ids(&first).into_iter().collect();
+    seen.extend(events.iter().map(|event| text(event, "id")));
+    assert_eq!((events.len(), seen.len()), (19, 20));
+    let numbers = "select count(distinct number) + 1000 * max(number) from journal";
+    assert_eq!(world.count(numbers, &[]).await, 20_020);
+}
+
+#[tokio::test]
+async fn places_that_are_lost_or_no_longer_kept_are_refused() {
+    let (world, trader, _) = world_of_trade().await;
+    trade(&world, &trader).await;
+    let begin = page(&world, &trader.token, "?limit=1").await;
+    let second = format!("/v1/events?after={}", text(&begin, "cursor"));
+    let ask = async || world.get(&trader.token, &second).await;
+    ask().await.expect(200);
+    // Another event has the number.
+    world
+        .execute("update journal set id = gen_random_uuid() where number = 1")
+        .await;
+    ask().await.invalid("after");
+    world.execute("delete from journal where number = 1").await;
+    ask().await.expect(200);
+    world.execute("delete from journal where number = 2").await;
+    ask().await.invalid("after");
+    // A restored database ends earlier.
+    world
+        .execute("delete from journal; update journals set last_number = 1")
+        .await;
+    let end = page(&world, &trader.token, "").await;
+    world.execute("delete from journals").await;
+    world
+        .get(
+            &trader.token,
+            &format!("/v1/events?after={}", text(&end, "cursor")),
+        )
+        .await
+        .invalid("after");
+}
+
+#[tokio::test]
+async fn events_are_kept_for_the_configured_time() {
+    let world = world_with(&[("RETENTION__EVENTS", "1s")]).await;
+    let trader = world.trader().await;
+    let begin = text(&page(&world, &trader.token, "").await, "cursor");
+    trade(&world, &trader).await;
+    let events = "select count(*) from journal";
+    world.until_count("the events are cleared", events, &[], 0).await;
+    let late = world
+        .get(&trader.token, &format!("/v1/events?after={begin}"))
+        .await;
+    late.invalid("after");
+    let message = text(&late.json()["errors"][0], "message");
+    assert!(message.contains("`since`"), "{message}");
+    assert_eq!(page(&world, &trader.token, "").await["items"], json!([]));
+}
+
+#[tokio::test]
+async fn a_request_waits_for_an_event_and_few_wait_at_once() {
+    let (world, trader, offer) = world_of_trade().await;
+    let cursor = text(&page(&world, &trader.token, "").await, "cursor");
+    let waiting = |wait: u32| {
+        world
+            .at("GET", &format!("/v1/events?after={cursor}&wait={wait}"))
+            .bearer(&trader.token)
+    };
+    let began = Instant::now();
+    let waiters: Vec<_> = (0..5).map(|_| tokio::spawn(waiting(30).send())).collect();
+    // One more is answered at once, with whatever order they came.
+    let (sixth, head) = (
+        waiting(30),
+        world.at("HEAD", &format!("/v1/events?after={cursor}&wait=30")),
+    );
+    let of_all = tokio::spawn(sixth.send());
+    head.bearer(&trader.token).send().await.expect(200);
+    assert!(began.elapsed() < Duration::from_secs(15));
+    world.unpaid(&[line(&trader.seller, &offer, 1)], json!({})).await;
+    let mut told = 0;
+    for waiter in waiters.into_iter().chain([of_all]) {
+        let answer = waiter.await.unwrap().expect(200);
+        told += usize::from(names(items(&answer.json())) == ["order.created"]);
+    }
+    assert!((5..=6).contains(&told), "{told}");
+    assert!(began.elapsed() >= Duration::from_secs(1) && began.elapsed() < Duration::from_secs(30));
+    // Nothing comes: an empty page, and a cursor.
+    let end = text(&page(&world, &trader.token, "").await, "cursor");
+    let empty = page(&world, &trader.token, &format!("?wait=1&after={end}")).await;
+    assert_eq!(empty["items"], json!([]));
+    // A token that ends meanwhile gets nothing.
+    let short = world.personal_token(&trader.seller, &["orders:read"]).await;
+    let request = world
+        .at("GET", &format!("/v1/events?wait=2&after={end}"))
+        .bearer(&short.token);
+    let waiter = tokio::spawn(request.send());
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    world.revoke_personal(&trader.seller, &short).await;
+    waiter.await.unwrap().refused(401, "unauthorized");
+}
+
+#[tokio::test]
+async fn the_journal_has_a_limit_of_its_own() {
+    let world = world().await;
+    let trader = world.trader().await;
+    world.stop_clock("2026-03-01T12:00:30Z").await;
+    for place in 1..=61 {
+        let answer = world.get(&trader.token, "/v1/events").await;
+        assert_eq!(answer.must("x-ratelimit-limit"), "60");
+        if place == 61 {
+            answer.is_problem(429, &[whole("rate_limited")]);
+        } else {
+            assert_eq!(answer.must("x-ratelimit-remaining"), (60 - place).to_string());
+        }
+    }
+    let others = world.get(&trader.token, "/v1/me").await.expect(200);
+    assert_eq!(others.must("x-ratelimit-remaining"), "599");
+}
