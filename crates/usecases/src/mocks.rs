@@ -20,8 +20,8 @@ use orders::{OrderId, OrderNumber, OrderRef, OrderStore, SellerOrder, ShipmentMa
 use serde_json::Value;
 use uuid::Uuid;
 use webhooks::{
-    Delivery, DeliveryId, LockedDelivery, NewSubscription, Subscription, SubscriptionChange, SubscriptionId,
-    SubscriptionStore,
+    Delivery, DeliveryId, LockedDelivery, NewSubscription, SigningSecrets, Subscription, SubscriptionChange,
+    SubscriptionId, SubscriptionStore,
 };
 
 use crate::{Announcement, Transaction};
@@ -86,6 +86,8 @@ mock! {
         async fn take_subscription_place(&self, seller: SellerId, client_id: ClientId) -> Result<bool, StoreError>;
         async fn add_subscription(&self, subscription: NewSubscription) -> Result<(), StoreError>;
         async fn change_subscription(&self, seller: SellerId, client_id: ClientId, subscription: SubscriptionId, change: SubscriptionChange) -> Result<Option<Subscription>, StoreError>;
+        async fn lock_secrets(&self, seller: SellerId, client_id: ClientId, subscription: SubscriptionId) -> Result<Option<(SigningSecrets, bool)>, StoreError>;
+        async fn replace_secrets(&self, seller: SellerId, subscription: SubscriptionId, secrets: &SigningSecrets) -> Result<(), StoreError>;
         async fn remove_subscription(&self, seller: SellerId, client_id: ClientId, subscription: SubscriptionId) -> Result<bool, StoreError>;
         async fn subscription(&self, seller: SellerId, subscription: SubscriptionId) -> Result<Option<Subscription>, StoreError>;
         async fn queue_delivery(&self, seller: SellerId, subscription: SubscriptionId, delivery: &Delivery) -> Result<bool, StoreError>;
