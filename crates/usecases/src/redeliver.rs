@@ -186,6 +186,7 @@ mod tests {
 
     /// The mocked results of the stores.
     #[derive(Clone, Copy)]
+    #[expect(clippy::struct_excessive_bools, reason = "each is one store's answer")]
     struct Answers {
         /// The form's number is new.
         first: bool,

@@ -115,7 +115,7 @@ pub(crate) async fn redeliver(request: SignedInRequest) -> Result<HttpResponse, 
     let queued = request.change((requester, which), |tx, _, (requester, which)| {
         Box::pin(redeliver::redeliver(tx, tx, *requester, *which, tx.now()))
     });
-    answered(&request, queued.await?, "redelivered", "too-many-redeliveries")
+    answered(&request, &queued.await?, "redelivered", "too-many-redeliveries")
 }
 
 /// POST: queues a test event.
@@ -128,13 +128,18 @@ pub(crate) async fn send_test_event(request: SignedInRequest) -> Result<HttpResp
             tx, tx, randomness, *requester, *which, None, now,
         ))
     });
-    answered(&request, queued.await?, "test-event-sent", "too-many-test-events")
+    answered(
+        &request,
+        &queued.await?,
+        "test-event-sent",
+        "too-many-test-events",
+    )
 }
 
 /// Redirects to the page with the same filter. A repeated form gets the notice of the first time.
 fn answered(
     request: &SignedInRequest,
-    queued: Result<Delivery, Refusal>,
+    queued: &Result<Delivery, Refusal>,
     sent: &str,
     too_many: &str,
 ) -> Result<HttpResponse, PageError> {
