@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use blackbox::{Expect, Trader, World, all_invalid, at_once, ids, items, line, parcel, text, whole};
+use blackbox::{
+    Expect, Received, Trader, World, all_invalid, at_once, ids, items, line, parcel, text, whole,
+};
 use serde_json::{Value, json};
 
 use crate::{world, world_of_hooks, world_of_trade, world_with};
@@ -58,7 +60,7 @@ async fn the_journal_has_what_webhooks_deliver() {
     assert_eq!(names(&events), expected);
     let of_delivery = |event: &Value| {
         let is_of = |body: &Value| body["data"]["event_id"] == event["id"];
-        arrived.iter().map(|delivery| delivery.json()).find(is_of)
+        arrived.iter().map(Received::json).find(is_of)
     };
     for event in &events {
         let delivered = of_delivery(event).unwrap();

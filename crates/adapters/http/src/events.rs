@@ -81,10 +81,10 @@ impl Operation<Public> for ListEvents {
     ];
 
     fn decode(incoming: &Incoming<'_>, call: &Call<Public>) -> Result<Option<Self>, Violations> {
-        let (sealer, seller) = (call.state.sealer.as_ref(), call.caller.seller);
+        let (keys, seller) = (call.state.sealer.as_ref(), call.caller.seller);
         let waits = incoming.head.method != Method::HEAD;
         incoming.query(Self::QUERY, |query| {
-            let after = query.parsed("after", |text| open(sealer, seller, text).ok_or(REFUSED));
+            let after = query.parsed("after", |text| open(keys, seller, text).ok_or(REFUSED));
             let since = query.date_time("since");
             let start = match (after, since) {
                 (Some(_), Some(_)) => {
@@ -255,16 +255,16 @@ fn bound_to(seller: SellerId) -> Vec<u8> {
     [b"events\0", seller.uuid().as_bytes().as_slice()].concat()
 }
 
-fn seal(sealer: &dyn Sealer, seller: SellerId, place: JournalPlace) -> String {
+fn seal(keys: &dyn Sealer, seller: SellerId, place: JournalPlace) -> String {
     let mut plain = place.number.to_be_bytes().to_vec();
     plain.extend_from_slice(&place.at.timestamp_micros().to_be_bytes());
     plain.extend(place.event.iter().flat_map(|event| event.uuid().into_bytes()));
-    URL_SAFE_NO_PAD.encode(sealer.seal(SealPurpose::Cursor, &bound_to(seller), &plain))
+    URL_SAFE_NO_PAD.encode(keys.seal(SealPurpose::Cursor, &bound_to(seller), &plain))
 }
 
-fn open(sealer: &dyn Sealer, seller: SellerId, text: &str) -> Option<JournalPlace> {
+fn open(keys: &dyn Sealer, seller: SellerId, text: &str) -> Option<JournalPlace> {
     let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
-    let plain = sealer.open(SealPurpose::Cursor, &bound_to(seller), &bytes).ok()?;
+    let plain = keys.open(SealPurpose::Cursor, &bound_to(seller), &bytes).ok()?;
     let (number, rest) = plain.split_first_chunk::<8>()?;
     let (at, event) = rest.split_first_chunk::<8>()?;
     let event = match event {

@@ -153,12 +153,11 @@ impl JournalReader for Journals {
         };
         let kept_since = at - self.kept_for;
         let judged = match start {
-            JournalStart::Oldest => Ok(()),
             JournalStart::After(place) => state.admits(place, present, kept_since),
             JournalStart::Since(since) if Some(since) < first.begun_at.max(Some(kept_since)) => {
                 Err(JournalRefusal::TooOld)
             }
-            JournalStart::Since(_) => Ok(()),
+            JournalStart::Oldest | JournalStart::Since(_) => Ok(()),
         };
         if let Err(refusal) = judged {
             return Ok(Err(refusal));

@@ -239,7 +239,7 @@ mod tests {
             event: WebhookEvent::OrderPaid,
             url: WebhookUrl::parse("https://example.com/", webhooks::AddressPolicy::Public).unwrap(),
             body: Arc::from(*b"{}"),
-            secrets: WebhookSecret::from_random(&[7; 32]).into(),
+            secrets: Arc::new(WebhookSecret::from_random(&[7; 32]).into()),
         };
         let sent = SpawningSender(Arc::new(Panicking)).send(&message).await;
         let lost = Outcome::Failed(AttemptFailure::WorkerLost);

@@ -47,7 +47,7 @@ pub struct Message {
     pub url: WebhookUrl,
     pub body: Arc<[u8]>,
     /// The keys of its signatures at the time of the attempt.
-    pub secrets: SigningSecrets,
+    pub secrets: Arc<SigningSecrets>,
 }
 
 /// Sends the message of an attempt.

@@ -204,7 +204,7 @@ mod tests {
                 Some((next, from)) if from <= at => (next, None),
                 next => (signing, next.map(|(next, _)| next)),
             };
-            prop_assert_eq!(SigningSecrets::parse(&secrets.reveal()).as_ref(), Ok(&secrets));
+            prop_assert_eq!(SigningSecrets::parse(&secrets.reveal()), Ok(secrets.clone()));
             let secrets = secrets.at(at);
             prop_assert_eq!(secrets.signing(), &expected);
             let all: Vec<_> = secrets.all().cloned().collect();

@@ -1,6 +1,7 @@
 //! The leased queues of a worker, their deliveries in hand, and the remaining capacity.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::TimeDelta;
@@ -140,7 +141,7 @@ impl InFlight {
         let queue = LeasedQueue {
             client_id: claimed.client_id,
             url: claimed.url,
-            secrets: claimed.secrets,
+            secrets: Arc::new(claimed.secrets),
             failing: claimed.failing,
             in_hand: Vec::new(),
             running: 0,
@@ -173,7 +174,7 @@ impl InFlight {
         let starts = refilled.into_iter().map(|given| {
             if let Some(queue) = self.queues.get_mut(&given.lease) {
                 queue.url = given.url;
-                queue.secrets = given.secrets;
+                queue.secrets = Arc::new(given.secrets);
             }
             self.starts(given.lease, given.deliveries)
         });
@@ -207,7 +208,7 @@ impl InFlight {
                 event: due.event,
                 url: queue.url.clone(),
                 body: due.body,
-                secrets: queue.secrets.clone(),
+                secrets: Arc::clone(&queue.secrets),
             }),
         };
         deliveries.into_iter().map(start).collect()

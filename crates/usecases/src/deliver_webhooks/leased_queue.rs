@@ -1,5 +1,7 @@
 //! A leased queue, and how many more deliveries it may get.
 
+use std::sync::Arc;
+
 use oauth::ClientId;
 use webhooks::{DeliveryId, SigningSecrets, WebhookUrl};
 
@@ -25,7 +27,7 @@ pub(super) struct InHand {
 pub(super) struct LeasedQueue {
     pub(super) client_id: ClientId,
     pub(super) url: WebhookUrl,
-    pub(super) secrets: SigningSecrets,
+    pub(super) secrets: Arc<SigningSecrets>,
     /// Whether the queue counted as failing when it was claimed.
     pub(super) failing: bool,
     /// Deliveries that the store must not give out again.

@@ -71,7 +71,7 @@ async fn an_event_has_its_number_once_all_before_it_are_committed() {
             .await
             .commit()
             .await
-            .unwrap()
+            .unwrap();
     };
     let first = async {
         fixture.wait_for_blocked_session().await;

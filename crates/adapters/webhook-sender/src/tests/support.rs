@@ -62,7 +62,7 @@ pub(super) fn message(text: &str) -> Message {
         event: WebhookEvent::OrderPaid,
         url: url(text),
         body: Arc::from(BODY),
-        secrets: WebhookSecret::from_random(&[7; 32]).into(),
+        secrets: Arc::new(WebhookSecret::from_random(&[7; 32]).into()),
     }
 }
 

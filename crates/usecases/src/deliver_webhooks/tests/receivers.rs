@@ -84,7 +84,7 @@ impl Receivers {
 #[async_trait]
 impl WebhookSender for Receivers {
     async fn send(&self, message: &Message) -> Sent {
-        assert_eq!(message.secrets, secret().into());
+        assert_eq!(*message.secrets, secret().into());
         let Host::Name(name) = message.url.host().clone() else {
             panic!("{:?}", message.url);
         };
