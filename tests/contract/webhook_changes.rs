@@ -25,8 +25,8 @@ async fn url_and_events_are_changed_together_or_alone() {
         let changed = world.changing(&own.token, &id, change).send().await;
         hook = merged(hook, expected.clone());
         assert_eq!(changed.expect(200).json(), hook);
-        let one = world.read(&own.token, &format!("/v1/webhooks/{id}")).await;
-        assert_eq!(one, hook);
+        let present = world.read(&own.token, &format!("/v1/webhooks/{id}")).await;
+        assert_eq!(present, hook);
     }
     let request = || keyed(world.changing(&own.token, &id, &url), "k").send();
     let first = request().await.expect(200);
