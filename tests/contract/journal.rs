@@ -140,7 +140,8 @@ async fn since_begins_with_the_first_event_recorded_then() {
 
 #[tokio::test]
 async fn parallel_orders_are_in_one_order_without_a_gap() {
-    let (world, trader, offer) = world_of_trade().await;
+    let (world, trader, _) = world_of_trade().await;
+    let offer = world.any_offer(&trader.seller, json!({"stock": 20})).await;
     let placing = (0..20).map(|_| {
         let body = blackbox::order_body(&[line(&trader.seller, &offer, 1)], json!({}));
         world.office(reqwest::Method::POST, "/orders").json(&body)

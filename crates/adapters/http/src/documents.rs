@@ -35,7 +35,7 @@ pub(crate) mod examples {
     pub(crate) const DELIVERY_BODY: &str = concat!(
         r#"{"id":"01936d22-1f2e-7d3c-8b4a-596877869504","event":"order.paid","occurred_at":"2026-11-19T08:03:54.120008Z","#,
         r#""data":{"order_id":"01936c01-52b7-7f0e-8d6e-6b1a9e24c7d3","order_number":"ZAM-1-1001","#,
-        r#""seller_id":"01936a00-1c2d-7e3f-8a4b-5c6d7e8f9a0b"}}"#,
+        r#""seller_id":"01936a00-1c2d-7e3f-8a4b-5c6d7e8f9a0b","event_id":"01936d22-1f2e-7d3c-8b4a-596877869510"}}"#,
     );
 
     /// The items of the example order.

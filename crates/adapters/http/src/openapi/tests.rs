@@ -131,6 +131,7 @@ fn only_request_schemas_forbid_additional_properties() {
         "OfferBatch",
         "OfferChange",
         "OfferUpdate",
+        "SecretRotation",
         "ShipmentCorrection",
         "WebhookUpdate",
     ];
