@@ -125,7 +125,7 @@ async fn a_failing_receiver_does_not_delay_deliveries_to_others() {
         insert into deliveries (seller_id, subscription_id, id, created_at, due_at, event, body)
         select seller_id, id, delivery, now(), now(), 'order.paid', convert_to(json_build_object(
             'id', delivery, 'event', 'order.paid', 'occurred_at', '2026-03-01T12:00:00.000000Z',
-            'data', json_build_object('order_id', delivery, 'order_number', 'ZAM-1-1', 'seller_id', seller_id))::text, 'UTF8')
+            'data', json_build_object('order_id', delivery, 'order_number', 'ZAM-1-1', 'seller_id', seller_id, 'event_id', delivery))::text, 'UTF8')
         from made returning 1";
     let database = world.database.connect().await;
     assert_eq!(database.query(many, &[&hook.id]).await.unwrap().len(), 20_000);
