@@ -220,6 +220,9 @@ async fn a_subscription_that_a_disconnection_has_ended_is_inactive() {
         world.changing(&token, &hook, &json!({"events": ["order.paid"]})),
         world.testing(&token, &hook),
         world.redelivering(&token, &hook, &text(&delivery, "id")),
+        world
+            .at("POST", &format!("/v1/webhooks/{hook}/secret-rotation"))
+            .bearer(&token),
     ] {
         request.send().await.refused(409, "webhook_inactive");
     }
