@@ -51,7 +51,7 @@ async fn waiting_readers(world: &World) -> (String, Vec<JoinHandle<Answer>>) {
     let wait = || world.at("GET", "/v1/events?wait=30").bearer(&token).send();
     let waiting = (0..3).map(|_| tokio::spawn(wait())).collect();
     let client = world.database.connect().await;
-    let looked = "select from pg_stat_activity where datname = current_database() and query like 'select k.seller_id, j.last_number%'";
+    let looked = "select from pg_stat_activity where datname = current_database() and query like '%select k.seller_id, j.last_number%' and pid <> pg_backend_pid()";
     until("they are looked for", async || {
         !client.query(looked, &[]).await.unwrap().is_empty()
     })
