@@ -22,8 +22,6 @@ const LONGEST: Duration = Duration::from_secs(128);
 /// hundred offers: all of it shares two cores with the program, the proxy and the clients, in a debug build.
 const LIMIT: Duration = Duration::from_millis(500);
 const TIMES_SPREAD: u32 = 4;
-/// What it takes at most beside a hundred offers where the machine can do so many. Requests fail after 2.5 s.
-const AT_EASE: Duration = Duration::from_secs(1);
 
 /// A seller with an offer.
 #[derive(Clone)]
@@ -163,8 +161,7 @@ async fn two_thousand_requests_on_one_offer_harm_no_other() {
     let mut within = WITHIN;
     let beside_spread = loop {
         let (_, beside) = send_all(&world, &spread, &neighbour, &in_carts, within).await;
-        let can = |one: &Beside| one.failed.is_empty() && one.slowest < AT_EASE;
-        if within == LONGEST || beside.iter().all(can) {
+        if within == LONGEST || beside.iter().all(|one| one.failed.is_empty()) {
             break beside;
         }
         within *= 4;

@@ -98,7 +98,8 @@ where (d.seller_id, d.subscription_id, d.id) = (h.seller_id, h.subscription_id, 
 -- $5 how many deliveries each queue can start; $6 how many of them repeated; $7, $8 the deliveries that are running, each
 -- with the number of its queue, from 1.
 -- Leases live queues for 30 s, and reads their due deliveries, three first attempts for each repeated one, beginning with
--- a first one. Afterwards the worker has in hand those that it reported and those that are returned.
+-- a first one. Afterwards the worker has in hand those that it reported and those that are returned, but for one that was
+-- queued anew after its attempt: a report from before must not take it back.
 with clock as materialized (
     select api_now() as at, set_config('synchronous_commit', 'off', true) as mode
 ),
@@ -155,7 +156,15 @@ leased as (
         fence = q.fence,
         wake_at = clock.at + interval '30 seconds',
         none_due_before = least(q.first_due, clock.at - interval '30 seconds'),
-        in_hand = q.running || array(select id from given as g where g.n = q.n)
+        in_hand = array(
+            select id
+            from unnest(q.running) as id
+            where id = any(s.in_hand)
+            union all
+            select id
+            from given as g
+            where g.n = q.n
+        )
     from clock
     cross join queues as q
     where (s.seller_id, s.id) = (q.seller_id, q.id)

@@ -310,6 +310,9 @@ async fn a_delivery_that_is_queued_anew_is_ended_by_its_new_attempt_alone() {
     let end = ended(claimed.lease, &claimed.deliveries[0], 204);
     fixture.record(std::slice::from_ref(&end), &[]).await;
     assert!(again().await, "the queue is still leased");
+    // It names what was running before the end was recorded.
+    let late = fixture.refill(more(claimed.lease, &queued, 4, 4)).await;
+    assert_eq!(ids_of(&late.unwrap()), []);
     fixture.record(std::slice::from_ref(&end), &[]).await;
     let new = first(&fixture, application, queue).await;
     assert_eq!(new.state, DeliveryState::Queued, "of the former attempt");
