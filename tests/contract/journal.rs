@@ -149,19 +149,40 @@ async fn parallel_orders_are_in_one_order_without_a_gap() {
     for answer in at_once(placing).await {
         answer.expect(201);
     }
-    let (events, _) = rest(
-        &world,
-        &trader.token,
-        &text(&page(&world, &trader.token, "?limit=1").await, "cursor"),
-        3,
-    )
-    .await;
     let first = page(&world, &trader.token, "?limit=1").await;
+    let (events, _) = rest(&world, &trader.token, &text(&first, "cursor"), 3).await;
     let mut seen: BTreeSet<_> = ids(&first).into_iter().collect();
     seen.extend(events.iter().map(|event| text(event, "id")));
     assert_eq!((events.len(), seen.len()), (19, 20));
     let numbers = "select count(distinct number) + 1000 * max(number) from journal";
     assert_eq!(world.count(numbers, &[]).await, 20_020);
+}
+
+/// D142.
+#[tokio::test]
+async fn who_waits_for_a_journal_holds_no_connection_that_others_need() {
+    let world = world_with(&[("DATABASE__POOL_SIZE", "8")]).await;
+    let (one, other) = (world.seller().await, world.seller().await);
+    let offer = world.any_offer(&one, json!({"stock": 20})).await;
+    let mut orders = Vec::new();
+    for _ in 0..20 {
+        orders.push(world.unpaid(&[line(&one, &offer, 1)], json!({})).await.id);
+    }
+    let others = world.any_order(&other).await;
+    let lock = format!("select from journals where seller_id = '{}' for update", one.id);
+    let held = world.open_transaction(&lock).await;
+    let pay = |order: &String| world.office(reqwest::Method::POST, &format!("/orders/{order}/payment"));
+    let paying = tokio::spawn(at_once(orders.iter().map(pay).collect::<Vec<_>>()));
+    world.waiters(2).await;
+    world.order_moved(&others.id, "payment").await;
+    for answer in paying.await.unwrap() {
+        answer.must("retry-after");
+        answer.refused(500, "internal_error");
+    }
+    drop(held);
+    for answer in at_once(orders.iter().map(pay)).await {
+        answer.expect(200);
+    }
 }
 
 #[tokio::test]

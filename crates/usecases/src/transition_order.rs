@@ -29,14 +29,22 @@ pub enum Refusal {
     Impossible(#[from] orders::Refusal),
 }
 
-/// What the transition locks. `parts` are those of an order that is cancelled: their stock is returned.
-pub fn locks(order: &OrderRef, parts: &[SellerOrder]) -> LockSet {
+/// What the transition of an order with these parts locks: of one that is cancelled the offers too, whose stock is
+/// returned. Its events wait for their sellers' journals.
+pub fn locks(order: &OrderRef, parts: &[SellerOrder], transition: Transition) -> LockSet {
     let items = |part: &SellerOrder| {
         let seller = part.seller;
         let offers = part.items.iter().map(move |item| (seller, item.offer));
         offers.collect::<Vec<_>>()
     };
-    LockSet::of_offers(parts.iter().flat_map(items)).and(Row::Order(order.clone()))
+    let returned = match transition {
+        Transition::Cancel => LockSet::of_offers(parts.iter().flat_map(items)),
+        Transition::Pay | Transition::Deliver => LockSet {
+            sellers: parts.iter().map(|part| part.seller).collect(),
+            ..LockSet::default()
+        },
+    };
+    returned.and(Row::Order(order.clone()))
 }
 
 /// Applies the transition to every part, or to none. Idempotent.

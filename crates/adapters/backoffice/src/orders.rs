@@ -2,9 +2,11 @@
 
 mod view;
 
+use std::collections::HashSet;
+
 use accounts::Email;
 use actix_web::http::Method;
-use kernel::Invalid;
+use kernel::{Invalid, SellerId};
 use orders::{
     Buyer, Carrier, DeliveryPoint, Invoice, OrderNumber, OrderRef, Reason, SellerOrder, ShippingAddress,
     TrackingNumber, TrackingReport,
@@ -196,6 +198,7 @@ impl Read<BackOffice> for ReadOrder {
 /// Books the payment of an order.
 pub(crate) struct PayOrder {
     order: OrderRef,
+    parts: Vec<SellerOrder>,
 }
 
 impl Operation<BackOffice> for PayOrder {
@@ -204,13 +207,19 @@ impl Operation<BackOffice> for PayOrder {
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        Ok(validation::id_alone(incoming)?.map(|order| Self { order }))
+        let parts = Vec::new();
+        Ok(validation::id_alone(incoming)?.map(|order| Self { order, parts }))
     }
 }
 
 impl Write<BackOffice> for PayOrder {
+    async fn prepare(&mut self, call: &mut Call<BackOffice>) -> Result<(), Error> {
+        self.parts = parts(call, &self.order).await?;
+        Ok(())
+    }
+
     fn locks(&self, _: &Call<BackOffice>) -> LockSet {
-        transition_order::locks(&self.order, &[])
+        transition_order::locks(&self.order, &self.parts, Transition::Pay)
     }
 
     async fn apply(&self, _: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
@@ -221,7 +230,6 @@ impl Write<BackOffice> for PayOrder {
 /// Cancels an order.
 pub(crate) struct CancelOrder {
     order: OrderRef,
-    /// Its parts, whose stock is returned.
     parts: Vec<SellerOrder>,
 }
 
@@ -238,12 +246,12 @@ impl Operation<BackOffice> for CancelOrder {
 
 impl Write<BackOffice> for CancelOrder {
     async fn prepare(&mut self, call: &mut Call<BackOffice>) -> Result<(), Error> {
-        self.parts = call.deadline.run(call.state.orders.parts(&self.order)).await??;
+        self.parts = parts(call, &self.order).await?;
         Ok(())
     }
 
     fn locks(&self, _: &Call<BackOffice>) -> LockSet {
-        transition_order::locks(&self.order, &self.parts)
+        transition_order::locks(&self.order, &self.parts, Transition::Cancel)
     }
 
     async fn apply(&self, _: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
@@ -254,6 +262,7 @@ impl Write<BackOffice> for CancelOrder {
 /// Records the delivery of an order.
 pub(crate) struct DeliverOrder {
     order: OrderRef,
+    parts: Vec<SellerOrder>,
 }
 
 impl Operation<BackOffice> for DeliverOrder {
@@ -262,18 +271,28 @@ impl Operation<BackOffice> for DeliverOrder {
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        Ok(validation::id_alone(incoming)?.map(|order| Self { order }))
+        let parts = Vec::new();
+        Ok(validation::id_alone(incoming)?.map(|order| Self { order, parts }))
     }
 }
 
 impl Write<BackOffice> for DeliverOrder {
+    async fn prepare(&mut self, call: &mut Call<BackOffice>) -> Result<(), Error> {
+        self.parts = parts(call, &self.order).await?;
+        Ok(())
+    }
+
     fn locks(&self, _: &Call<BackOffice>) -> LockSet {
-        transition_order::locks(&self.order, &[])
+        transition_order::locks(&self.order, &self.parts, Transition::Deliver)
     }
 
     async fn apply(&self, _: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         transition(tx, &self.order, Transition::Deliver).await
     }
+}
+
+async fn parts(call: &Call<BackOffice>, order: &OrderRef) -> Result<Vec<SellerOrder>, Error> {
+    Ok(call.deadline.run(call.state.orders.parts(order)).await??)
 }
 
 async fn transition(tx: &dyn Transaction, order: &OrderRef, transition: Transition) -> Result<Reply, Error> {
@@ -290,6 +309,8 @@ async fn transition(tx: &dyn Transaction, order: &OrderRef, transition: Transiti
 /// shipped this way.
 pub(crate) struct ShipOrder {
     shipment: MarketplaceShipment,
+    /// Those whose parts it ships.
+    sellers: HashSet<SellerId>,
     /// The carrier's answer about the parcel, once it was asked.
     tracking_report: Option<TrackingReport>,
 }
@@ -315,6 +336,7 @@ impl Operation<BackOffice> for ShipOrder {
                 carrier,
                 tracking_number,
             },
+            sellers: HashSet::new(),
             tracking_report: None,
         }))
     }
@@ -325,6 +347,7 @@ impl Write<BackOffice> for ShipOrder {
         let (shipment, state) = (&self.shipment, &call.state);
         let checking = check_marketplace_shipment(state.orders.as_ref(), shipment);
         let parts = call.deadline.run(checking).await?.map_refusal(shipping_problem)?;
+        self.sellers = parts.iter().map(|part| part.seller).collect();
         let is_test = parts.iter().any(|part| part.is_test);
         let (carriers, number) = (state.carriers.as_ref(), &shipment.tracking_number);
         let asking = ask_carrier(carriers, is_test, shipment.carrier, number);
@@ -333,7 +356,10 @@ impl Write<BackOffice> for ShipOrder {
     }
 
     fn locks(&self, _: &Call<BackOffice>) -> LockSet {
-        LockSet::of_row(Row::Order(self.shipment.order.clone()))
+        LockSet {
+            sellers: self.sellers.clone(),
+            ..LockSet::of_row(Row::Order(self.shipment.order.clone()))
+        }
     }
 
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
