@@ -22,7 +22,8 @@ create table journal (
     offer_id uuid,
     primary key (seller_id, number),
     constraint journal_subject_check check (num_nonnulls(order_id, offer_id) = 1 and num_nonnulls(order_id, order_number) in (0, 2))
-);
+    -- Rows go from the front, where every page begins to read.
+) with (autovacuum_vacuum_scale_factor = 0.01);
 create index journal_since_idx on journal (seller_id, recorded_at);
 create index journal_expiry_idx on journal (recorded_at);
 

@@ -1,4 +1,4 @@
-//! Unmodified OAuth libraries of other languages against the running program.
+//! Unmodified libraries of other languages, for OAuth and Standard Webhooks, against the running program.
 //!
 //! `.ci/run` or `tests/clients/install` installs them below the target folder. Without them the tests report
 //! that and are skipped, unless `CI` is set.
@@ -8,10 +8,13 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use blackbox::{Application, CALLBACK, Callback, Member, World, skipped};
+use blackbox::{
+    Application, CALLBACK, Callback, Member, Received, Receiver, World, local_receivers, skipped, text,
+};
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::Command;
+use tokio::time::{Instant, sleep_until};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_seller-api-blackbox");
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -24,27 +27,34 @@ fn installed() -> PathBuf {
         .join("clients")
 }
 
-/// Authlib's flow; `None` if it is not installed.
-fn python() -> Option<Command> {
-    let interpreter = installed().join("python/bin/python");
+/// A program in Python with one of the libraries; `None` if they are not installed.
+fn python(program: &str) -> Option<Command> {
+    let folder = installed().join("python");
+    let interpreter = folder.join("bin/python");
     if !interpreter.exists() {
-        return missing("Authlib");
+        return missing("Python's libraries");
     }
     let mut command = Command::new(interpreter);
-    command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("clients/python/flow.py"));
+    command.arg(
+        Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("clients/python")
+            .join(program),
+    );
     Some(command)
 }
 
-/// openid-client's flow; `None` if it is not installed.
-fn node() -> Option<Command> {
+/// A program for Node with one of the libraries; `None` if they are not installed.
+fn node(program: &str) -> Option<Command> {
     let folder = installed().join("node");
-    if !folder.join("node_modules/openid-client").exists() {
-        return missing("openid-client");
+    if !folder.join("node_modules").exists() {
+        return missing("Node's libraries");
     }
     // Node looks for modules beside the file that imports them.
     let (program, copy) = (
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("clients/node/flow.mjs"),
-        folder.join(format!("flow-{}.mjs", std::process::id())),
+        Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("clients/node")
+            .join(program),
+        folder.join(format!("{}-{program}", std::process::id())),
     );
     std::fs::copy(program, &copy).unwrap();
     let mut command = Command::new("node");
@@ -52,9 +62,9 @@ fn node() -> Option<Command> {
     Some(command)
 }
 
-fn missing(library: &str) -> Option<Command> {
+fn missing(libraries: &str) -> Option<Command> {
     skipped(&format!(
-        "{library} is not installed (tests/clients/install does it)"
+        "{libraries} are not installed (tests/clients/install does it)"
     ));
     None
 }
@@ -118,10 +128,81 @@ async fn both_kinds_of_clients(command: impl Fn() -> Option<Command>) {
 
 #[tokio::test]
 async fn authlib_completes_the_flows() {
-    both_kinds_of_clients(python).await;
+    both_kinds_of_clients(|| python("flow.py")).await;
 }
 
 #[tokio::test]
 async fn openid_client_completes_the_flows() {
-    both_kinds_of_clients(node).await;
+    both_kinds_of_clients(|| node("flow.mjs")).await;
+}
+
+/// A delivery, and the secret with which it is verified.
+fn verified(secret: &str, delivery: &Received) -> String {
+    let headers: serde_json::Map<_, _> = delivery
+        .headers
+        .iter()
+        .map(|(name, value)| (name.clone(), json!(value)))
+        .collect();
+    let body = String::from_utf8(delivery.body.clone()).unwrap();
+    json!({"secret": secret, "headers": headers, "body": body}).to_string() + "\n"
+}
+
+/// Runs the program of a library over deliveries from before, during and after the overlap of a rotation.
+async fn verifies_across_a_rotation(mut command: Command) {
+    let world = World::with(PROGRAM, local_receivers).await;
+    let (own, receiver) = (world.integration().await, Receiver::start().await);
+    let made = world
+        .subscription(&own.token, &receiver.url, &["order.created"])
+        .await;
+    let path = format!("/v1/webhooks/{}/secret-rotation", text(&made, "id"));
+    world.any_order(&own.seller).await;
+    receiver.has(1).await;
+    let rotation = world.at("POST", &path).bearer(&own.token);
+    let rotated = rotation.json(&json!({"overlap_seconds": 10})).send().await;
+    let rotated = rotated.expect(200).json();
+    let begun = Instant::now();
+    world.any_order(&own.seller).await;
+    receiver.has(2).await;
+    assert!(begun.elapsed() < Duration::from_secs(10), "within the overlap");
+    sleep_until(begun + Duration::from_secs(10)).await;
+    world.any_order(&own.seller).await;
+    let [before, during, after] = receiver.has(3).await.try_into().unwrap();
+    let [old, new] = [&made, &rotated].map(|answer| text(answer, "standard_secret"));
+    let cases = [
+        (&old, &before, true),
+        (&new, &before, false),
+        (&old, &during, true),
+        (&new, &during, true),
+        (&old, &after, false),
+        (&new, &after, true),
+    ];
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true);
+    let mut program = command.spawn().expect("the program starts");
+    let mut input = program.stdin.take().unwrap();
+    for (secret, delivery, _) in cases {
+        let line = verified(secret, delivery);
+        input.write_all(line.as_bytes()).await.unwrap();
+    }
+    drop(input);
+    let ended = tokio::time::timeout(PATIENCE, program.wait_with_output()).await;
+    let said = String::from_utf8(ended.expect("the program ends").unwrap().stdout).unwrap();
+    let genuine: Vec<_> = said.lines().map(|line| line == "genuine").collect();
+    assert_eq!(genuine, cases.map(|(_, _, is_genuine)| is_genuine), "{said}");
+}
+
+#[tokio::test]
+async fn standard_webhooks_of_pypi_verifies_across_a_rotation() {
+    let Some(command) = python("verify.py") else {
+        return;
+    };
+    verifies_across_a_rotation(command).await;
+}
+
+#[tokio::test]
+async fn standard_webhooks_of_npm_verifies_across_a_rotation() {
+    let Some(command) = node("verify.mjs") else { return };
+    verifies_across_a_rotation(command).await;
 }

@@ -23,9 +23,10 @@ fn every_section_of_rfc_9700_has_a_row() {
 }
 
 /// The folders of the tests by the words that precede their files' names: `contract a, b; process c`.
-const FOLDERS: [(&str, &str); 8] = [
+const FOLDERS: [(&str, &str); 9] = [
     ("contract", "contract"),
     ("process", "process"),
+    ("neighbours", "neighbours"),
     ("browser", "browser"),
     ("clients", "clients"),
     ("crash_points", "crash_points"),

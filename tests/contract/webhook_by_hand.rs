@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use blackbox::{
-    EVENTS, Expect, HOOK_SCOPES, Receiver, Reply, World, assert_members, eventually, keyed, merged,
+    Expect, HOOK_SCOPES, Receiver, Reply, TRADE_EVENTS, World, assert_members, eventually, keyed, merged,
     soon_again, text,
 };
 use chrono::TimeDelta;
@@ -17,16 +17,18 @@ use crate::{PROGRAM, idempotency_keys::replays, world_of_hooks};
 async fn a_test_event_is_a_sample_of_a_subscribed_event() {
     let world = world_of_hooks(&[]).await;
     let (own, receiver) = (world.integration().await, Receiver::start().await);
-    let events = ["order.paid", "offer.rejected"];
+    let events = ["order.paid", "offer.rejected", "connection.ended"];
     let hook = world.subscription(&own.token, &receiver.url, &events).await;
     let (id, secret) = (text(&hook, "id"), text(&hook, "secret"));
     let test = |body: &Value| world.testing(&own.token, &id).json(body).send();
     let without_body = world.testing(&own.token, &id).send().await;
     let rejected = json!({"event": "offer.rejected"});
+    let ended = json!({"event": "connection.ended"});
     for (answer, event, about) in [
         (without_body, "order.paid", "order_id"),
         (test(&json!({})).await, "order.paid", "order_id"),
         (test(&rejected).await, "offer.rejected", "offer_id"),
+        (test(&ended).await, "connection.ended", ""),
     ] {
         let made = answer.expect(201).json();
         assert_members(&made, json!({"event": event, "attempt": 0, "failure": null}));
@@ -52,7 +54,7 @@ async fn a_test_event_is_a_sample_of_a_subscribed_event() {
     let other = world.integration_of(own.seller.clone()).await;
     let strangers = world.testing(&other.token, &id).send().await;
     strangers.refused(404, "not_found");
-    assert_eq!(receiver.count(), 3);
+    assert_eq!(receiver.count(), 4);
 }
 
 /// The limits are shared with the panel: see `webhook_panel`.
@@ -227,6 +229,6 @@ async fn a_subscription_that_a_disconnection_has_ended_is_inactive() {
         request.send().await.refused(409, "webhook_inactive");
     }
     let present = world.read(&token, &format!("/v1/webhooks/{hook}")).await;
-    assert_members(&present, json!({"active": false, "events": EVENTS}));
+    assert_members(&present, json!({"active": false, "events": TRADE_EVENTS}));
     world.unsubscribe(&token, &hook).await.expect(204);
 }

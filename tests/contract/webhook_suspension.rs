@@ -4,9 +4,11 @@
 use std::time::Duration;
 
 use blackbox::{
-    HOOK_SCOPES, Hook, Integration, Member, Receiver, Reply, Visitor, World, items, local_receivers, until,
+    EVENTS, HOOK_SCOPES, Hook, Integration, Member, Receiver, Reply, Visitor, World, items, local_receivers,
+    text, until,
 };
 use chrono::TimeDelta;
+use serde_json::json;
 use testkit::TestClock;
 
 use crate::PROGRAM;
@@ -163,6 +165,55 @@ async fn a_disconnection_ends_deliveries_and_a_new_consent_does_not_resume_them(
     world.any_order(&test.own.seller).await;
     receiver.has(1).await;
     test.stops_for_good().await;
+}
+
+#[tokio::test]
+async fn an_ended_connection_is_told_once_to_each_subscription_that_asked() {
+    for what in ["connection", "account"] {
+        let mut test = Subscribed::waiting().await;
+        let (world, own) = (&test.world, &test.own);
+        let (alone, both) = (Receiver::start().await, Receiver::start().await);
+        let wanted = [(&alone, &EVENTS[6..]), (&both, &EVENTS)];
+        let mut hooks = Vec::new();
+        for (receiver, events) in wanted {
+            receiver.answers_first(&[Reply::Status(500)]);
+            hooks.push(world.subscription(&own.token, &receiver.url, events).await);
+        }
+        world.any_order(&own.seller).await;
+        both.has(1).await;
+        test.receiver.has(2).await;
+        test.ends(what).await;
+        alone.has(1).await;
+        test.its_time_passes().await;
+        for ((receiver, _), hook) in wanted.iter().zip(&hooks) {
+            let last = receiver.hears("connection.ended").await;
+            last.is_signed_by(&text(hook, "secret")).await;
+            let data = last.json()["data"].clone();
+            let event = text(&data, "event_id");
+            let seller = &test.own.seller.id;
+            let expected = json!({"reason": "disconnected", "seller_id": seller, "event_id": event});
+            assert_eq!(data, expected, "{what}");
+        }
+        let again = alone.has(2).await;
+        assert_eq!(again[0].delivery(), again[1].delivery(), "tried as usual");
+        test.its_time_passes().await;
+        let counts = [&alone, &both, &test.receiver].map(Receiver::count);
+        assert_eq!(counts, [2, 2, 2], "{what}: nothing more was sent");
+        if what == "connection" {
+            let (world, app) = (&test.world, &test.own.application);
+            let token = world
+                .pair(&mut test.browser, app, &HOOK_SCOPES.join(" "))
+                .await
+                .access;
+            let delivery = world.attempted(&token, text(&hooks[0], "id"), 2).await;
+            assert!(delivery["delivered_at"].is_string(), "{delivery}");
+            let listed = world.read(&token, "/v1/webhooks").await;
+            assert!(
+                items(&listed).iter().all(|one| one["active"] == false),
+                "{listed}"
+            );
+        }
+    }
 }
 
 #[tokio::test]

@@ -26,6 +26,11 @@ const FAULTS: [Fault; 4] = [
     Fault::ProcessDies,
     Fault::Waits,
 ];
+/// The statements that wait for a transaction in the middle of which its process is paused.
+const HELD_UP: &str = "
+    select count(*) from pg_stat_activity as w
+    where w.datname = current_database() and w.wait_event_type = 'Lock' and exists (
+        select from pg_stat_activity as b where b.pid = any(pg_blocking_pids(w.pid)) and b.state = 'idle in transaction')";
 /// Workers poll: the statement that finds the work is among the first of its kind.
 const LOOKS: usize = 3;
 /// Time for a worker to continue by itself after a failure.
@@ -83,12 +88,12 @@ impl Workers {
         worker
     }
 
-    /// Pauses the other worker. What it had sent is carried out then, unless it waits for a lock.
+    /// Pauses the other worker. What it had sent is carried out then, unless it waits for the paused one's lock.
     async fn pause_other(&self) {
         self.other.signal(Signal::STOP);
         self.other_proxy.block();
         eventually_or(OVERTAKING, async || {
-            self.other_proxy.under_way() == 0 || self.rig.waits_for_lock().await
+            self.other_proxy.under_way() == 0 || self.rig.count(HELD_UP).await > 0
         })
         .await;
     }

@@ -191,6 +191,18 @@ async fn an_offer_and_a_subscription_are_changed_once() {
         let batched = rig.check_batch(&changed).await;
         batched.expect("several offers are changed together");
     }
+    let batch = Trade::of(own.clone(), async |world: &World, own: &Integration| {
+        let sold = world.any_offer(&own.seller, json!({"stock": 5})).await;
+        let priced = world.any_offer(&own.seller, json!({})).await;
+        let items = json!({"items": [
+            {"id": sold, "stock_adjustment": -1},
+            {"id": priced, "price": {"amount": 4_900, "currency": "PLN"}},
+            {"id": "none", "stock": 1},
+        ]});
+        let token = own.token.clone();
+        call(move |world| world.at("POST", "/v1/offers/batch").bearer(&token).json(&items))
+    });
+    rig.check(&batch).await.expect("a batch of offers is changed");
     // No idempotency key: importing a line again changes nothing.
     let imported = Trade::of(own.clone(), async |world: &World, own: &Integration| {
         let n = number_of(&json!(world.any_offer(&own.seller, json!({})).await));

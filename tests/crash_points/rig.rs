@@ -49,6 +49,7 @@ pub(crate) type Footprint = BTreeMap<String, i64>;
 const FOOTPRINT: &str = "
     select 'changes ' || kind, count(*) from changes group by kind
     union all select 'deliveries of ' || event, count(*) from deliveries group by event
+    union all select 'journal ' || event, count(*) from journal group by event
     union all select 'codes', count(*) from authorization_codes
     union all select 'mails', count(*) from mails
     union all select 'orders ' || status, count(*) from seller_orders group by status
@@ -63,7 +64,9 @@ const FOOTPRINT: &str = "
 const NEVER: &str = "
     select 'a delivery is due in a queue that sleeps' where exists (select from deliveries d
         join subscriptions s on s.seller_id = d.seller_id and s.id = d.subscription_id
-        where d.due_at is not null and s.active and s.wake_at is null and not s.leased)
+        where d.due_at is not null and (s.active or s.is_ending) and s.wake_at is null and not s.leased)
+    union all select 'a journal has a gap' where exists (select from journals j
+        where j.last_number <> (select count(distinct e.number) from journal e where e.seller_id = j.seller_id))
     union all select 'stock is below zero' where exists (select from offers where stock < 0)
     union all select 'a family has two refresh tokens that are not used' where exists (select from refresh_tokens t
         join families f on f.id = t.family_id

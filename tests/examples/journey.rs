@@ -10,14 +10,14 @@ use tokio::sync::Notify;
 
 use crate::consent;
 use crate::program::Example;
-use crate::shop::{CATCHING_UP, Shop};
+use crate::shop::{BEGINNING, CATCHING_UP, Shop};
 
 const BATCH: &str = "/v1/offers/batch";
 
 /// Orders from before the example's start: it ships its own and leaves the one that it may not ship (409).
 pub(crate) async fn earlier_orders(shop: &Shop, example: &Example) {
     let others = shop.seller(0)["examples"]["multi_seller_order"].as_str().unwrap();
-    let reading = shop.calls.has(1, "GET", CATCHING_UP).await;
+    let reading = shop.calls.has(1, "GET", BEGINNING).await;
     let waiting = reading[0].answered().json()["items"].clone();
     let waiting = waiting.as_array().unwrap().iter();
     let waiting: Vec<_> = waiting.map(|order| order["id"].as_str().unwrap()).collect();
@@ -325,9 +325,22 @@ pub(crate) async fn missed_events(shop: &Shop, example: &mut Example) {
         shop.is_shipped(order).await;
     }
     let reading = &shop.calls.exchanges("GET", CATCHING_UP)[readings];
-    assert!(reading.target.contains("updated_after="), "{}", reading.target);
+    assert!(reading.target.contains("after="), "{}", reading.target);
     let [one, other] = orders.map(|order| shop.calls.exchanges("GET", &order)[0].target.clone());
     assert_eq!(one, other);
+    assert_eq!(shop.calls.exchanges("GET", BEGINNING).len(), 1);
+}
+
+/// An order is paid while the example is down, and the journal no longer has its event: the example finds it among
+/// all orders.
+pub(crate) async fn a_gap(shop: &Shop, example: &mut Example) {
+    example.crash();
+    let order = shop.paid_order().await;
+    let unknown = Disturbance::Instead(400, 1, error("validation_error"));
+    shop.calls.disturb("GET", CATCHING_UP, unknown);
+    shop.start_again(example).await;
+    shop.calls.has(2, "GET", BEGINNING).await;
+    shop.is_shipped(&order).await;
 }
 
 /// While one seller's shipment waits for its answer, another seller's orders are shipped.

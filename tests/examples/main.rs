@@ -36,6 +36,7 @@ async fn for_its_owner(language: Language) {
     journey::a_cancelled_order(&shop, &example).await;
     journey::a_crash(&shop, &mut example).await;
     journey::missed_events(&shop, &mut example).await;
+    journey::a_gap(&shop, &mut example).await;
     journey::changes_of_offers(&shop, &mut example).await;
 }
 

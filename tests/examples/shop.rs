@@ -22,8 +22,10 @@ use crate::program::{Example, Language};
 const OWN: usize = 0;
 const FOR_OTHERS: usize = 1;
 
-/// The example's list of the orders that are to be shipped.
-pub(crate) const CATCHING_UP: &str = "/v1/orders?status=processing";
+/// The example's list of the orders that are to be shipped, at its first start and after a gap.
+pub(crate) const BEGINNING: &str = "/v1/orders?status=processing";
+/// What the example reads of the journal.
+pub(crate) const CATCHING_UP: &str = "/v1/events?";
 
 #[derive(Debug)]
 pub(crate) struct Shop {
@@ -72,7 +74,7 @@ impl Shop {
         }
         let mut example = Example::new(language, self.folder.path(), environment);
         example.start();
-        self.calls.has(1, "GET", CATCHING_UP).await;
+        self.calls.has(1, "GET", BEGINNING).await;
         example
     }
 

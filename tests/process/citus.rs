@@ -16,7 +16,7 @@ use tokio::task::block_in_place;
 use crate::ledger::Ledger;
 use crate::outage::may_be_repeated;
 use crate::postgres_killed::{Writers, fed_once, kill_all, moment};
-use crate::{PROGRAM, metrics};
+use crate::{PROGRAM, metrics, rounds};
 
 /// Time until a request of a seller whose worker is away has failed.
 const FAILS_WITHIN: Duration = Duration::from_secs(2);
@@ -33,11 +33,6 @@ const LATEST: u64 = 40_000;
 const LOG_COMMANDS: &str = "alter database postgres set citus.log_remote_commands = on;
     alter database postgres set log_min_messages = notice;
     alter database postgres set client_min_messages = warning";
-
-/// The number of rounds of kills.
-fn rounds(usual: usize) -> usize {
-    std::env::var("SELLER_API_TEST_KILLS").map_or(usual, |rounds| rounds.parse().unwrap())
-}
 
 async fn world(citus: &OwnCitus) -> World {
     World::over(PROGRAM, citus.database(), |options| {

@@ -9,7 +9,6 @@
 
 mod admin;
 mod any_bytes;
-mod busy_offer;
 mod citus;
 mod clock_steps;
 mod configuration;
@@ -25,6 +24,7 @@ mod hostile_receivers;
 mod import_command;
 mod import_memory;
 mod key_rotation;
+mod kills;
 mod ledger;
 mod logging;
 mod lost_commit;
@@ -101,6 +101,11 @@ async fn run_over(url: &str, words: &str) -> Finished {
 /// Like [`run_over`], over a world's database.
 async fn cli(world: &World, words: &str) -> Finished {
     run_over(world.database.url(), words).await
+}
+
+/// The number of rounds of kills.
+fn rounds(usual: usize) -> usize {
+    std::env::var("SELLER_API_TEST_KILLS").map_or(usual, |rounds| rounds.parse().unwrap())
 }
 
 /// The bytes of `GET /v1/me` with a token.

@@ -1,6 +1,8 @@
 //! `migrate` may be repeated, and may run concurrently.
 
-use blackbox::{Expect, Finished, World, eventually, items, line, order_body, parcel, run, text};
+use blackbox::{
+    EVENTS, Expect, Finished, TRADE_EVENTS, World, eventually, items, line, order_body, parcel, run, text,
+};
 use serde_json::json;
 use testkit::{ServerOptions, TestDatabase, TestServer};
 
@@ -77,6 +79,11 @@ async fn what_an_older_program_would_misread_is_unknown_until_the_schema_is_fini
     world.place(&known).await.expect(201);
     let answer = world.get(&trader.token, "/v1/events").await;
     answer.refused(404, "not_found");
+    let hooks = world.integration().await.token;
+    let subscribe = async || world.subscribe_to(&hooks, "https://1.1.1.1/", &EVENTS).await;
+    subscribe().await.invalid("events[6]");
+    let listed = world.read(&hooks, "/v1/webhooks").await;
+    assert_eq!(listed["available_events"], json!(TRADE_EVENTS));
     let environment = [
         ("DATABASE_URL", world.database.url()),
         TestDatabase::layout_variable(),
@@ -97,6 +104,7 @@ async fn what_an_older_program_would_misread_is_unknown_until_the_schema_is_fini
     world.paid_order(&trader).await;
     assert_eq!(items(&journal().await).len(), 2);
     world.place(&personal).await.expect(201);
+    subscribe().await.expect(201);
     let done = migrate(&[]).await.success();
     assert!(!done.stderr.contains("--finish"), "{}", done.stderr);
     // Before the migrations, there is nothing to finish.

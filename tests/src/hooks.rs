@@ -18,14 +18,18 @@ pub const HOOK_SCOPES: [&str; 7] = [
 ];
 
 /// Every event type, in the contract's order.
-pub const EVENTS: [&str; 6] = [
+pub const EVENTS: [&str; 7] = [
     "order.created",
     "order.paid",
     "order.shipped",
     "order.delivered",
     "order.cancelled",
     "offer.rejected",
+    "connection.ended",
 ];
+
+/// Those of orders and offers.
+pub const TRADE_EVENTS: &[&str] = EVENTS.split_at(6).0;
 
 /// An application of its owner, with a token for [`HOOK_SCOPES`].
 #[derive(Debug, Clone)]
@@ -91,8 +95,8 @@ impl World {
         }
     }
 
-    /// An application with all of [`HOOK_SCOPES`], a receiver, and a subscription of the receiver to every
-    /// event.
+    /// An application with all of [`HOOK_SCOPES`], a receiver, and a subscription of the receiver to
+    /// [`TRADE_EVENTS`].
     pub async fn subscribed(&self) -> (Integration, Receiver, Hook) {
         let (own, receiver) = (self.integration().await, Receiver::start().await);
         let hook = self.hook(&own.token, &receiver).await;
@@ -117,9 +121,9 @@ impl World {
         self.subscribe_to(token, url, events).await.expect(201).json()
     }
 
-    /// Subscribes a receiver to every event.
+    /// Subscribes a receiver to [`TRADE_EVENTS`].
     pub async fn hook(&self, token: &str, receiver: &Receiver) -> Hook {
-        let made = self.subscription(token, &receiver.url, &EVENTS).await;
+        let made = self.subscription(token, &receiver.url, TRADE_EVENTS).await;
         Hook {
             id: text(&made, "id"),
             secret: text(&made, "secret"),

@@ -48,7 +48,7 @@ pub use expectations::{
     items, keyed, pages, sorted, whole,
 };
 pub use forms::{Form, encoded};
-pub use hooks::{EVENTS, HOOK_SCOPES, Hook, Integration, local_receivers, soon_again};
+pub use hooks::{EVENTS, HOOK_SCOPES, Hook, Integration, TRADE_EVENTS, local_receivers, soon_again};
 pub use logs::{assert_no_secret, events, logs_request, requests};
 pub use machine_names::MachineNames;
 pub use mail_server::MailServer;

@@ -1,6 +1,8 @@
 //! A worker asks carriers for the status of parcels in transit. Unlike other use cases it commits: each
 //! parcel is recorded in a transaction that begins after its carrier has answered.
 
+use std::collections::HashSet;
+
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Randomness, StoreError, TransactionError};
 use orders::{
@@ -43,7 +45,10 @@ pub async fn track_parcel(tracking: Tracking<'_>, parcel: &DueParcel) -> Result<
         Lookup::NotFound | Lookup::Unavailable(_) => None,
     };
     let input = (parcel, tracking_report, tracking.schedule);
-    let locks = LockSet::of_row(Row::Order(OrderRef::Id(parcel.order)));
+    let locks = LockSet {
+        sellers: HashSet::from([parcel.seller]),
+        ..LockSet::of_row(Row::Order(OrderRef::Id(parcel.order)))
+    };
     let next = transact(
         tracking.units,
         &locks,

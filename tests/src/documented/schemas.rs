@@ -12,7 +12,8 @@ use url::form_urlencoded;
 use crate::serving::lock;
 
 /// Members that may be missing although no request left them out: schema and member.
-pub(super) const MAY_LACK: [(&str, &str); 19] = [
+pub(super) const MAY_LACK: [(&str, &str); 20] = [
+    ("ConnectionEventData", "test"),
     ("JournaledEventData", "offer_id"),
     ("JournaledEventData", "order_id"),
     ("JournaledEventData", "order_number"),

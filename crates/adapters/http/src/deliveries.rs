@@ -224,7 +224,7 @@ impl Write<Public> for TestWebhook {
 }
 
 fn new_test_event() -> impl Shape<Value = Option<WebhookEvent>> {
-    object!(event: optional(one_event()) => event).named("NewTestEvent")
+    object!(event: optional(one_event(true)) => event).named("NewTestEvent")
 }
 
 /// Queues a delivery of one of the application's subscriptions again. A body is ignored.

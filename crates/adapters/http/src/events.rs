@@ -110,7 +110,8 @@ impl Read<Public> for ListEvents {
     const WAITS: bool = true;
 
     /// The first page with an event, or an empty one once the time is over, too many wait, or the process is
-    /// asked to stop. Dropped when the reader disconnects.
+    /// asked to stop. A reader that disconnects keeps its place until then: one that has only ended its side of the
+    /// connection gets its answer.
     async fn execute(self, call: Call<Public>) -> Result<Reply, Error> {
         let began = Instant::now();
         let until = began + self.wait;
@@ -188,15 +189,15 @@ impl ListEvents {
 
 /// The events that a caller may see.
 fn names(principal: &Principal) -> Vec<WebhookEvent> {
-    let may = |name: &WebhookEvent| {
-        principal.may(match name {
-            WebhookEvent::OrderCreated
-            | WebhookEvent::OrderPaid
-            | WebhookEvent::OrderShipped
-            | WebhookEvent::OrderDelivered
-            | WebhookEvent::OrderCancelled => Scope::OrdersRead,
-            WebhookEvent::OfferRejected => Scope::OffersRead,
-        })
+    let may = |name: &WebhookEvent| match name {
+        WebhookEvent::OrderCreated
+        | WebhookEvent::OrderPaid
+        | WebhookEvent::OrderShipped
+        | WebhookEvent::OrderDelivered
+        | WebhookEvent::OrderCancelled => principal.may(Scope::OrdersRead),
+        WebhookEvent::OfferRejected => principal.may(Scope::OffersRead),
+        // No journal has it.
+        WebhookEvent::ConnectionEnded => false,
     };
     WebhookEvent::ALL.into_iter().filter(may).collect()
 }

@@ -74,6 +74,20 @@ fn names(events: &[WebhookEvent]) -> Vec<&'static str> {
     events.iter().map(|event| event.as_str()).collect()
 }
 
+/// What can be subscribed to: a program before 1.1 cannot read a subscription to `connection.ended`, so that it is known
+/// only once the schema `is_finished`.
+const fn known(is_finished: bool) -> &'static [WebhookEvent] {
+    const BEFORE: [WebhookEvent; 6] = [
+        WebhookEvent::OrderCreated,
+        WebhookEvent::OrderPaid,
+        WebhookEvent::OrderShipped,
+        WebhookEvent::OrderDelivered,
+        WebhookEvent::OrderCancelled,
+        WebhookEvent::OfferRejected,
+    ];
+    if is_finished { &WebhookEvent::ALL } else { &BEFORE }
+}
+
 /// Lists all of the application's subscriptions at the seller, oldest first (D97).
 pub(crate) struct ListWebhooks {
     fields: Selection,
@@ -105,14 +119,15 @@ impl Read<Public> for ListWebhooks {
         let all = subscriptions
             .subscriptions(caller.seller, caller.client_id)
             .await?;
-        Reply::ok(&WebhookList::whole((&all, self.fields)))
+        let known = known(call.state.ports.is_finished());
+        Reply::ok(&WebhookList::whole((&all, known, self.fields)))
     }
 }
 
 web::view! {
-    WebhookList<'a> of (all, fields): (&'a [Subscription], Selection), named "WebhookList" {
+    WebhookList<'a> of (all, known, fields): (&'a [Subscription], &'static [WebhookEvent], Selection), named "WebhookList" {
         "items": array(WebhookView::schema()) => all.iter().map(|one| WebhookView::new(one, *fields)).collect::<Vec<_>>(),
-        "available_events": array(event()).describe("All events that can be subscribed to.") => names(&WebhookEvent::ALL),
+        "available_events": array(event()).describe("All events that can be subscribed to.") => names(known),
     }
 }
 
@@ -131,7 +146,7 @@ impl Operation<Public> for CreateWebhook {
     const DOCS: Option<&'static Docs> = Some(
         &Docs::new("createWebhook", "Webhooks", prose!("createWebhook"))
             .takes(
-                || new_webhook(AddressPolicy::Public).schema(),
+                || new_webhook(AddressPolicy::Public, true).schema(),
                 example!("new_webhook"),
             )
             .answers(
@@ -144,7 +159,7 @@ impl Operation<Public> for CreateWebhook {
 
     fn decode(incoming: &Incoming<'_>, call: &Call<Public>) -> Result<Option<Self>, Violations> {
         let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS));
-        let body = new_webhook(call.state.settings.addresses);
+        let body = new_webhook(call.state.settings.addresses, call.state.ports.is_finished());
         let (fields, request) = incoming.json(fields, &body)?;
         Ok(Some(Self { request, fields }))
     }
@@ -178,20 +193,22 @@ async fn check_host(call: &mut Call<Public>, url: &WebhookUrl) -> Result<(), Err
     checked.map_err(|HostRefused| Problem::from(Entry::validation("url", refused)).into())
 }
 
-fn new_webhook(addresses: AddressPolicy) -> impl Shape<Value = SubscriptionRequest> {
+fn new_webhook(addresses: AddressPolicy, is_finished: bool) -> impl Shape<Value = SubscriptionRequest> {
     object!(SubscriptionRequest {
         url: required(url(addresses)),
-        events: required(events()),
+        events: required(events(is_finished)),
     })
     .named("NewWebhook")
 }
 
-fn events() -> impl Shape<Value = Vec<WebhookEvent>> {
-    list(one_event()).at_least(1).describe("Duplicates are ignored.")
+fn events(is_finished: bool) -> impl Shape<Value = Vec<WebhookEvent>> {
+    list(one_event(is_finished))
+        .at_least(1)
+        .describe("Duplicates are ignored.")
 }
 
-pub(crate) fn one_event() -> impl Shape<Value = WebhookEvent> {
-    one_of(&WebhookEvent::ALL, WebhookEvent::as_str).map_schema(|_| event())
+pub(crate) fn one_event(is_finished: bool) -> impl Shape<Value = WebhookEvent> {
+    one_of(known(is_finished), WebhookEvent::as_str).map_schema(|_| event())
 }
 
 fn url(addresses: AddressPolicy) -> impl Shape<Value = WebhookUrl> {
@@ -263,7 +280,7 @@ impl Operation<Public> for ChangeWebhook {
         &Docs::new("updateWebhook", "Webhooks", prose!("updateWebhook"))
             .about("The subscription's id.", examples::WEBHOOK)
             .takes(
-                || webhook_update(AddressPolicy::Public).schema(),
+                || webhook_update(AddressPolicy::Public, true).schema(),
                 example!("webhook_update"),
             )
             .answers(StatusCode::OK, WebhookView::schema, example!("webhook"))
@@ -272,7 +289,7 @@ impl Operation<Public> for ChangeWebhook {
 
     fn decode(incoming: &Incoming<'_>, call: &Call<Public>) -> Result<Option<Self>, Violations> {
         let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS));
-        let body = webhook_update(call.state.settings.addresses);
+        let body = webhook_update(call.state.settings.addresses, call.state.ports.is_finished());
         let (fields, change) = incoming.json(fields, &body)?;
         Ok(incoming.id(0).map(|id| Self { id, change, fields }))
     }
@@ -301,10 +318,10 @@ impl Write<Public> for ChangeWebhook {
     }
 }
 
-fn webhook_update(addresses: AddressPolicy) -> impl Shape<Value = SubscriptionChange> {
+fn webhook_update(addresses: AddressPolicy, is_finished: bool) -> impl Shape<Value = SubscriptionChange> {
     object!(SubscriptionChange {
         url: optional(url(addresses)),
-        events: optional(events()),
+        events: optional(events(is_finished)),
     })
     .not_empty()
     .named("WebhookUpdate")

@@ -139,6 +139,7 @@ impl Texts {
             WebhookEvent::OrderDelivered => ("Order delivered", "Zamówienie dostarczone"),
             WebhookEvent::OrderCancelled => ("Order cancelled", "Zamówienie anulowane"),
             WebhookEvent::OfferRejected => ("Offer rejected", "Oferta odrzucona"),
+            WebhookEvent::ConnectionEnded => ("Connection ended", "Połączenie zakończone"),
         })
     }
 

@@ -101,6 +101,8 @@ pub(crate) fn subject(event: &Event) -> SubjectColumns<'_> {
             order_number,
         } => (Some(*order_id), Some(order_number), None),
         Subject::Offer { offer_id } => (None, None, Some(*offer_id)),
+        // The table refuses a row without a subject.
+        Subject::Connection { .. } => (None, None, None),
     }
 }
 

@@ -326,7 +326,16 @@ pub(crate) async fn clear(tx: &Tx, expired: Expired) -> Result<Cleared, StoreErr
         }
         Expired::Events(age) => {
             use journal::{number, recorded_at};
-            tx.execute(first!(journal by (recorded_at, number), recorded_at.lt(ago(age))))
+            // Waits for rows that another worker clears: those behind them must not be gone before.
+            tx.execute(DeleteAt {
+                table: journal::table.from_clause(),
+                places: journal::table
+                    .select(sql::<Text>("ctid"))
+                    .filter(recorded_at.lt(ago(age)))
+                    .order((recorded_at, number))
+                    .limit(BATCH)
+                    .for_update(),
+            })
         }
         Expired::AuditLog(age) => tx.execute(AUDIT_LOG.bind((BATCH, microseconds(age)))),
         Expired::Buyers(age) => return erase_buyers(tx, ago(age)).await,

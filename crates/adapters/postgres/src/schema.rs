@@ -456,6 +456,7 @@ diesel::table! {
         failing -> Bool,
         in_hand -> Array<Uuid>,
         none_due_before -> Nullable<Timestamptz>,
+        is_ending -> Bool,
     }
 }
 

@@ -1,9 +1,9 @@
--- A subscription is active unless its queue has ended: see the view `subscription_queues`. Then its deliveries have no
--- `due_at`, even if their rows still have one.
+-- A subscription is active unless it was ended or its queue has: see the view `subscription_queues`. Deliveries of an ended
+-- queue have no `due_at`, even if their rows still have one.
 
 -- name: SUBSCRIPTIONS_OF_APPLICATION
 -- $1 the seller; $2 the application.
-select id, client_id, url, events, created_at, state <> 'ended' as active
+select id, client_id, url, events, created_at, active and state <> 'ended' as active
 from subscription_queues
 where seller_id = $1
   and client_id = $2
@@ -13,7 +13,7 @@ order by created_at, id
 -- $1 the seller; $2 the subscription.
 -- With its application, unless that is deleted: its subscriptions are deleted in batches.
 select
-    s.id, s.client_id, s.url, s.events, s.created_at, s.state <> 'ended' as active,
+    s.id, s.client_id, s.url, s.events, s.created_at, s.active and s.state <> 'ended' as active,
     a.name as app_name, a.owner_id = s.seller_id as is_own
 from subscription_queues as s
 left join applications as a on a.client_id = s.client_id and a.deleted_at is null
@@ -24,7 +24,7 @@ where s.seller_id = $1
 -- $1 the seller; $2 the subscription after which the page begins; $3 how many at most.
 -- Without those of deleted applications.
 select
-    s.id, s.client_id, s.url, s.events, s.created_at, s.state <> 'ended' as active,
+    s.id, s.client_id, s.url, s.events, s.created_at, s.active and s.state <> 'ended' as active,
     a.name as app_name, a.owner_id = s.seller_id as is_own
 from subscription_queues as s
 join applications as a on a.client_id = s.client_id and a.deleted_at is null
@@ -81,7 +81,7 @@ where s.seller_id = $1
 -- order; $9 what the body of a delivery about the order contains.
 -- Finds the ids in an index, and reads those rows alone. Without those of deleted applications.
 select
-    s.id as subscription_id, s.app_name, s.is_own, s.url, s.state <> 'ended' as active,
+    s.id as subscription_id, s.app_name, s.is_own, s.url, s.active and s.state <> 'ended' as active,
     d.id, d.event, d.created_at, d.attempt, case when s.state <> 'ended' then d.due_at end as due_at,
     d.delivered_at, d.response_status, d.failure, d.duration_ms, d.lost_after, d.body
 from (
@@ -320,11 +320,11 @@ where q.seller_id = $1
   and q.id = $3
   and s.seller_id = q.seller_id
   and s.id = q.id
-returning s.id, s.client_id, s.url, s.events, s.created_at, q.state <> 'ended' as active
+returning s.id, s.client_id, s.url, s.events, s.created_at, q.active and q.state <> 'ended' as active
 
 -- name: LOCK_SECRETS
 -- $1 the seller; $2 the application; $3 the subscription.
-select q.secret, q.state <> 'ended' as active
+select q.secret, q.active and q.state <> 'ended' as active
 from subscription_queues as q
 where q.seller_id = $1
   and q.client_id = $2

@@ -32,6 +32,8 @@ kernel::words! {
         OrderCancelled = "order.cancelled",
         /// Moderation rejected an offer.
         OfferRejected = "offer.rejected",
+        /// The seller's connection with the application ended, and so did the subscription: this is its last delivery.
+        ConnectionEnded = "connection.ended",
     }
 }
 
@@ -65,11 +67,28 @@ struct Data {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Subject {
-    Order { order_id: Uuid, order_number: String },
-    Offer { offer_id: Uuid },
+    Order {
+        order_id: Uuid,
+        order_number: String,
+    },
+    Offer {
+        offer_id: Uuid,
+    },
+    /// No journal has it: nobody could read it there.
+    Connection {
+        reason: EndReason,
+    },
 }
 
-/// What an event is about: an order or an offer.
+/// Why a connection ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndReason {
+    /// The seller disconnected the application, or the seller's account was closed.
+    Disconnected,
+}
+
+/// What an event is about: an order, an offer, or neither.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 pub struct About {
     pub order_id: Option<String>,
@@ -109,31 +128,31 @@ impl Event {
             order_id: event.order.uuid(),
             order_number: event.number.as_str().to_owned(),
         };
-        let data = Data {
-            about,
-            seller_id: seller.uuid(),
-            test: false,
-        };
-        Some(Self { name, data })
+        Some(Self::recorded(seller, name, about))
     }
 
     /// The subscribers' event of an offer's change; only a rejection has one.
     pub fn of_offer(seller: SellerId, event: &OfferEvent) -> Option<Self> {
         match event {
-            OfferEvent::Rejected { offer } => Some(Self {
-                name: WebhookEvent::OfferRejected,
-                data: Data {
-                    about: Subject::Offer {
-                        offer_id: offer.uuid(),
-                    },
-                    seller_id: seller.uuid(),
-                    test: false,
-                },
-            }),
+            OfferEvent::Rejected { offer } => {
+                let offer_id = offer.uuid();
+                let about = Subject::Offer { offer_id };
+                Some(Self::recorded(seller, WebhookEvent::OfferRejected, about))
+            }
             OfferEvent::PriceChanged { .. }
             | OfferEvent::StockChanged { .. }
             | OfferEvent::StatusChanged { .. } => None,
         }
+    }
+
+    /// The last event of a subscription that ended with the seller's connection.
+    pub const fn of_ended_connection(seller: SellerId) -> Self {
+        let reason = EndReason::Disconnected;
+        Self::recorded(
+            seller,
+            WebhookEvent::ConnectionEnded,
+            Subject::Connection { reason },
+        )
     }
 
     /// A sample event about a nonexistent thing, for testing a receiver. `id` is used as the order's or
@@ -149,6 +168,9 @@ impl Event {
                 order_number: SAMPLE_NUMBER.to_owned(),
             },
             WebhookEvent::OfferRejected => Subject::Offer { offer_id: id },
+            WebhookEvent::ConnectionEnded => Subject::Connection {
+                reason: EndReason::Disconnected,
+            },
         };
         let data = Data {
             about,
@@ -158,7 +180,7 @@ impl Event {
         Self { name, data }
     }
 
-    /// An event that was recorded with this subject.
+    /// The event of this name and subject.
     pub const fn recorded(seller: SellerId, name: WebhookEvent, about: Subject) -> Self {
         let data = Data {
             about,
@@ -257,6 +279,7 @@ mod tests {
             let id = Some(Uuid::max().to_string());
             let (order_id, offer_id) = match name {
                 WebhookEvent::OfferRejected => (None, id),
+                WebhookEvent::ConnectionEnded => (None, None),
                 _ => (id, None),
             };
             assert_eq!(about, About { order_id, offer_id });

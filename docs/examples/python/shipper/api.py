@@ -1,7 +1,5 @@
 """Calls to /v1 with a token."""
 
-from datetime import datetime
-from email.utils import parsedate_to_datetime
 from typing import Any, Iterator
 from urllib.parse import urlencode
 
@@ -31,14 +29,12 @@ class Api:
         headers = {"Content-Type": "application/json", "Idempotency-Key": idempotency_key}
         return self._good(self._call("POST", path, headers, body))
 
-    def pages(self, path: str, query: dict[str, str]) -> Iterator[tuple[datetime, list[Any]]]:
-        """The pages of a list: when each was answered, by the service's clock, and its items."""
+    def items(self, path: str, query: dict[str, str]) -> Iterator[Any]:
+        """The items of a list, page by page."""
         after: str | None = None
         while True:
-            parameters = urlencode(query | ({"after": after} if after else {}))
-            answer = self._call("GET", f"{path}?{parameters}", {}, None)
-            page = self._good(answer)
-            yield parsedate_to_datetime(answer.headers["Date"]), page["items"]
+            page = self.get(f"{path}?{urlencode(query | ({'after': after} if after else {}))}")
+            yield from page["items"]
             after = page["next"]
             if after is None:
                 return

@@ -65,9 +65,10 @@ def listen(port: int, stores: dict[str, Store]) -> ThreadingHTTPServer:
             if not is_genuine(secret, self.headers, body):
                 return self.answer(401)
             delivery = json.loads(body)
+            data = delivery["data"]
             # Events and fields may be added: what has no order is taken and left alone. A test event's order exists nowhere.
-            order_id = None if delivery["data"].get("test") else delivery["data"].get("order_id")
-            is_new = store.take(delivery["id"], order_id)
+            order_id = None if data.get("test") else data.get("order_id")
+            is_new = store.take([(data.get("event_id", delivery["id"]), order_id)])
             log.info("%s %s of %s", delivery["event"], "came" if is_new else "came again", order_id)
             self.answer(204)
 

@@ -1,4 +1,4 @@
-"""What has to survive a restart: tokens, the subscription, deliveries taken, orders to look at, parcels under way.
+"""What has to survive a restart: tokens, the subscription, events taken, orders to look at, parcels under way.
 
 A file of SQLite for each seller.
 """
@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Iterator
 
 # A delivery comes again for 15 hours at most; two days are on the safe side.
-DELIVERIES_ARE_KEPT = 2 * 24 * 3600
+EVENTS_ARE_KEPT = 2 * 24 * 3600
 
 # More ids are refused.
 ORDERS_AT_ONCE = 100
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS deliveries (id TEXT PRIMARY KEY, taken_at REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS events (id TEXT PRIMARY KEY, taken_at REAL NOT NULL);
 CREATE TABLE IF NOT EXISTS work (order_id TEXT PRIMARY KEY, due_at REAL NOT NULL, round INTEGER NOT NULL DEFAULT 1);
 CREATE TABLE IF NOT EXISTS parcels (order_id TEXT PRIMARY KEY, idempotency_key TEXT NOT NULL, body BLOB NOT NULL);
 """
@@ -70,29 +70,36 @@ class Store:
         """Notes all of the facts, or none; None forgets one."""
         with self._transaction() as database:
             for name, value in facts.items():
-                database.execute("DELETE FROM facts WHERE name = ?", (name,))
-                if value is not None:
-                    database.execute("INSERT INTO facts VALUES (?, ?)", (name, value))
+                self._note(database, name, value)
 
-    # Deliveries and the work they make
+    @staticmethod
+    def _note(database: sqlite3.Connection, name: str, value: str | None) -> None:
+        database.execute("DELETE FROM facts WHERE name = ?", (name,))
+        if value is not None:
+            database.execute("INSERT INTO facts VALUES (?, ?)", (name, value))
 
-    def take(self, delivery_id: str, order_id: str | None) -> bool:
-        """Notes a delivery together with the work it makes. False: it was known."""
+    # Events and the work they make
+
+    def take(self, events: list[tuple[str, str | None]], cursor: str | None = None) -> int:
+        """Notes events by their ids, together with the orders that they make work of; returns how many were new."""
+        found = 0
         with self._transaction() as database:
-            known = database.execute("SELECT 1 FROM deliveries WHERE id = ?", (delivery_id,)).fetchone()
-            if known:
-                return False
             now = time.time()
-            database.execute("INSERT INTO deliveries VALUES (?, ?)", (delivery_id, now))
-            database.execute("DELETE FROM deliveries WHERE taken_at < ?", (now - DELIVERIES_ARE_KEPT,))
-            if order_id is not None:
-                self._add(database, order_id)
-        return True
+            for event_id, order_id in events:
+                added = database.execute("INSERT INTO events VALUES (?, ?) ON CONFLICT DO NOTHING", (event_id, now))
+                found += added.rowcount
+                if added.rowcount and order_id is not None:
+                    self._add(database, order_id)
+            database.execute("DELETE FROM events WHERE taken_at < ?", (now - EVENTS_ARE_KEPT,))
+            if cursor is not None:
+                self._note(database, "cursor", cursor)
+        return found
 
-    def look_at(self, order_ids: list[str]) -> None:
+    def look_at(self, order_ids: list[str], cursor: str) -> None:
         with self._transaction() as database:
             for order_id in order_ids:
                 self._add(database, order_id)
+            self._note(database, "cursor", cursor)
 
     def _add(self, database: sqlite3.Connection, order_id: str) -> None:
         database.execute(

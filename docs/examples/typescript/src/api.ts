@@ -29,10 +29,16 @@ interface Page<Item> {
   readonly next: string | null;
 }
 
-/** A page's items, and when it was answered, by the service's clock. */
-export interface ReadPage<Item> {
-  readonly items: Item[];
-  readonly answeredAt: Date;
+/** A page of the journal. */
+export interface Journal {
+  readonly items: Event[];
+  readonly cursor: string;
+  readonly has_more: boolean;
+}
+
+interface Event {
+  readonly id: string;
+  readonly data: { readonly order_id?: string };
 }
 
 /** An answer that this program has no use for. */
@@ -67,15 +73,13 @@ export class Api {
     return (await this.#call({ method: "POST", url: this.#baseUrl + path, headers, body: write.body })).body as Body;
   }
 
-  /** The pages of a list. */
-  async *pages<Item>(path: string, query: Record<string, string>): AsyncGenerator<ReadPage<Item>> {
+  /** The items of a list, page by page. */
+  async *items<Item>(path: string, query: Record<string, string>): AsyncGenerator<Item> {
     let after: string | null = null;
     do {
       const parameters = new URLSearchParams(after === null ? query : { ...query, after });
-      const url = `${this.#baseUrl}${path}?${parameters.toString()}`;
-      const answer: Answer = await this.#call({ method: "GET", url, headers: {} });
-      const page = answer.body as Page<Item>;
-      yield { items: page.items, answeredAt: new Date(answer.headers.get("Date") ?? Number.NaN) };
+      const page: Page<Item> = await this.get<Page<Item>>(`${path}?${parameters.toString()}`);
+      yield* page.items;
       after = page.next;
     } while (after !== null);
   }

@@ -1,25 +1,37 @@
 /** Finds what no webhook told of: the receiver was away for longer than deliveries are repeated, or was not there yet. */
 
-import type { Api } from "./api.js";
+import { type Api, type Journal, type Order, Refused } from "./api.js";
 import { log } from "./log.js";
 import type { Store } from "./store.js";
 
-/** A change becomes visible a moment after the time it is noted with. In milliseconds. */
-const OVERLAP = 60_000;
-
-/** Reads the orders that have changed since the last reading, and has those looked at that are to be shipped. */
+/** Has the orders looked at of which the journal has events that no webhook told of. */
 export async function catchUp(api: Api, store: Store): Promise<void> {
-  const since = store.facts.caughtUpTo;
-  const query = { status: "processing", fields: "status", limit: "200", ...(since && { updated_after: since }) };
-  const found: string[] = [];
-  let begun: Date | undefined;
-  for await (const page of api.pages<{ id: string }>("/v1/orders", query)) {
-    // By the service's clock, not by this machine's. What changes while the pages are read is found by the next reading.
-    begun ??= page.answeredAt;
-    found.push(...page.items.map((order) => order.id));
+  let { cursor } = store.facts;
+  let [found, hasMore] = [0, true];
+  while (hasMore) {
+    if (cursor === undefined) return begin(api, store);
+    try {
+      const page: Journal = await api.get<Journal>(`/v1/events?limit=200&after=${encodeURIComponent(cursor)}`);
+      found += store.take(page.items.map((event) => [event.id, event.data.order_id]), page.cursor);
+      [cursor, hasMore] = [page.cursor, page.has_more];
+    } catch (error) {
+      if (!(error instanceof Refused) || error.status !== 400) throw error;
+      // The program was away for longer than events are kept, or the marketplace has lost the last ones.
+      log.warn(`the journal has a gap: ${error.message}`);
+      cursor = undefined;
+    }
   }
-  store.lookAt(found);
-  // Only now: if the reading breaks off, the next one begins where this one did.
-  if (begun) store.remember({ caughtUpTo: new Date(begun.getTime() - OVERLAP).toISOString() });
+  log.info(`caught up: ${found} events`);
+}
+
+/** Has all orders looked at that are to be shipped; from now on the journal tells. */
+async function begin(api: Api, store: Store): Promise<void> {
+  // The end of the journal, asked for before the orders, so that nothing is between the two.
+  const { cursor } = await api.get<Journal>("/v1/events?since=2100-01-01T00:00:00Z");
+  const found: string[] = [];
+  for await (const order of api.items<Order>("/v1/orders", { status: "processing", fields: "status", limit: "200" })) {
+    found.push(order.id);
+  }
+  store.lookAt(found, cursor);
   log.info(`caught up: ${found.length} orders to look at`);
 }

@@ -13,7 +13,7 @@ interface Delivery {
   readonly id: string;
   readonly event: string;
   /** Events and fields may be added: what has no order is taken and left alone. A test event's order exists nowhere. */
-  readonly data: { readonly order_id?: string; readonly test?: boolean };
+  readonly data: { readonly event_id?: string; readonly order_id?: string; readonly test?: boolean };
 }
 
 /** Verifies both signatures over the bytes as they came: JSON that was parsed and printed again is other bytes. */
@@ -64,9 +64,9 @@ async function receive(request: IncomingMessage, stores: Map<string, Store>): Pr
   const secret = store.facts.subscription?.secret;
   if (secret === undefined) return 503;
   if (!isGenuine(secret, new Headers(request.headers as Record<string, string>), body)) return 401;
-  const delivery = JSON.parse(body.toString("utf8")) as Delivery;
-  const isNew = store.take(delivery.id, delivery.data.test ? undefined : delivery.data.order_id);
-  seller.run(name, () => log.info(`${delivery.event} ${isNew ? "came" : "came again"} of ${delivery.data.order_id}`));
+  const { id, event, data } = JSON.parse(body.toString("utf8")) as Delivery;
+  const isNew = store.take([[data.event_id ?? id, data.test ? undefined : data.order_id]]);
+  seller.run(name, () => log.info(`${event} ${isNew ? "came" : "came again"} of ${data.order_id}`));
   return 204;
 }
 

@@ -1,5 +1,5 @@
 /**
- * What has to survive a restart: tokens, the subscription, deliveries taken, orders to look at, parcels under way.
+ * What has to survive a restart: tokens, the subscription, events taken, orders to look at, parcels under way.
  *
  * A file of JSON for each seller that is replaced whole, which is enough for one process and some thousand orders. Where there is
  * more, let these methods be transactions in your database.
@@ -8,7 +8,7 @@
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 
 /** A delivery comes again for 15 hours at most; two days are on the safe side. In milliseconds. */
-const DELIVERIES_ARE_KEPT = 2 * 24 * 3600 * 1000;
+const EVENTS_ARE_KEPT = 2 * 24 * 3600 * 1000;
 
 /** More ids are refused. */
 const ORDERS_AT_ONCE = 100;
@@ -52,7 +52,8 @@ interface Facts {
   refreshKey?: string;
   subscription?: Subscription;
   subscribing?: Write;
-  caughtUpTo?: string;
+  /** How far the journal is read. */
+  cursor?: string;
   batch?: Batch;
   /** How far the file of changes is done. */
   changesDone?: number;
@@ -60,8 +61,8 @@ interface Facts {
 
 interface State {
   facts: Facts;
-  /** When each delivery was taken, by its id. */
-  deliveries: Record<string, number>;
+  /** When each event was taken, by its id. */
+  events: Record<string, number>;
   /** When each order is due, by its id. */
   work: Record<string, { dueAt: number; round: number }>;
   /** The shipment of each order that is under way, by the order's id. */
@@ -75,7 +76,8 @@ export class Store {
 
   constructor(file: string) {
     this.#file = file;
-    this.#state = read(file) ?? { facts: {}, deliveries: {}, work: {}, parcels: {} };
+    // A store of an earlier version may lack some.
+    this.#state = { facts: {}, events: {}, work: {}, parcels: {}, ...read(file) };
   }
 
   get facts(): Readonly<Facts> {
@@ -88,23 +90,25 @@ export class Store {
     this.#save();
   }
 
-  /** Notes a delivery together with the work it makes. False: it was known. */
-  take(deliveryId: string, orderId: string | undefined): boolean {
-    if (Object.hasOwn(this.#state.deliveries, deliveryId)) return false;
+  /** Notes events by their ids, together with the orders that they make work of; returns how many were new. */
+  take(events: readonly (readonly [string, string | undefined])[], cursor = this.#state.facts.cursor): number {
     const now = Date.now();
-    for (const [id, takenAt] of Object.entries(this.#state.deliveries)) {
-      if (takenAt < now - DELIVERIES_ARE_KEPT) delete this.#state.deliveries[id];
+    for (const [id, takenAt] of Object.entries(this.#state.events)) {
+      if (takenAt < now - EVENTS_ARE_KEPT) delete this.#state.events[id];
     }
-    this.#state.deliveries[deliveryId] = now;
-    if (orderId !== undefined) this.#add(orderId);
-    this.#save();
+    const found = events.filter(([id]) => !Object.hasOwn(this.#state.events, id));
+    for (const [id, orderId] of found) {
+      this.#state.events[id] = now;
+      if (orderId !== undefined) this.#add(orderId);
+    }
+    this.remember({ cursor });
     this.#wake();
-    return true;
+    return found.length;
   }
 
-  lookAt(orderIds: readonly string[]): void {
+  lookAt(orderIds: readonly string[], cursor: string): void {
     for (const orderId of orderIds) this.#add(orderId);
-    this.#save();
+    this.remember({ cursor });
     this.#wake();
   }
 

@@ -157,6 +157,7 @@ fn extensible_enumerations_are_marked_and_described() {
     assert_eq!(
         growing,
         [
+            "/ConnectionEventData/properties/reason",
             "/InvalidClientReason",
             "/InvalidGrantReason",
             "/OfferChangeCode",
@@ -300,6 +301,7 @@ fn webhook_examples_are_what_the_sender_serialises() {
         order(OrderEventKind::Delivered),
         order(OrderEventKind::Cancelled),
         Event::of_offer(seller, &rejected).unwrap(),
+        Event::of_ended_connection(seller),
     ];
     for (name, event) in names.iter().zip(events) {
         let content = &webhooks[*name]["post"]["requestBody"]["content"]["application/json"];

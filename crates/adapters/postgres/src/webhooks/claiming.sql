@@ -48,7 +48,7 @@ select
             where (d.seller_id, d.subscription_id) = (q.seller_id, q.id)
               and d.attempt = 0
               and d.due_at between q.due_from and clock.at
-              and q.state = 'live'
+              and q.state in ('live', 'ending')
             order by d.due_at
             limit 16
         ) as d
@@ -61,7 +61,7 @@ select
             where (d.seller_id, d.subscription_id) = (q.seller_id, q.id)
               and d.attempt > 0
               and d.due_at between q.due_from and clock.at
-              and q.state = 'live'
+              and q.state in ('live', 'ending')
             order by d.due_at
             limit 16
         ) as d
@@ -84,7 +84,7 @@ with in_hand as materialized (
     select s.seller_id, s.id as subscription_id, s.wake_at, unnest(s.in_hand) as id
     from unnest($1::uuid[], $2::uuid[]) as k (seller_id, id)
     join subscription_queues as s on s.seller_id = k.seller_id and s.id = k.id
-    where s.state = 'live'
+    where s.state in ('live', 'ending')
 )
 update deliveries as d
 set lost = least(d.lost + 1, 255),
@@ -99,19 +99,20 @@ where (d.seller_id, d.subscription_id, d.id) = (h.seller_id, h.subscription_id, 
 -- with the number of its queue, from 1.
 -- Leases live queues for 30 s, and reads their due deliveries, three first attempts for each repeated one, beginning with
 -- a first one. Afterwards the worker has in hand those that it reported and those that are returned, but for one that was
--- queued anew after its attempt: a report from before must not take it back.
+-- queued anew after its attempt: a report from before must not take it back. A queue that is ending has its last delivery
+-- alone, once no other is running.
 with clock as materialized (
     select api_now() as at, set_config('synchronous_commit', 'off', true) as mode
 ),
 queues as materialized (
     select
-        k.n, k.fence, k.attempts, k.repeats, q.seller_id, q.id, q.url, q.secret, q.due_from, q.first_due,
+        k.n, k.fence, k.attempts, k.repeats, q.seller_id, q.id, q.state, q.url, q.secret, q.due_from, q.first_due,
         array(select id from unnest($7::bigint[], $8::uuid[]) as r (n, id) where r.n = k.n) as running
     from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::integer[], $6::integer[]) with ordinality
         as k (seller_id, id, held, fence, attempts, repeats, n)
     join subscription_queues as q on q.seller_id = k.seller_id and q.id = k.id
     where q.fence is not distinct from k.held
-      and q.state = 'live'
+      and q.state in ('live', 'ending')
     order by q.seller_id, q.id
     for no key update of q
 ),
@@ -129,6 +130,7 @@ given as materialized (
                   and d.attempt = 0
                   and d.due_at between q.due_from and clock.at
                   and d.id <> all(q.running)
+                  and (q.state = 'live' or d.event = 'connection.ended' and q.running = '{}')
                 order by d.due_at
                 limit 16
             )
@@ -140,6 +142,7 @@ given as materialized (
                   and d.attempt > 0
                   and d.due_at between q.due_from and clock.at
                   and d.id <> all(q.running)
+                  and (q.state = 'live' or d.event = 'connection.ended' and q.running = '{}')
                 order by d.due_at
                 limit 16
             )

@@ -8,20 +8,25 @@
 //! A batch locks its subscriptions `for update`. So it waits for all fan-outs in flight that found them
 //! alive, and its next statement sees what they queued.
 
-use diesel::sql_types::{Array, BigInt, Nullable, Uuid as SqlUuid};
+use chrono::{DateTime, Utc};
+use diesel::QueryableByName;
+use diesel::sql_types::{Array, BigInt, Binary, Nullable, Timestamptz, Uuid as SqlUuid};
 use kernel::{SellerId, StoreError};
 use oauth::ClientId;
 use uuid::Uuid;
-use webhooks::SubscriptionId;
+use webhooks::{Event, SubscriptionId};
 
 use crate::schema::subscriptions;
+use crate::sql::column;
 use crate::statement::statements;
 use crate::unit_of_work::Tx;
 
 statements! {
     "ending.sql";
-    STOP_DELIVERIES: (Nullable<SqlUuid>, Nullable<SqlUuid>, BigInt) -> Queue;
-    DEACTIVATE: (Array<SqlUuid>, Array<SqlUuid>);
+    STOP_DELIVERIES: (Nullable<SqlUuid>, Nullable<SqlUuid>, BigInt) -> Ended;
+    DEACTIVATE: (
+        Array<SqlUuid>, Array<SqlUuid>, Array<Nullable<Binary>>, Array<Nullable<Binary>>, Array<Nullable<Binary>>
+    );
     REMOVE: (SqlUuid, SqlUuid, SqlUuid) -> Queue;
     DELETE_OF_APPLICATION: (SqlUuid, BigInt) -> Queue;
     DELETE_QUOTAS: (SqlUuid, BigInt);
@@ -30,7 +35,7 @@ statements! {
 }
 
 /// A subscription's key.
-#[derive(diesel::QueryableByName)]
+#[derive(QueryableByName)]
 #[diesel(table_name = subscriptions, check_for_backend(diesel::pg::Pg))]
 struct Queue {
     seller_id: Uuid,
@@ -44,17 +49,56 @@ fn keys(queues: &[Queue]) -> (Vec<Uuid>, Vec<Uuid>) {
 /// Subscriptions ended or woken per batch.
 const BATCH: i64 = 1_000;
 
+/// A subscription that ended.
+#[derive(QueryableByName)]
+#[diesel(check_for_backend(diesel::pg::Pg))]
+struct Ended {
+    #[diesel(embed)]
+    queue: Queue,
+    /// When its connection ended, if it has to be told.
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    ended_at: Option<DateTime<Utc>>,
+}
+
+impl Ended {
+    fn last_delivery(&self) -> Result<Option<[Vec<u8>; 3]>, StoreError> {
+        let event = Event::of_ended_connection(self.queue.seller_id.into());
+        let body = self.ended_at.map(|at| event.around_ids(at));
+        body.transpose().map_err(StoreError::unexpected)
+    }
+}
+
 /// Ends a batch of the subscriptions that a seller (for one application, if given) or an application with a
 /// closed owner has lost, and returns its size. They stay visible, inactive, once none of their deliveries is
-/// pending. A queue leased by a worker stays leased until the worker releases it, so that running attempts
-/// are recorded.
+/// pending; then their last deliveries are queued. A queue leased by a worker stays leased until the worker
+/// releases it, so that running attempts are recorded.
 pub(crate) async fn end_subscriptions(
     tx: &Tx,
     seller: Option<Uuid>,
     client: Option<Uuid>,
 ) -> Result<usize, StoreError> {
     let batch = tx.rows(STOP_DELIVERIES.bind((seller, client, BATCH))).await?;
-    tx.execute(DEACTIVATE.bind(keys(&batch))).await?;
+    let bodies = batch
+        .iter()
+        .map(Ended::last_delivery)
+        .collect::<Result<Vec<_>, _>>()?;
+    let deactivate = DEACTIVATE.bind((
+        column(&batch, |ended| ended.queue.seller_id),
+        column(&batch, |ended| ended.queue.id),
+        column(&bodies, |body| {
+            body.as_ref().map(|[before, _, _]| before.as_slice())
+        }),
+        column(&bodies, |body| {
+            body.as_ref().map(|[_, between, _]| between.as_slice())
+        }),
+        column(&bodies, |body| {
+            body.as_ref().map(|[_, _, after]| after.as_slice())
+        }),
+    ));
+    tx.execute(deactivate).await?;
+    if bodies.iter().any(Option::is_some) {
+        tx.wakes_queue();
+    }
     Ok(batch.len())
 }
 

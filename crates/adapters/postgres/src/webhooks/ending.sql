@@ -1,6 +1,7 @@
 -- name: STOP_DELIVERIES
 -- $1 the seller, or null for an application whose owner is closed; $2 that application, or the only one of the seller, or
 -- null; $3 how many subscriptions at most.
+-- A subscription has a last delivery, `connection.ended`, if it asked for it and its seller ended it: not the application's owner.
 with ended as materialized (
     (
         select seller_id, id
@@ -23,7 +24,7 @@ with ended as materialized (
     )
 ),
 theirs as materialized (
-    select s.seller_id, s.id
+    select s.seller_id, s.id, s.client_id, s.connection_generation, s.events
     from subscriptions as s
     where (s.seller_id, s.id) in (select seller_id, id from ended)
       and s.active
@@ -63,19 +64,59 @@ stopped as (
       and d.subscription_id = p.subscription_id
       and d.id = p.id
 )
-select seller_id, id
-from theirs
+select
+    t.seller_id, t.id,
+    case
+        when not t.events @> array['connection.ended'] then null
+        when v.closed_at is not null and v.id = o.id then v.closed_at
+        when o.closed_at is not null then null
+        when v.closed_at is not null then v.closed_at
+        when t.connection_generation is not null
+            and (c.disconnected_at is not null or c.generation is distinct from t.connection_generation)
+            -- A seller who has connected it again disconnected it before.
+            then coalesce(c.disconnected_at, c.connected_at, (select api_now()))
+    end as ended_at
+from theirs as t
+join sellers as v on v.id = t.seller_id
+join applications as a on a.client_id = t.client_id
+join sellers as o on o.id = a.owner_id
+left join connections as c on c.client_id = t.client_id and c.seller_id = t.seller_id
 
 -- name: DEACTIVATE
--- $1 the sellers and $2 the ids of the subscriptions.
+-- $1 the sellers and $2 the ids of the subscriptions; $3, $4 and $5 the bodies of their last deliveries before, between and after
+-- the ids of delivery and event, or null.
+-- Those without pending deliveries become inactive, and their last deliveries are queued.
+with clock as materialized (
+    select api_now() as at
+),
+done as materialized (
+    select q.seller_id, q.id, t.before, t.between_ids, t.after
+    from unnest($1::uuid[], $2::uuid[], $3::bytea[], $4::bytea[], $5::bytea[]) as t (seller_id, id, before, between_ids, after)
+    join subscription_queues as q on q.seller_id = t.seller_id and q.id = t.id
+    where q.first_due is null
+),
+last as (
+    insert into deliveries (seller_id, subscription_id, id, created_at, due_at, event, body)
+    select
+        d.seller_id, d.id, d.delivery, d.at, d.at, 'connection.ended',
+        d.before || convert_to(d.delivery::text, 'UTF8') || d.between_ids || convert_to(d.event::text, 'UTF8') || d.after
+    from (
+        select d.*, c.at, api_uuid(c.at) as delivery, api_uuid(c.at) as event
+        from done as d
+        cross join clock as c
+        where d.before is not null
+    ) as d
+)
 update subscriptions as s
 set active = false,
-    wake_at = case when s.leased then s.wake_at end
-from unnest($1::uuid[], $2::uuid[]) as t (seller_id, id)
-join subscription_queues as q on q.seller_id = t.seller_id and q.id = t.id
-where s.seller_id = q.seller_id
-  and s.id = q.id
-  and q.first_due is null
+    is_ending = d.before is not null,
+    wake_at = case
+        when s.leased then s.wake_at
+        when d.before is not null then c.at
+    end
+from done as d, clock as c
+where s.seller_id = d.seller_id
+  and s.id = d.id
 
 -- name: REMOVE
 -- $1 the seller; $2 the subscription; $3 its application.
@@ -155,7 +196,7 @@ with sleeping as materialized (
             and a.owner_id = $1
             and a.status <> 'suspended'
       )
-      and q.active
+      and q.state <> 'ended'
       and not q.leased
       and q.wake_at is null
       and q.first_due is not null

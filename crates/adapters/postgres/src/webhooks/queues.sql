@@ -45,7 +45,7 @@ forgotten as materialized (
         where (q.seller_id, q.id) = (p.seller_id, p.subscription_id)
           and not q.leased
           and (q.wake_at is null or q.wake_at > clock.at + interval '5 seconds')
-          and q.state = 'live'
+          and q.state in ('live', 'ending')
         limit 1
         for no key update skip locked
     ) as s
@@ -59,7 +59,8 @@ where s.ctid = f.place
 
 -- name: SUSPEND
 -- $1, $2 sellers and subscriptions of queues that are not live.
--- Puts queues to sleep: those of suspended applications until reinstatement wakes them, ended ones for ever. Locked
+-- Puts queues to sleep: those of suspended applications until reinstatement wakes them, ended ones until they have a last
+-- delivery, if ever. Locked
 -- rows are skipped and examined the next time.
 with queues as materialized (
     select q.seller_id, q.id, q.client_id, q.state
@@ -91,7 +92,7 @@ sleeping as materialized (
         select s.seller_id, s.id
         from suspended as a
         join subscriptions as s on s.client_id = a.client_id
-        where s.active
+        where (s.active or s.is_ending)
           and not s.leased
           and s.wake_at is not null
         limit 2000

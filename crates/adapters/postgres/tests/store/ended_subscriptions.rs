@@ -2,9 +2,9 @@
 
 use adapter_postgres::Expired;
 use kernel::SellerId;
-use oauth::ClientId;
+use oauth::{ApplicationStatus, ClientId};
 use usecases::Transaction;
-use webhooks::{Delivery, DeliveryState, QueueKey};
+use webhooks::{Delivery, DeliveryState, Due, QueueKey, WebhookEvent};
 
 use crate::support::{Fixture, ids, more, queue_one};
 
@@ -24,11 +24,12 @@ async fn disconnect(tx: &dyn Transaction, (seller, application, _): (SellerId, C
 /// Subscriptions of two sellers' applications to the events of both.
 #[tokio::test]
 async fn each_end_stops_its_own_subscriptions_and_no_others() {
-    for (end, active, inactive) in [
-        ("removal", &[1, 2, 3][..], 0),
-        ("disconnection", &[0, 2, 3], 1),
-        ("deletion of the application", &[1, 3], 0),
-        ("closure of the account", &[3], 3),
+    // The seller's end is told; that of the application's owner is not.
+    for (end, active, inactive, told) in [
+        ("removal", &[1, 2, 3][..], 0, &[][..]),
+        ("disconnection", &[0, 2, 3], 1, &[1]),
+        ("deletion of the application", &[1, 3], 0, &[]),
+        ("closure of the account", &[3], 3, &[0, 1]),
     ] {
         let fixture = Fixture::new().await;
         let (seller, other) = (fixture.seller().await, fixture.seller().await);
@@ -74,7 +75,8 @@ async fn each_end_stops_its_own_subscriptions_and_no_others() {
         }
         let left = i64::try_from(active.len()).unwrap() + inactive;
         let counts = [fixture.delivered().await, fixture.waiting().await];
-        assert_eq!(counts, [16 * left, 4 * (left - inactive)], "{end}");
+        let last = i64::try_from(told.len()).unwrap();
+        assert_eq!(counts, [16 * left, 4 * (left - inactive) + last], "{end}");
         let places = fixture.count("select sum(used) from subscription_quota").await;
         assert_eq!(
             (places, fixture.rows_of("subscriptions").await),
@@ -85,7 +87,7 @@ async fn each_end_stops_its_own_subscriptions_and_no_others() {
             let added = fixture.tx(async |tx| queue_one(tx, *queue).await).await;
             assert_eq!(added.is_some(), active.contains(&n), "{end}: {n}");
         }
-        let mut expected: Vec<_> = active.iter().map(|n| queues[*n]).collect();
+        let mut expected: Vec<_> = active.iter().chain(told).map(|n| queues[*n]).collect();
         expected.sort();
         assert_eq!(fixture.claim_keys().await, expected, "{end}");
     }
@@ -139,8 +141,58 @@ async fn a_running_attempt_that_fails_after_the_end_is_recorded_and_not_repeated
     };
     assert_eq!((stopped(1), stopped(0)), (16, 1), "{history:?}");
     fixture.follow_up().await;
+    assert_eq!(last_delivery(&fixture, queue).await, 1);
     assert_eq!(fixture.sleeps(queue).await, None);
     assert!(fixture.claim().await.is_empty());
+}
+
+/// Delivers what a queue has, `connection.ended` alone; returns how many there were.
+async fn last_delivery(fixture: &Fixture, queue: QueueKey) -> usize {
+    let leased = fixture.claim_one().await;
+    assert_eq!(leased.lease.queue, queue);
+    let is_last = |due: &Due| due.event == WebhookEvent::ConnectionEnded;
+    assert!(leased.deliveries.iter().all(is_last), "{leased:?}");
+    fixture.end_all(&leased, 200).await;
+    leased.deliveries.len()
+}
+
+#[tokio::test]
+async fn the_last_delivery_waits_for_running_attempts() {
+    let fixture = Fixture::new().await;
+    let pair = subscribed_guest(&fixture).await;
+    let (_, _, queue) = pair;
+    fixture.enqueue(queue, 3).await;
+    let leased = fixture.claim_one().await;
+    fixture.tx(async |tx| disconnect(tx, pair).await).await;
+    fixture.follow_up().await;
+    let refilled = fixture.refill(more(leased.lease, &ids(&leased), 4, 4)).await;
+    assert_eq!(refilled, Some(Vec::new()));
+    fixture.end_all(&leased, 200).await;
+    assert_eq!(last_delivery(&fixture, queue).await, 1);
+}
+
+#[tokio::test]
+async fn the_last_delivery_waits_while_its_application_is_suspended_and_comes_once() {
+    let fixture = Fixture::new().await;
+    let pair = subscribed_guest(&fixture).await;
+    let (_, application, queue) = pair;
+    fixture.tx(async |tx| disconnect(tx, pair).await).await;
+    fixture.follow_up().await;
+    fixture
+        .set_status(application, ApplicationStatus::Suspended)
+        .await;
+    assert!(fixture.claim().await.is_empty());
+    assert_eq!(fixture.sleeps(queue).await, None);
+    fixture.set_status(application, ApplicationStatus::Active).await;
+    fixture.follow_up().await;
+    assert_eq!(last_delivery(&fixture, queue).await, 1);
+    // A new connection, and its end, are not the subscription's.
+    let again = "update connections set disconnected_at = null, generation = generation + 1";
+    fixture.tamper(again).await;
+    fixture.tx(async |tx| disconnect(tx, pair).await).await;
+    fixture.follow_up().await;
+    assert!(fixture.claim().await.is_empty());
+    assert_eq!(fixture.waiting().await, 0);
 }
 
 /// The follow-up stops them, in batches: hundreds of queues may have hundreds of thousands, and claims serve
@@ -166,8 +218,9 @@ async fn claims_put_ended_queues_to_sleep_and_touch_none_of_their_deliveries() {
     assert_eq!(fixture.sleeps(queue).await, None);
     assert_eq!(fixture.waiting().await, 2_601);
     fixture.follow_up().await;
-    assert_eq!(fixture.waiting().await, 1);
+    assert_eq!(fixture.waiting().await, 2, "the other's, and the last one");
     assert_eq!(fixture.rows_of("subscriptions where active").await, 1);
+    assert_eq!(last_delivery(&fixture, queue).await, 1);
 }
 
 #[tokio::test]

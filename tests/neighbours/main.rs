@@ -1,4 +1,5 @@
 //! One busy offer takes from other sellers neither connections nor time.
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 use std::slice;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use serde_json::json;
 use testkit::{Answer, Pace, Request};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::PROGRAM;
+const PROGRAM: &str = env!("CARGO_BIN_EXE_seller-api-blackbox");
 
 /// Requests of one seller, and the time within which they are sent. A machine that cannot do so many for a
 /// hundred offers gets four times as long, and so on.
