@@ -136,6 +136,12 @@ impl Session {
             .await
     }
 
+    /// Runs a script that calls its last argument with its result.
+    pub(crate) async fn run_async(&self, script: &str) -> Value {
+        self.post("execute/async", json!({"script": script, "args": []}))
+            .await
+    }
+
     /// Waits until a matching element shows this text.
     pub(crate) async fn wait_for(&self, css: &str, text: &str) {
         let script = "const one = document.querySelector(arguments[0]); return one && one.innerText.includes(arguments[1])";

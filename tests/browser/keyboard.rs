@@ -10,13 +10,20 @@ const WITHIN: usize = 6;
 /// Minimum contrast of a focus ring with its background (WCAG 2.2 §1.4.11).
 const RING: f64 = 3.0;
 
-async fn press_tab(browser: &Session, backwards: bool) {
-    let shift = if backwards { 8 } else { 0 };
-    for kind in ["rawKeyDown", "keyUp"] {
-        let key = json!({
-            "type": kind, "key": "Tab", "code": "Tab", "windowsVirtualKeyCode": 9, "modifiers": shift,
+/// Presses a key: `Tab`, `Enter`, or one that types its own character.
+pub(crate) async fn press(browser: &Session, key: &str, with_shift: bool) {
+    let (code, text) = match key {
+        "Tab" => (9, ""),
+        "Enter" => (13, "\r"),
+        typed => (u32::from(typed.as_bytes()[0]), typed),
+    };
+    for kind in [if text.is_empty() { "rawKeyDown" } else { "keyDown" }, "keyUp"] {
+        let modifiers = if with_shift { 8 } else { 0 };
+        let event = json!({
+            "type": kind, "key": key, "text": if kind == "keyDown" { text } else { "" },
+            "windowsVirtualKeyCode": code, "modifiers": modifiers,
         });
-        browser.devtools("Input.dispatchKeyEvent", key).await;
+        browser.devtools("Input.dispatchKeyEvent", event).await;
     }
 }
 
@@ -24,7 +31,7 @@ async fn press_tab(browser: &Session, backwards: bool) {
 async fn step(browser: &Session, from: i64, backwards: bool) -> Vec<String> {
     let to = if backwards { from - 1 } else { from + 1 };
     for _ in 0..WITHIN {
-        press_tab(browser, backwards).await;
+        press(browser, "Tab", backwards).await;
         let stop = browser.call(WALK, json!(["look"])).await;
         let number = stop["number"].as_i64().unwrap();
         if number == from {

@@ -9,7 +9,7 @@ use crate::driver::Session;
 use crate::{PROGRAM, keyboard, sign_in};
 
 const WIDTHS: [u32; 2] = [360, 1280];
-const SCHEMES: [&str; 2] = ["light", "dark"];
+pub(crate) const SCHEMES: [&str; 2] = ["light", "dark"];
 const FAULTS: &str = concat!(include_str!("colours.js"), include_str!("faults.js"));
 const SCOPES: [&str; 5] = [
     "offers:read",

@@ -14,6 +14,7 @@ mod keyboard;
 mod looks;
 mod other_origin;
 mod panel;
+mod sandbox_page;
 
 use blackbox::{PASSWORD, Seller, World};
 use serde_json::json;

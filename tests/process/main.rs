@@ -42,6 +42,7 @@ mod postgres_killed;
 mod rolling;
 mod sandbox;
 mod sandbox_full;
+mod sandbox_page;
 mod slow_clients;
 mod slow_lists;
 mod slow_network;

@@ -10,7 +10,7 @@ use adapter_webhook_sender::HttpSender;
 use anyhow::{Context as _, anyhow};
 use kernel::{Clock, Mailer};
 use orders::{Carrier, CarrierLookup, ShipmentMail};
-use webhooks::AddressPolicy;
+use webhooks::{AddressPolicy, HostCheck, WebhookSender};
 
 use crate::config::{Config, Fault, Loaded, fault};
 
@@ -19,6 +19,11 @@ pub trait Mailers: Mailer<ShipmentMail> + Mailer<AccountMail> {}
 
 impl<T: Mailer<ShipmentMail> + Mailer<AccountMail>> Mailers for T {}
 
+/// Sends webhooks to their receivers, and checks the hosts of new subscriptions.
+pub trait Receivers: WebhookSender + HostCheck {}
+
+impl<T: WebhookSender + HostCheck> Receivers for T {}
+
 /// Clients of all external services. Clones share them.
 #[derive(Clone)]
 pub(crate) struct ExternalServices {
@@ -26,8 +31,7 @@ pub(crate) struct ExternalServices {
     pub(crate) carriers: Arc<dyn CarrierLookup>,
     /// Sends mails; if `None`, mails stay queued.
     pub(crate) mailer: Option<Arc<dyn Mailers>>,
-    /// Sends webhooks to their receivers, and checks the hosts of new subscriptions.
-    pub(crate) receivers: Arc<HttpSender>,
+    pub(crate) receivers: Arc<dyn Receivers>,
     /// The process clock.
     pub(crate) clock: Arc<dyn Clock>,
     /// Whether the carriers are simulated; these have no daily limit.
@@ -100,7 +104,7 @@ pub(crate) fn mailer(config: &Config) -> anyhow::Result<Option<Arc<dyn Mailers>>
 }
 
 /// The sender of webhooks. Logs a warning if any address is allowed.
-fn receivers(config: &Config, public_url: &str, clock: &Arc<dyn Clock>) -> anyhow::Result<Arc<HttpSender>> {
+fn receivers(config: &Config, public_url: &str, clock: &Arc<dyn Clock>) -> anyhow::Result<Arc<dyn Receivers>> {
     if config.webhooks.addresses == AddressPolicy::Any {
         tracing::warn!(
             "webhooks may go to ANY address, this machine and its private networks included, and without TLS: \

@@ -3,18 +3,21 @@
 mod data_dir;
 mod database;
 mod guide;
+mod observing;
 mod plan;
 mod seed;
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{path::PathBuf, process::ExitCode, sync::Arc};
 
 use adapter_docs_site::Audience;
+use adapter_sandbox_page::Timeline;
 use anyhow::bail;
 use kernel::error_chain;
 use webhooks::AddressPolicy;
 
 use self::data_dir::{Credentials, DataDir};
 use self::database::SandboxDatabase;
+use self::observing::Observing;
 use crate::command::print;
 use crate::config::{Config, Loaded, Period};
 use crate::external_services::ExternalServices;
@@ -22,7 +25,7 @@ use crate::http_server::BoundSocket;
 use crate::process::Signals;
 use crate::serve::Service;
 use crate::tls::Tls;
-use crate::wiring;
+use crate::wiring::{self, SandboxParts};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
@@ -102,7 +105,17 @@ async fn prepare(
     };
     data_dir.keep(&credentials)?;
     let external = ExternalServices::simulated(&config, &credentials.base_url, data_dir.mails())?;
-    let service = Service::new(&config, public, backoffice, external, Tls::default())?;
+    let observing = Observing {
+        timeline: Timeline::default(),
+        clock: Arc::clone(&external.clock),
+    };
+    let parts = SandboxParts {
+        observer: Some(Arc::new(observing.clone())),
+    };
+    let external = observing.services(external);
+    let service = Service::new(&config, public, backoffice, external, Tls::default(), parts)?;
+    let sellers = credentials.sellers.iter().filter_map(|seller| seller.id.parse().ok());
+    observing.follow(&service.shared, sellers);
     let guide = guide::text(&credentials, data_dir.folder(), config.webhooks.addresses);
     Ok((service, home, guide, data_dir))
 }

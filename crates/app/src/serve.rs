@@ -18,12 +18,12 @@ use crate::http_server::BoundSocket;
 use crate::process::Signals;
 use crate::prometheus::{measure_queues, set_role};
 use crate::tls::Tls;
-use crate::wiring::Shared;
+use crate::wiring::{SandboxParts, Shared};
 use crate::{logging, process, workers};
 
 /// A service with a checked configuration and bound sockets that do not listen yet.
 pub(crate) struct Service {
-    shared: Shared,
+    pub(crate) shared: Shared,
     public: BoundSocket,
     backoffice: BoundSocket,
     tls: Tls,
@@ -37,7 +37,7 @@ pub(crate) async fn serve(loaded: &Loaded) -> anyhow::Result<ExitCode> {
     let backoffice = BoundSocket::bind(config.server.backoffice_bind.0, "--backoffice-bind")?;
     let external = ExternalServices::real(loaded, &config.server.public_url_at(public.address()))?;
     let tls = Tls::load(&config.server, &external.clock).await?;
-    Service::new(config, public, backoffice, external, tls)?
+    Service::new(config, public, backoffice, external, tls, SandboxParts::default())?
         .run(Audience::Integrators, signals, || Ok(()))
         .await
 }
@@ -50,7 +50,7 @@ pub(crate) async fn work(loaded: &Loaded) -> anyhow::Result<ExitCode> {
     let probes = BoundSocket::bind(config.worker.bind.0, "--bind")?;
     let public_url = config.server.public_url_at(config.server.bind.0);
     let external = ExternalServices::real(loaded, &public_url)?;
-    let shared = Shared::new(config, public_url, external)?;
+    let shared = Shared::new(config, public_url, external, SandboxParts::default())?;
     let address = probes.address();
     set_role("worker");
     let servers = vec![shared.probes(probes.listen()?)?];
@@ -70,6 +70,7 @@ impl Service {
         backoffice: BoundSocket,
         external: ExternalServices,
         tls: Tls,
+        sandbox: SandboxParts,
     ) -> anyhow::Result<Self> {
         let public_url = config.server.public_url_at(public.address());
         let trusted = config.server.trusted_proxies.iter().map(|proxy| proxy.0);
@@ -80,7 +81,7 @@ impl Service {
             );
         }
         Ok(Self {
-            shared: Shared::new(config, public_url, external)?,
+            shared: Shared::new(config, public_url, external, sandbox)?,
             public,
             backoffice,
             tls,

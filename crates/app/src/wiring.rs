@@ -21,7 +21,7 @@ use tokio::runtime::Handle;
 use usecases::Announcement;
 use usecases::own_applications::ApplicationLimits;
 use usecases::sign_in::AttemptLimits;
-use web::{ServiceSettings, Tasks, TrustedProxies, listener::Ports, openapi::ServedDocument};
+use web::{Observer, ServiceSettings, Tasks, TrustedProxies, listener::Ports, openapi::ServedDocument};
 
 use crate::config::Config;
 use crate::external_services::{ExternalServices, docs_url};
@@ -58,6 +58,13 @@ pub(crate) struct Shared {
     pub(crate) external: ExternalServices,
 }
 
+/// What a sandbox adds to the service; nothing elsewhere.
+#[derive(Clone, Default)]
+pub(crate) struct SandboxParts {
+    /// Sees all requests.
+    pub(crate) observer: Option<Arc<dyn Observer>>,
+}
+
 /// The configured database, as a command opens it.
 pub(crate) fn database(config: &Config) -> anyhow::Result<Database> {
     let url = config.database.url.as_ref().context(
@@ -87,13 +94,14 @@ impl Shared {
         config: &Config,
         public_url: String,
         external: ExternalServices,
+        sandbox: SandboxParts,
     ) -> anyhow::Result<Self> {
         let sealer = sealer(config)?;
         // Installed before the database is created, because that registers its metrics.
         let metrics = Metrics::install()?;
         let database = database(config)?.with_sealer(sealer.clone());
         Ok(Self {
-            service: Arc::new(service_settings(config, public_url)),
+            service: Arc::new(service_settings(config, public_url, sandbox.observer)),
             readiness: Readiness::new(database.clone(), Arc::clone(&sealer)),
             sealer,
             passwords: Arc::new(Argon2Hasher::new(PASSWORD_HASHES)),
@@ -284,7 +292,11 @@ impl Shared {
     }
 }
 
-fn service_settings(config: &Config, public_url: String) -> ServiceSettings {
+fn service_settings(
+    config: &Config,
+    public_url: String,
+    observer: Option<Arc<dyn Observer>>,
+) -> ServiceSettings {
     let server = &config.server;
     let proxies = server.trusted_proxies.iter().map(|proxy| proxy.0);
     ServiceSettings {
@@ -296,6 +308,7 @@ fn service_settings(config: &Config, public_url: String) -> ServiceSettings {
         trusted_proxies: TrustedProxies::new(proxies),
         body_timeout: server.body_timeout.0,
         idempotency_lease: config.idempotency.lease.0,
+        observer,
     }
 }
 

@@ -34,7 +34,7 @@ macro_rules! write_at {
             user_agent = user_agent($line.request),
             method = $line.request.method().as_str(),
             route = $line.route,
-            ids = ids($line.route, $line.request.uri().path()),
+            ids = joined(&$line.ids()),
             status = $line.status.as_u16(),
             error = $line.refusal.map(|refusal| refusal.error),
             reason = $line.refusal.and_then(|refusal| refusal.reason),
@@ -95,8 +95,20 @@ impl AccessLine<'_> {
         }
     }
 
+    /// The well-formed ids at the variables of the route's template. Other text may be a secret or forged.
+    pub fn ids(&self) -> Vec<&str> {
+        let is_id = |part: &&str| canonical_uuid(part).is_ok() || part.parse::<ClientId>().is_ok();
+        let parts = capture(self.route, self.request.uri().path());
+        parts.into_iter().flatten().filter(is_id).collect()
+    }
+
+    /// Whether monitoring polls the route.
+    pub(crate) fn is_probe(&self) -> bool {
+        PROBES.contains(&self.route)
+    }
+
     fn is_successful_probe(&self) -> bool {
-        PROBES.contains(&self.route) && self.status.is_success()
+        self.is_probe() && self.status.is_success()
     }
 }
 
@@ -114,7 +126,7 @@ fn user_agent(request: &HttpRequest) -> Option<String> {
 }
 
 /// Where the text has a secret's prefix: `pss_`, `whsec_`, or `ps_` with two letters and `_`.
-fn start_of_secret(text: &str) -> Option<usize> {
+pub fn start_of_secret(text: &str) -> Option<usize> {
     let prefixed = |at: &usize| text.as_bytes().get(at + 5) == Some(&b'_');
     let kinds = text.match_indices("ps_").map(|(at, _)| at).filter(prefixed);
     let others = ["pss_", "whsec_"]
@@ -123,13 +135,7 @@ fn start_of_secret(text: &str) -> Option<usize> {
     kinds.chain(others).min()
 }
 
-/// The well-formed ids at the variables of a route's template. Other text may be a secret or forged.
-fn ids(route: &str, path: &str) -> Option<String> {
-    let is_id = |part: &&str| canonical_uuid(part).is_ok() || part.parse::<ClientId>().is_ok();
-    let ids = capture(route, path)?
-        .into_iter()
-        .filter(is_id)
-        .collect::<Vec<_>>();
+fn joined(ids: &[&str]) -> Option<String> {
     (!ids.is_empty()).then(|| ids.join(" "))
 }
 

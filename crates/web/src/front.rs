@@ -5,6 +5,7 @@ use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, Ipv4Addr};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::web::{self, Payload};
@@ -13,7 +14,9 @@ use tokio::time::Instant;
 
 use crate::access_log::{AccessLine, LoggedRefusal};
 use crate::client_ip::{ClientAddress, TrustedProxies};
+use crate::listener::ServiceSettings;
 use crate::meters::RequestMeters;
+use crate::observer::{Bodies, Observer};
 use crate::request::{Answer, Request};
 use crate::request_span::RequestSpan;
 use crate::response::in_slices;
@@ -30,26 +33,28 @@ pub struct Front {
     warned: Cell<Option<Instant>>,
     trace_ids: TraceIds,
     meters: RequestMeters,
+    observer: Option<Arc<dyn Observer>>,
 }
 
 impl Front {
     /// The front of a listener that is open to anybody; `name` appears in logs and metrics.
-    pub fn public(name: &'static str, proxies: TrustedProxies) -> Self {
+    pub fn public(name: &'static str, service: &ServiceSettings) -> Self {
         Self {
             name,
-            proxies,
+            proxies: service.trusted_proxies.clone(),
             internal: false,
             warned: Cell::new(None),
             trace_ids: TraceIds::default(),
             meters: RequestMeters::new(name),
+            observer: service.observer.clone(),
         }
     }
 
     /// The front of a listener that only the marketplace reaches.
-    pub fn internal(name: &'static str, proxies: TrustedProxies) -> Self {
+    pub fn internal(name: &'static str, service: &ServiceSettings) -> Self {
         Self {
             internal: true,
-            ..Self::public(name, proxies)
+            ..Self::public(name, service)
         }
     }
 
@@ -91,11 +96,13 @@ impl Front {
             caller: Cell::default(),
             received_at,
             body_took: Duration::ZERO,
+            bodies: self.observer.as_ref().map(|_| Bodies::default()),
         };
         let Answer {
             response,
             route,
             caller,
+            bodies,
         } = span.instrument(answer(request)).await;
         let (status, duration) = (response.status(), received_at.elapsed());
         let method = http.method();
@@ -112,6 +119,11 @@ impl Front {
             duration,
         };
         span.end(method, route, status, || line.write());
+        if let (Some(observer), Some(bodies)) = (&self.observer, bodies)
+            && !line.is_probe()
+        {
+            observer.request(&line, &bodies);
+        }
         in_slices(response)
     }
 

@@ -6,6 +6,7 @@
 //! operations. A request enters through [`front::Front`] and is answered by [`pipeline::answer`].
 
 pub mod access_log;
+pub mod assets;
 pub mod authorization;
 pub mod body;
 pub mod client_ip;
@@ -23,6 +24,7 @@ pub mod json;
 pub mod listener;
 pub mod media_type;
 pub mod meters;
+pub mod observer;
 pub mod openapi;
 pub mod operation;
 pub mod path;
@@ -50,6 +52,7 @@ pub use error::{Error, MapRefusal};
 pub use if_match::if_match;
 pub use json::Json;
 pub use listener::ServiceSettings;
+pub use observer::Observer;
 pub use problem::{Entry, Problem, to_sentence};
 pub use request_span::RequestSpan;
 pub use tasks::{TaskPanicked, Tasks};

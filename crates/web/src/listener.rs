@@ -12,6 +12,7 @@ use usecases::UnitOfWork;
 
 use crate::client_ip::TrustedProxies;
 use crate::error::Error;
+use crate::observer::Observer;
 use crate::problem::Problem;
 use crate::request::Request;
 use crate::tasks::Tasks;
@@ -103,6 +104,8 @@ pub struct ServiceSettings {
     /// (contract's decision: 60 s). It must be longer than the longest request with a key, about 30 s;
     /// otherwise a request may lose its claim and then changes nothing.
     pub idempotency_lease: Duration,
+    /// Sees all requests; none outside of the sandbox.
+    pub observer: Option<Arc<dyn Observer>>,
 }
 
 impl ServiceSettings {

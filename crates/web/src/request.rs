@@ -16,6 +16,7 @@ use crate::body::{self, BodyError, BodyLimits};
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::head;
+use crate::observer::Bodies;
 use crate::problem::Problem;
 use crate::request_span::RequestSpan;
 use crate::response;
@@ -34,6 +35,8 @@ pub struct Request {
     pub received_at: Instant,
     /// How long the client took to send its body.
     pub(crate) body_took: Duration,
+    /// The bodies, if somebody observes requests.
+    pub(crate) bodies: Option<Bodies>,
 }
 
 /// A response, and the template of its route.
@@ -41,6 +44,7 @@ pub struct Answer {
     pub response: HttpResponse,
     pub route: &'static str,
     pub(crate) caller: CallerIds,
+    pub(crate) bodies: Option<Bodies>,
 }
 
 impl Request {
@@ -84,11 +88,18 @@ impl Request {
         let began = Instant::now();
         let body = body::read(self.http.headers(), &mut self.payload, limits).await;
         self.body_took = began.elapsed();
+        if let (Some(bodies), Ok(body)) = (&mut self.bodies, &body) {
+            bodies.request = body.clone();
+        }
         body
     }
 
     /// Ends the request. The rest of its body is not read.
-    pub fn end(self, response: HttpResponse, route: &'static str, closes: bool) -> Answer {
+    pub fn end(mut self, response: HttpResponse, route: &'static str, closes: bool) -> Answer {
+        let response = match &mut self.bodies {
+            Some(bodies) => bodies.of_response(response),
+            None => response,
+        };
         let response = match self.payload {
             payload if closes => response::closing(response, payload),
             Payload::None => response,
@@ -98,6 +109,7 @@ impl Request {
             response,
             route,
             caller: self.caller.get(),
+            bodies: self.bodies,
         }
     }
 

@@ -91,8 +91,7 @@ fn serve(
     table: &'static [Route<BackOffice>],
 ) -> impl FnOnce(&mut ServiceConfig) {
     move |config| {
-        let proxies = office.ports.service.trusted_proxies.clone();
-        let front = Front::internal(name, proxies);
+        let front = Front::internal(name, &office.ports.service);
         let office = Arc::new(office);
         config.default_service(front.route(move |request| {
             let office = Arc::clone(&office);

@@ -1,6 +1,7 @@
 //! The sandbox's carriers. A parcel's tracking number determines its state.
 
-use std::{collections::HashSet, sync::Arc};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use kernel::Clock;
@@ -9,7 +10,7 @@ use parking_lot::Mutex;
 
 use crate::DEADLINE;
 
-/// How many numbers with `LATER` are remembered; at this number all are forgotten.
+/// How many numbers are remembered for each purpose; at this number all are forgotten.
 const REMEMBERED: usize = 10_000;
 
 /// Carriers whose answers depend on the tracking number. A number that contains `DELIVERED` is delivered,
@@ -20,6 +21,7 @@ const REMEMBERED: usize = 10_000;
 pub struct SimulatedCarriers {
     clock: Arc<dyn Clock>,
     seen: Mutex<HashSet<(Carrier, TrackingNumber)>>,
+    set: Mutex<HashMap<TrackingNumber, TrackingStatus>>,
 }
 
 impl SimulatedCarriers {
@@ -27,7 +29,17 @@ impl SimulatedCarriers {
         Self {
             clock,
             seen: Mutex::default(),
+            set: Mutex::default(),
         }
+    }
+
+    /// From now on every carrier says this of parcels with this number.
+    pub fn set(&self, number: TrackingNumber, status: TrackingStatus) {
+        let mut set = self.set.lock();
+        if set.len() >= REMEMBERED {
+            set.clear();
+        }
+        set.insert(number, status);
     }
 
     fn found(&self, status: TrackingStatus, code: &str) -> Lookup {
@@ -53,8 +65,11 @@ impl CarrierLookup for SimulatedCarriers {
         let text = number.as_str();
         let delivered = || self.found(TrackingStatus::Delivered, "DELIVERED");
         let in_transit = || self.found(TrackingStatus::InTransit, "TRANSIT");
+        let set = self.set.lock().get(number).copied();
         if carrier == Carrier::Other {
             Lookup::Unavailable("not asked: the carrier is not one of the supported ones".to_owned())
+        } else if let Some(status) = set {
+            self.found(status, status.as_str())
         } else if text.contains("DELIVERED") {
             delivered()
         } else if text.contains("TRANSIT") {
@@ -123,6 +138,15 @@ mod tests {
         let number = TrackingNumber::new("DELIVERED".to_owned()).unwrap();
         let other = carriers.look_up(Carrier::Other, &number).await;
         assert!(matches!(other, Lookup::Unavailable(_)));
+    }
+
+    #[tokio::test]
+    async fn what_was_set_comes_before_the_number() {
+        let carriers = carriers();
+        let number = TrackingNumber::new("LATER-1".to_owned()).unwrap();
+        carriers.set(number, TrackingStatus::Exception);
+        assert_eq!(look_up(&carriers, "LATER-1").await, "exception");
+        assert_eq!(look_up(&carriers, "LATER-2").await, "in_transit");
     }
 
     #[tokio::test]

@@ -94,7 +94,7 @@ pub fn configure(docs: Docs) -> impl FnOnce(&mut ServiceConfig) {
     move |config| {
         let pages = || {
             let docs = docs.clone();
-            let front = Front::public("docs", docs.service.trusted_proxies.clone());
+            let front = Front::public("docs", &docs.service);
             front.route(move |request| {
                 let docs = docs.clone();
                 async move { docs.answer(request).await }

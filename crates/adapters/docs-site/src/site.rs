@@ -8,7 +8,7 @@ use bytes::Bytes;
 use pulldown_cmark::HeadingLevel;
 use serde_json::Value;
 use thiserror::Error;
-use web::ServiceSettings;
+use web::{ServiceSettings, assets::hash};
 
 use crate::markdown::{self, Section};
 use crate::search::{Index, LONGEST_QUERY, Passage, SearchResults};
@@ -160,14 +160,14 @@ impl Site {
         let suggestions = [own, aside].map(|group| group.into_iter().map(suggestion).collect::<Vec<_>>());
         let suggestions = Document::new(serde_json::to_vec(&suggestions)?, JSON);
         documents.insert(SUGGESTIONS.to_owned(), suggestions);
-        for (address, media_type, text) in sources::plain_files(audience) {
+        for (address, media_type, content) in sources::plain_files(audience) {
             // A released document gets this server's origin, so that it differs from `/openapi.json` only by
             // real changes.
-            let text = match media_type {
-                JSON => text.replace(RELEASED_ORIGIN, public_url),
-                _ => text,
+            let content = match media_type {
+                JSON => String::from_utf8_lossy(&content).replace(RELEASED_ORIGIN, public_url).into_bytes(),
+                _ => content,
             };
-            documents.insert(address, Document::new(text, media_type));
+            documents.insert(address, Document::new(content, media_type));
         }
         let feed = changelog::feed(
             public_url,
@@ -276,7 +276,7 @@ impl Document {
     fn new(body: impl Into<Bytes>, media_type: &'static str) -> Self {
         let body = body.into();
         Self {
-            etag: assets::hash(&body),
+            etag: hash(&body),
             body,
             media_type,
         }

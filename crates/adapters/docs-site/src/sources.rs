@@ -78,6 +78,7 @@ const MEASURES: &str = "docs/development/security.md";
 #[include = "examples/*/package.json"]
 #[include = "examples/*/tsconfig.json"]
 #[include = "released/*.json"]
+#[include = "pictures/*.png"]
 #[exclude = "*/node_modules/*"]
 #[exclude = "*/dist/*"]
 #[exclude = "*/__pycache__/*"]
@@ -120,16 +121,18 @@ pub(crate) fn pages(audience: Audience) -> Vec<Source> {
     pages
 }
 
-/// Files that are served unchanged: address, media type and text.
-pub(crate) fn plain_files(audience: Audience) -> impl Iterator<Item = (String, &'static str, String)> {
+/// Files that are served unchanged: address, media type and content.
+pub(crate) fn plain_files(audience: Audience) -> impl Iterator<Item = (String, &'static str, Vec<u8>)> {
     let known = files().filter_map(move |file| Some((address(&file, audience)?, file)));
     known.filter_map(|(address, file)| {
         let media_type = match file.rsplit_once('.')?.1 {
             "md" => return None,
+            "png" => "image/png",
             "json" if !file.starts_with(EXAMPLES) => JSON,
             _ => "text/plain; charset=utf-8",
         };
-        Some((address, media_type, text_of(&file)))
+        let content = DocsFolder::get(file.trim_start_matches("docs/"))?.data.into_owned();
+        Some((address, media_type, content))
     })
 }
 

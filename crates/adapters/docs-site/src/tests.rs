@@ -40,6 +40,7 @@ fn service() -> ServiceSettings {
         trusted_proxies: TrustedProxies::default(),
         body_timeout: Duration::ZERO,
         idempotency_lease: Duration::ZERO,
+        observer: None,
     }
 }
 

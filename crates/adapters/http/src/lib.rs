@@ -100,7 +100,7 @@ pub struct HttpSettings {
 /// first: this one takes every remaining request.
 pub fn configure(state: Public) -> impl FnOnce(&mut ServiceConfig) {
     move |config| {
-        let front = Front::public(Public::NAME, state.ports.service.trusted_proxies.clone());
+        let front = Front::public(Public::NAME, &state.ports.service);
         let state = Arc::new(state);
         config.default_service(front.route(move |request| {
             let state = Arc::clone(&state);

@@ -74,8 +74,7 @@ pub struct PanelSettings {
 /// every remaining request.
 pub fn configure(panel: Panel) -> impl FnOnce(&mut ServiceConfig) {
     move |config| {
-        let proxies = panel.ports.service.trusted_proxies.clone();
-        let front = Front::public("panel", proxies);
+        let front = Front::public("panel", &panel.ports.service);
         let panel = Arc::new(panel);
         let route = front.route(move |request| pipeline::answer(Arc::clone(&panel), request));
         config.service(scope("/panel").default_service(route));

@@ -10,6 +10,7 @@ use kernel::SellerId;
 use oauth::{BrowserSecret, Limiter, Subject};
 use web::body::BodyLimits;
 use web::error::catch_panic;
+use web::assets::Asset;
 use web::form::Form;
 use web::head;
 use web::media_type::MediaType;
@@ -60,7 +61,9 @@ async fn check_and_respond(
     head::check(request.http.head()).map_err(|_| PageError::Unreadable)?;
     let (route, parameter) = found.ok_or(PageError::NotFound)?;
     if let Handler::Asset = route.handler {
-        return assets::find(&parameter).ok_or(PageError::NotFound);
+        let mut all = [&*assets::STYLE, &*assets::ICON].into_iter();
+        let asset = all.find(|asset| asset.address.ends_with(&format!("/{parameter}")));
+        return asset.map(Asset::response).ok_or(PageError::NotFound);
     }
     let https = panel.ports.service.is_https();
     let query = Form::parse(request.query().as_bytes()).map_err(|_| PageError::Malformed)?;

@@ -64,6 +64,7 @@ statements! {
     ANY_TABLE: ();
     CLOCK: () -> Only<Timestamptz, DateTime<Utc>>;
     pub(crate) SET_MARK: (Text, Text);
+    ASK_ABOUT_PARCELS: (Text,);
 }
 
 /// The most connections of a process's workers.
@@ -470,6 +471,12 @@ impl Database {
     pub async fn set_mark(&self, key: &str, value: &str) -> Result<(), StoreError> {
         let set = SET_MARK.bind((key, value));
         expect_rows("instance", self.autocommit("marks").execute(set).await?, 1)
+    }
+
+    /// Has carriers asked now about parcels with this number; for the sandbox.
+    pub async fn ask_about_parcels(&self, tracking_number: &str) -> Result<(), StoreError> {
+        let ask = ASK_ABOUT_PARCELS.bind((tracking_number,));
+        self.autocommit("parcels").execute(ask).await.map(drop)
     }
 
     /// The amount of pending background work; for monitoring, not for every request.

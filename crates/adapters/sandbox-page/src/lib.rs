@@ -12,14 +12,29 @@ mod timeline;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
+use actix_web::HttpResponse;
+use actix_web::http::Method;
+use actix_web::web::{ServiceConfig, scope};
 use async_trait::async_trait;
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use kernel::{Clock, Randomness, SellerId};
 use offers::OfferReader;
 use orders::OrderReader;
-use web::ServiceSettings;
+use web::body::BodyLimits;
+use web::form::Form;
+use web::front::Front;
+use web::request::{Answer, Request};
+use web::{ServiceSettings, head};
 
+pub use calls::READS;
 pub use timeline::{Kind, Row, Timeline};
+
+use crate::calls::Calls;
+use crate::client::WalkedClient;
+use crate::guard::Refused;
+use crate::inbox::Inbox;
 
 /// A seller of the sandbox, as in `credentials.json`.
 #[derive(Debug, Clone)]
@@ -32,6 +47,8 @@ pub struct SandboxSeller {
     /// The application for the seller's own use.
     pub client_id: String,
     pub client_secret: String,
+    /// An offer that is published, if there is one.
+    pub offer: Option<String>,
     /// An order that is paid and waits to be shipped, if there was one.
     pub order: Option<String>,
 }
@@ -60,4 +77,138 @@ pub struct Settings {
     pub clock: Arc<dyn Clock>,
     pub randomness: Arc<dyn Randomness>,
     pub service: Arc<ServiceSettings>,
+}
+
+/// What all threads share.
+pub(crate) struct Shared {
+    pub(crate) settings: Settings,
+    pub(crate) calls: Calls,
+    /// Proves that a form is of a page of this sandbox.
+    pub(crate) form_token: String,
+    pub(crate) inbox: Inbox,
+    pub(crate) client: WalkedClient,
+}
+
+/// The page. Clones share everything but their ports.
+#[derive(Clone)]
+pub struct SandboxPage {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) offers: Arc<dyn OfferReader>,
+    pub(crate) orders: Arc<dyn OrderReader>,
+}
+
+impl SandboxPage {
+    pub fn new(
+        settings: Settings,
+        offers: Arc<dyn OfferReader>,
+        orders: Arc<dyn OrderReader>,
+    ) -> Result<Self, reqwest::Error> {
+        let shared = Shared {
+            calls: Calls::new()?,
+            form_token: URL_SAFE_NO_PAD.encode(settings.randomness.secret()),
+            inbox: Inbox::default(),
+            client: WalkedClient::default(),
+            settings,
+        };
+        let shared = Arc::new(shared);
+        Ok(Self { shared, offers, orders })
+    }
+}
+
+/// Serves `/sandbox` and everything below it. Call it once per server thread, before the listener that takes
+/// all other requests.
+pub fn configure(page: SandboxPage) -> impl FnOnce(&mut ServiceConfig) {
+    move |config| {
+        let front = Front::public("sandbox", &page.shared.settings.service);
+        let answer = move |request| {
+            let page = page.clone();
+            async move { page.answer(request).await }
+        };
+        config.service(scope("/sandbox").default_service(front.route(answer)));
+    }
+}
+
+/// The largest form.
+const FORM: BodyLimits = BodyLimits { cap: 64 * 1024, within: Duration::from_secs(10) };
+
+impl SandboxPage {
+    async fn answer(&self, mut request: Request) -> Answer {
+        let refused = |sentence: String| HttpResponse::Forbidden().body(format!("{sentence}\n"));
+        let (mut response, route) = match guard::check(&request) {
+            _ if head::check(request.http.head()).is_err() => {
+                (HttpResponse::BadRequest().body("This request is too large.\n"), "-")
+            }
+            Err(error) => (refused(error.to_string()), "-"),
+            Ok(()) if request.path().starts_with("/sandbox/inbox/") => self.receive(&mut request).await,
+            Ok(()) => match *request.method() {
+                Method::GET | Method::HEAD => self.show(&request).await,
+                Method::POST => match self.form(&mut request).await {
+                    Ok(form) => self.act(&request, &form).await,
+                    Err(error) => (refused(error.to_string()), "-"),
+                },
+                _ => (HttpResponse::MethodNotAllowed().body("This page knows GET and POST.\n"), "-"),
+            },
+        };
+        guard::secure(&mut response);
+        request.end(response, route, false)
+    }
+
+    /// Every page and endpoint that changes nothing.
+    async fn show(&self, request: &Request) -> (HttpResponse, &'static str) {
+        let query = Form::parse(request.query().as_bytes()).unwrap_or_default();
+        match request.path() {
+            "/sandbox" | "/sandbox/" => (pages::first_steps(self), "/sandbox"),
+            "/sandbox/shop" => (pages::shop(self, &query).await, "/sandbox/shop"),
+            "/sandbox/marketplace" => (pages::marketplace(self, &query).await, "/sandbox/marketplace"),
+            "/sandbox/receiver" => (inbox::receiver(self, &query).await, "/sandbox/receiver"),
+            "/sandbox/client" => (client::walk(self, &query).await, "/sandbox/client"),
+            "/sandbox/timeline" => (live::timeline(self, &query), "/sandbox/timeline"),
+            "/sandbox/live" => (live::live(self, &query), "/sandbox/live"),
+            "/sandbox/api/offers" => (pages::offers_json(self).await, "/sandbox/api/offers"),
+            "/sandbox/api/timeline" => (live::json(self, &query), "/sandbox/api/timeline"),
+            path => {
+                if let Some(mail) = path.strip_prefix("/sandbox/mail/") {
+                    return (live::mail(self, mail).await, "/sandbox/mail/{id}");
+                }
+                let asset = assets::ASSETS.iter().find(|asset| asset.address == path);
+                asset.map_or_else(missing, |asset| (asset.response(), "/sandbox/assets/{name}"))
+            }
+        }
+    }
+
+    /// Every endpoint that changes something.
+    async fn act(&self, request: &Request, form: &Form) -> (HttpResponse, &'static str) {
+        match request.path() {
+            "/sandbox/call" => (pages::call(self, form, request.headers()).await, "/sandbox/call"),
+            "/sandbox/preview" => (pages::preview(self, form), "/sandbox/preview"),
+            "/sandbox/sign-in" => (pages::sign_in(self, form).await, "/sandbox/sign-in"),
+            "/sandbox/receiver" => (inbox::subscribe(self, form).await, "/sandbox/receiver"),
+            "/sandbox/receiver/behaviour" => (inbox::behave(self, form), "/sandbox/receiver/behaviour"),
+            "/sandbox/client" => (client::step(self, form).await, "/sandbox/client"),
+            "/sandbox/api/carrier" => (pages::carrier(self, form).await, "/sandbox/api/carrier"),
+            _ => missing(),
+        }
+    }
+
+    async fn receive(&self, request: &mut Request) -> (HttpResponse, &'static str) {
+        let n = request.path().strip_prefix("/sandbox/inbox/").and_then(|n| n.parse().ok());
+        match n {
+            Some(n) if request.method() == Method::POST => {
+                (inbox::receive(self, n, request).await, "/sandbox/inbox/{seller}")
+            }
+            _ => missing(),
+        }
+    }
+
+    /// The form in the body, if it comes from a page of this sandbox.
+    async fn form(&self, request: &mut Request) -> Result<Form, Refused> {
+        let body = request.body(FORM).await.map_err(|_| Refused::ForeignForm)?;
+        let form = Form::parse(&body).map_err(|_| Refused::ForeignForm)?;
+        guard::check_form(request.headers(), form.get("token"), &self.shared.form_token)?;
+        Ok(form)
+    }
+}
+
+fn missing() -> (HttpResponse, &'static str) {
+    (HttpResponse::NotFound().body("The sandbox's page has no such address: go to /sandbox.\n"), "-")
 }

@@ -169,6 +169,7 @@ pub(crate) fn public() -> anyhow::Result<Public> {
         trusted_proxies: TrustedProxies::default(),
         body_timeout: Duration::from_secs(10),
         idempotency_lease: Duration::from_mins(1),
+        observer: None,
     };
     let ports = Ports {
         units: Arc::new(units()?),

@@ -115,6 +115,7 @@ async fn a_panic_and_a_claim_with_a_lost_answer_release_the_key() {
             trusted_proxies: TrustedProxies::default(),
             body_timeout: Duration::ZERO,
             idempotency_lease: Duration::from_mins(1),
+            observer: None,
         };
         let shop = Shop(Ports {
             units: Arc::new(units),

@@ -1,0 +1,298 @@
+//! Calls of the public interfaces: as `curl` commands, and as the page makes them.
+
+use std::time::Duration;
+
+use kernel::error_chain;
+use reqwest::header::{CONTENT_TYPE, HeaderValue};
+use reqwest::{Client, Method};
+use serde_json::Value;
+use web::form::Form;
+
+use crate::Settings;
+
+const USER_AGENT: &str = "SandboxPage/1.0";
+/// What the page reads for itself, which the timeline leaves out.
+pub const READS: &str = "SandboxPage/1.0 (reads)";
+/// The API answers within a few seconds; a carrier that does not answer takes up to 10 s.
+const TIMEOUT: Duration = Duration::from_secs(40);
+
+/// Whose credentials a call carries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum By {
+    /// The personal token of this seller of the settings.
+    Seller(usize),
+    /// The operator's token; the call goes to the back office.
+    Office,
+    Basic { id: String, secret: String },
+    Bearer(String),
+    Nobody,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Body {
+    None,
+    Json(Value),
+    Form(Vec<(&'static str, String)>),
+}
+
+/// A call of the API, or of the back office.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Call {
+    pub(crate) by: By,
+    pub(crate) method: Method,
+    /// With its query.
+    pub(crate) path: String,
+    pub(crate) body: Body,
+}
+
+/// An answer to a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Answered {
+    pub(crate) status: u16,
+    pub(crate) trace_id: Option<String>,
+    pub(crate) body: String,
+}
+
+impl Answered {
+    /// The body; null if it is not JSON.
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_default()
+    }
+
+    pub(crate) fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+
+    /// The body for people.
+    pub(crate) fn pretty(&self) -> String {
+        match self.json() {
+            Value::Null => self.body.clone(),
+            json => format!("{json:#}"),
+        }
+    }
+}
+
+impl Call {
+    pub(crate) fn by_seller(seller: usize, method: Method, path: impl Into<String>, body: Body) -> Self {
+        let (by, path) = (By::Seller(seller), path.into());
+        Self { by, method, path, body }
+    }
+
+    pub(crate) fn by_office(method: Method, path: impl Into<String>, body: Body) -> Self {
+        let (by, path) = (By::Office, path.into());
+        Self { by, method, path, body }
+    }
+
+    /// The call that a form of the page asks for. Its fields: `by` (a seller's number in the settings, or
+    /// `office`), `method`, `path`, `body` (JSON, or empty); and JSON pointers into the body, such as
+    /// `/price/amount`, with the values that a person entered.
+    pub(crate) fn parse(form: &Form) -> Option<Self> {
+        let by = match form.get("by")? {
+            "office" => By::Office,
+            seller => By::Seller(seller.parse().ok()?),
+        };
+        let body = match form.get("body").unwrap_or_default() {
+            "" => Body::None,
+            text => {
+                let mut body: Value = serde_json::from_str(text).ok()?;
+                for (pointer, entered) in form.pairs().filter(|(name, _)| name.starts_with('/')) {
+                    let value = body.pointer_mut(pointer)?;
+                    *value = entered_value(value, entered);
+                }
+                Body::Json(body)
+            }
+        };
+        let path = form.get("path").filter(|path| path.starts_with('/'))?.to_owned();
+        let method = form.get("method")?.parse().ok()?;
+        Some(Self { by, method, path, body })
+    }
+
+    /// [`Self::by`] as a form names it.
+    pub(crate) fn by_text(&self) -> String {
+        match &self.by {
+            By::Seller(n) => n.to_string(),
+            By::Office | By::Basic { .. } | By::Bearer(_) | By::Nobody => "office".to_owned(),
+        }
+    }
+
+    /// The body as a form carries it.
+    pub(crate) fn body_text(&self) -> String {
+        match &self.body {
+            Body::Json(json) => json.to_string(),
+            Body::None | Body::Form(_) => String::new(),
+        }
+    }
+
+    /// The value that an input for this place of the body begins with.
+    pub(crate) fn entered(&self, pointer: &str) -> String {
+        let Body::Json(json) = &self.body else { return String::new() };
+        match json.pointer(pointer) {
+            None | Some(Value::Null) => String::new(),
+            Some(Value::String(text)) => text.clone(),
+            Some(other) => other.to_string(),
+        }
+    }
+
+    fn url(&self, settings: &Settings) -> String {
+        let origin = match self.by {
+            By::Office => &settings.backoffice_url,
+            _ => &settings.api_url,
+        };
+        format!("{origin}{}", self.path)
+    }
+
+    fn bearer<'a>(&'a self, settings: &'a Settings) -> Option<&'a str> {
+        match &self.by {
+            By::Seller(n) => settings.sellers.get(*n).map(|seller| seller.personal_token.as_str()),
+            By::Office => Some(&settings.backoffice_token),
+            By::Bearer(token) => Some(token),
+            By::Basic { .. } | By::Nobody => None,
+        }
+    }
+
+    /// A key for the repetition of a call that would do something twice; none where the interface takes none.
+    fn key(&self, settings: &Settings) -> Option<String> {
+        let is_keyed = self.method == Method::POST && !self.path.starts_with("/oauth/");
+        is_keyed.then(|| settings.randomness.uuid().to_string())
+    }
+
+    /// The command that makes the call, for a POSIX shell.
+    pub(crate) fn curl(&self, settings: &Settings) -> String {
+        let mut parts = vec!["curl -s".to_owned()];
+        let has_body = self.body != Body::None;
+        if !(self.method == Method::GET || self.method == Method::POST && has_body) {
+            parts.push(format!("-X {}", self.method));
+        }
+        parts.push(quoted(&self.url(settings)));
+        if self.by != By::Office {
+            parts.push("-A MyShop/1.0".to_owned());
+        }
+        if let Some(token) = self.bearer(settings) {
+            parts.push(format!("\\\n  -H 'Authorization: Bearer {token}'"));
+        }
+        if let By::Basic { id, secret } = &self.by {
+            parts.push(format!("\\\n  -u {}", quoted(&format!("{id}:{secret}"))));
+        }
+        if let Some(key) = self.key(settings) {
+            parts.push(format!("\\\n  -H 'Idempotency-Key: {key}'"));
+        }
+        match &self.body {
+            Body::None => {}
+            Body::Json(json) => parts.push(format!(
+                "\\\n  -H 'Content-Type: application/json' -d {}",
+                quoted(&json.to_string())
+            )),
+            Body::Form(fields) => {
+                let fields = fields.iter().map(|(name, value)| quoted(&format!("{name}={value}")));
+                parts.extend(fields.map(|field| format!("\\\n  --data-urlencode {field}")));
+            }
+        }
+        parts.join(" ")
+    }
+}
+
+/// What a person entered, of the type of the value that it replaces.
+fn entered_value(value: &Value, entered: &str) -> Value {
+    match value {
+        Value::Number(_) => entered.parse::<i64>().map_or_else(|_| entered.into(), Value::from),
+        Value::Null if entered.is_empty() => Value::Null,
+        _ => entered.into(),
+    }
+}
+
+/// One word of a POSIX shell.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// Makes calls.
+pub(crate) struct Calls(Client);
+
+impl Calls {
+    pub(crate) fn new() -> Result<Self, reqwest::Error> {
+        let client = Client::builder()
+            .redirect(reqwest::redirect::Policy::none())
+            .no_proxy()
+            .timeout(TIMEOUT);
+        client.build().map(Self)
+    }
+
+    /// The answer, or a sentence about its absence.
+    pub(crate) async fn make(&self, settings: &Settings, call: &Call) -> Result<Answered, String> {
+        self.send(settings, call, USER_AGENT).await
+    }
+
+    /// As [`Self::make`], for what the page shows; the timeline leaves it out.
+    pub(crate) async fn read(&self, settings: &Settings, by: By, path: String) -> Result<Answered, String> {
+        let (method, body) = (Method::GET, Body::None);
+        self.send(settings, &Call { by, method, path, body }, READS).await
+    }
+
+    async fn send(&self, settings: &Settings, call: &Call, agent: &str) -> Result<Answered, String> {
+        self.exchange(settings, call, agent).await.map_err(|error| {
+            format!("The call got no answer ({}): see the sandbox's log.", error_chain(&error))
+        })
+    }
+
+    async fn exchange(&self, settings: &Settings, call: &Call, agent: &str) -> Result<Answered, reqwest::Error> {
+        let mut request = self.0.request(call.method.clone(), call.url(settings)).header("User-Agent", agent);
+        if let Some(token) = call.bearer(settings) {
+            request = request.bearer_auth(token);
+        }
+        if let By::Basic { id, secret } = &call.by {
+            request = request.basic_auth(id, Some(secret));
+        }
+        if let Some(key) = call.key(settings) {
+            request = request.header("Idempotency-Key", key);
+        }
+        request = match &call.body {
+            Body::None => request,
+            Body::Json(json) => request
+                .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
+                .body(json.to_string()),
+            Body::Form(fields) => {
+                let mut form = url::form_urlencoded::Serializer::new(String::new());
+                form.extend_pairs(fields);
+                let form_type = HeaderValue::from_static("application/x-www-form-urlencoded");
+                request.header(CONTENT_TYPE, form_type).body(form.finish())
+            }
+        };
+        let response = request.send().await?;
+        let trace_id = response.headers().get("x-trace-id");
+        Ok(Answered {
+            status: response.status().as_u16(),
+            trace_id: trace_id.and_then(|id| id.to_str().ok()).map(str::to_owned),
+            body: response.text().await?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_a_person_enters_keeps_the_types_of_the_body() {
+        let form = Form::parse(
+            b"by=1&method=PATCH&path=/v1/offers/1&body=%7B%22price%22:%7B%22amount%22:1%7D,%22name%22:%22a%22,%22sku%22:null%7D\
+              &/price/amount=250&/name=12&/sku=",
+        );
+        let call = Call::parse(&form.unwrap()).unwrap();
+        let body = json!({"price": {"amount": 250}, "name": "12", "sku": null});
+        assert_eq!(call, Call::by_seller(1, Method::PATCH, "/v1/offers/1", Body::Json(body)));
+    }
+
+    #[test]
+    fn a_call_goes_nowhere_else() {
+        for form in ["by=office&method=GET&path=@example.com/", "by=office&method=GET", "method=GET&path=/sellers"] {
+            assert_eq!(Call::parse(&Form::parse(form.as_bytes()).unwrap()), None, "{form}");
+        }
+    }
+
+    #[test]
+    fn a_word_is_quoted_for_the_shell() {
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+    }
+}

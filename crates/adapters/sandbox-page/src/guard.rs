@@ -1,0 +1,112 @@
+//! Who may use the page: a browser or program on this machine, on a page that came from here.
+
+use std::net::IpAddr;
+
+use actix_web::HttpResponse;
+use actix_web::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CROSS_ORIGIN_OPENER_POLICY, CROSS_ORIGIN_RESOURCE_POLICY, HOST,
+    HeaderMap, HeaderName, HeaderValue, ORIGIN, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+};
+use url::{Host, Url};
+use web::request::Request;
+
+/// Scripts and styles of this origin only; nothing evaluates text.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
+                      connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
+
+/// Why a request is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Refused {
+    #[error("The sandbox's page is for this machine only: open it here, at http://127.0.0.1 and the sandbox's port.")]
+    NotFromHere,
+    /// Another site's name may resolve to this machine (DNS rebinding).
+    #[error("The sandbox's page has no such name: open it at http://127.0.0.1 and the sandbox's port.")]
+    ForeignHost,
+    #[error("This form is not of a page of this sandbox: load the page anew, and send the form from there.")]
+    ForeignForm,
+}
+
+/// Checks peer and `Host` of any request.
+pub(crate) fn check(request: &Request) -> Result<(), Refused> {
+    let peer = request.http.peer_addr().map(|peer| peer.ip());
+    // Behind a proxy on this machine, the client may be elsewhere.
+    if ![peer, Some(request.client)].into_iter().all(|address| address.is_some_and(is_local)) {
+        return Err(Refused::NotFromHere);
+    }
+    let origin = own_origin(request.headers()).ok_or(Refused::ForeignHost)?;
+    let is_here = match origin.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    };
+    if is_here { Ok(()) } else { Err(Refused::ForeignHost) }
+}
+
+/// Checks that a form comes from a page of this sandbox: its `Origin`, and the token that only such pages have.
+pub(crate) fn check_form(headers: &HeaderMap, sent: Option<&str>, token: &str) -> Result<(), Refused> {
+    let origin = headers.get(ORIGIN).and_then(|origin| origin.to_str().ok());
+    let origin = origin.and_then(|origin| Url::parse(origin).ok());
+    let is_own = origin.is_some() && origin == own_origin(headers);
+    if is_own && sent == Some(token) { Ok(()) } else { Err(Refused::ForeignForm) }
+}
+
+fn own_origin(headers: &HeaderMap) -> Option<Url> {
+    let host = headers.get(HOST)?.to_str().ok()?;
+    Url::parse(&format!("http://{host}")).ok()
+}
+
+fn is_local(address: IpAddr) -> bool {
+    address.to_canonical().is_loopback()
+}
+
+/// Sets the security headers of a response that has none of its own.
+pub(crate) fn secure(response: &mut HttpResponse) {
+    let values: [(HeaderName, &str); 7] = [
+        (CONTENT_SECURITY_POLICY, POLICY),
+        (REFERRER_POLICY, "no-referrer"),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (X_FRAME_OPTIONS, "DENY"),
+        (CROSS_ORIGIN_RESOURCE_POLICY, "same-origin"),
+        (CROSS_ORIGIN_OPENER_POLICY, "same-origin"),
+        (CACHE_CONTROL, "no-store"),
+    ];
+    let headers = response.headers_mut();
+    for (name, value) in values {
+        if !headers.contains_key(&name) {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(host: &str, origin: Option<&str>) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(HOST, HeaderValue::from_str(host).unwrap());
+        if let Some(origin) = origin {
+            headers.insert(ORIGIN, HeaderValue::from_str(origin).unwrap());
+        }
+        headers
+    }
+
+    #[test]
+    fn a_form_needs_the_origin_of_its_host_and_the_token() {
+        let here = "127.0.0.1:8080";
+        for (origin, token, expected) in [
+            (Some("http://127.0.0.1:8080"), Some("t"), true),
+            (Some("http://127.0.0.1:8080"), Some("u"), false),
+            (Some("http://127.0.0.1:8080"), None, false),
+            (Some("http://127.0.0.1:8081"), Some("t"), false),
+            (Some("https://127.0.0.1:8080"), Some("t"), false),
+            (Some("http://localhost:8080"), Some("t"), false),
+            (Some("null"), Some("t"), false),
+            (None, Some("t"), false),
+        ] {
+            let checked = check_form(&headers(here, origin), token, "t");
+            assert_eq!(checked.is_ok(), expected, "{origin:?} {token:?}");
+        }
+    }
+}

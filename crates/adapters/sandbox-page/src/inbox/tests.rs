@@ -1,0 +1,162 @@
+//! Verification step by step, and answers over real connections.
+
+use std::time::Instant;
+
+use actix_web::http::header::{HeaderName, HeaderValue};
+use actix_web::{App, HttpServer};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use web::TrustedProxies;
+use web::front::Front;
+
+use super::*;
+
+const BODY: &[u8] = br#"{"id":"x","event":"order.paid"}"#;
+const ID: &str = "0197a5d2-77aa-7c10-9d2e-3f4a5b6c7d8e";
+const SENT_AT: i64 = 1_795_183_500;
+
+fn secret(n: u8) -> WebhookSecret {
+    WebhookSecret::from_random(&[n; 32])
+}
+
+/// The headers of a delivery that these secrets sign, the first one for `X-Signature`.
+fn headers(secrets: &[WebhookSecret]) -> HeaderMap {
+    let standard = |secret| standard_signature(secret, ID.parse().unwrap(), SENT_AT, BODY);
+    let signatures: Vec<_> = secrets.iter().map(standard).collect();
+    let mut headers = HeaderMap::new();
+    for (name, value) in [
+        ("x-event", "order.paid".to_owned()),
+        ("x-signature", signature(&secrets[0], BODY)),
+        ("webhook-id", ID.to_owned()),
+        ("webhook-timestamp", SENT_AT.to_string()),
+        ("webhook-signature", signatures.join(" ")),
+    ] {
+        headers.insert(
+            HeaderName::from_static(name),
+            HeaderValue::from_str(&value).unwrap(),
+        );
+    }
+    headers
+}
+
+/// The steps that fail, some seconds after the delivery was sent.
+fn failing(secret: Option<&WebhookSecret>, headers: &HeaderMap, body: &[u8], later: i64) -> Vec<usize> {
+    let now = DateTime::from_timestamp(SENT_AT + later, 0).unwrap();
+    let checks = verify(secret, headers, body, now).into_iter().enumerate();
+    checks.filter(|(_, check)| !check.holds).map(|(n, _)| n).collect()
+}
+
+#[test]
+fn each_step_of_a_verification_finds_its_fault() {
+    let (ours, other) = (secret(1), secret(2));
+    let good = headers(std::slice::from_ref(&ours));
+    assert!(failing(Some(&ours), &good, BODY, 300).is_empty());
+    assert_eq!(failing(Some(&ours), &good, b"{}", 0), [2, 6]);
+    assert_eq!(failing(Some(&ours), &good, BODY, 301), [4]);
+    assert_eq!(failing(Some(&ours), &good, BODY, -301), [4]);
+    assert_eq!(failing(Some(&other), &good, BODY, 0), [2, 6]);
+    assert_eq!(failing(None, &good, BODY, 0), [0]);
+    assert_eq!(
+        failing(Some(&ours), &HeaderMap::new(), BODY, 0),
+        [0, 1, 2, 3, 4, 5, 6]
+    );
+    // In a rotation the old secret makes `X-Signature`, and either makes a signature of its own.
+    let rotated = headers(&[ours.clone(), other.clone()]);
+    assert!(failing(Some(&ours), &rotated, BODY, 0).is_empty());
+    assert_eq!(failing(Some(&other), &rotated, BODY, 0), [2]);
+    let now = DateTime::from_timestamp(SENT_AT, 0).unwrap();
+    let second = &verify(Some(&other), &rotated, BODY, now)[6].text;
+    assert!(second.starts_with("Signature 2 of 2 "), "{second}");
+}
+
+#[test]
+fn an_inbox_keeps_the_latest_and_the_beginning_of_a_body() {
+    let (inbox, body) = (Inbox::default(), vec![b'a'; KEPT_BODY + 1]);
+    for _ in 0..=KEPT {
+        let (behaviour, is_verified) = inbox.add(0, &headers(&[secret(1)]), &body, DateTime::UNIX_EPOCH);
+        assert_eq!((behaviour, is_verified), (Behaviour::Accept, false));
+    }
+    inbox.with(0, |receiver| {
+        let numbers: Vec<_> = receiver.received.iter().map(|received| received.number).collect();
+        assert_eq!((numbers.len(), numbers[0], numbers[KEPT - 1]), (KEPT, 51, 2));
+        let latest = &receiver.received[0];
+        assert_eq!(latest.event, "order.paid");
+        assert_eq!(latest.body, format!("{}…", "a".repeat(KEPT_BODY)));
+    });
+}
+
+/// What a sender gets of a receiver within 5 s, through the front that all requests pass.
+async fn over_a_socket(behaviour: Behaviour) -> Option<String> {
+    let server = HttpServer::new(move || {
+        let front = Front::public("test", TrustedProxies::default());
+        App::new().default_service(front.route(move |mut request: Request| async move {
+            let limits = BodyLimits {
+                cap: MAX_BODY,
+                within: SLOW,
+            };
+            request.body(limits).await.unwrap();
+            let response = behaviour.answer(true).await;
+            request.end(response, "-", false)
+        }))
+    });
+    let server = server.workers(1).disable_signals().bind("127.0.0.1:0").unwrap();
+    let address = server.addrs()[0];
+    actix_web::rt::spawn(server.run());
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let request = "POST / HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{}";
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut response = String::new();
+    let read = timeout(Duration::from_secs(5), stream.read_to_string(&mut response)).await;
+    read.ok().map(|read| {
+        read.unwrap();
+        response.lines().next().unwrap_or_default().to_owned()
+    })
+}
+
+#[actix_web::test]
+async fn a_receiver_answers_as_it_is_told() {
+    for (behaviour, expected) in [
+        (Behaviour::Accept, Some("HTTP/1.1 204 No Content")),
+        (Behaviour::Fail, Some("HTTP/1.1 500 Internal Server Error")),
+        (Behaviour::Slow, Some("HTTP/1.1 204 No Content")),
+        (Behaviour::Silent, None),
+        (Behaviour::Close, Some("")),
+    ] {
+        let began = Instant::now();
+        assert_eq!(
+            over_a_socket(behaviour).await.as_deref(),
+            expected,
+            "{behaviour:?}"
+        );
+        assert_eq!(
+            began.elapsed() >= SLOW,
+            matches!(behaviour, Behaviour::Slow | Behaviour::Silent)
+        );
+    }
+}
+
+#[test]
+fn a_delivery_is_read_again_while_an_attempt_may_end() {
+    let now = DateTime::UNIX_EPOCH;
+    let sent = |attempt, delivered, next: Option<i64>| Sent {
+        id: String::new(),
+        event: String::new(),
+        attempt,
+        response_status: None,
+        duration_ms: None,
+        delivered_at: delivered,
+        next_retry_at: next.map(|seconds| DateTime::from_timestamp(seconds, 0).unwrap()),
+        failure: None,
+    };
+    for (sent, is_due, state) in [
+        (sent(0, None, None), true, "queued"),
+        (sent(1, None, Some(60)), false, "waits for a retry"),
+        (sent(1, None, Some(0)), true, "waits for a retry"),
+        (sent(2, Some(now), None), false, "delivered"),
+        (sent(6, None, None), false, "given up"),
+        (sent(2, None, None), false, "stopped"),
+    ] {
+        assert_eq!((sent.is_due(now), sent.state().1), (is_due, state));
+    }
+}

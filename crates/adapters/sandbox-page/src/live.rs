@@ -1,0 +1,253 @@
+//! The timeline in a browser: as a page, live (Server-Sent Events) and as JSON; and mails as their readers see
+//! them.
+
+use std::cmp::Reverse;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use actix_web::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderMap, HeaderName};
+use askama::Template;
+use bytes::Bytes;
+use futures_util::stream::unfold;
+use kernel::error_chain;
+use mail_parser::MessageParser;
+use serde_json::json;
+use tokio::select;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, sleep_until};
+use uuid::Uuid;
+use web::form::Form;
+
+use crate::pages::{Frame, html};
+use crate::timeline::{Filter, Kind, Numbered, Row};
+use crate::{SandboxPage, Settings, Shared};
+
+/// The most rows on a page, and in one message to an open page.
+const ON_PAGE: usize = 100;
+const AT_ONCE: usize = 50;
+/// How long rows are gathered before they are sent together.
+const GATHER: Duration = Duration::from_millis(250);
+/// Shows to both sides that the connection lives.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+/// Browsers reconnect afterwards.
+const LONGEST: Duration = Duration::from_hours(1);
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+/// Rows as HTML, newest first.
+#[derive(Template)]
+#[template(path = "timeline_rows.html")]
+struct Rows<'a> {
+    settings: &'a Settings,
+    rows: Vec<Arc<Numbered>>,
+    /// How many older ones are left out.
+    passed_over: usize,
+}
+
+impl<'a> Rows<'a> {
+    fn new(settings: &'a Settings, mut rows: Vec<Arc<Numbered>>, most: usize) -> Self {
+        let passed_over = rows.len().saturating_sub(most);
+        rows.truncate(most);
+        // Events are recorded a moment after they occurred.
+        rows.sort_by_key(|numbered| Reverse(numbered.row.at));
+        Self { settings, rows, passed_over }
+    }
+
+    fn bodies(row: &Row) -> impl Iterator<Item = (&'static str, &str)> {
+        let bodies = [("Body", row.body.as_str()), ("Answer", row.answer.as_str())];
+        bodies.into_iter().filter(|(_, body)| !body.is_empty())
+    }
+
+    /// Where everything about an order, offer or application is.
+    fn about(id: &str) -> String {
+        let filter = Filter { about: id.to_owned(), ..Filter::default() };
+        format!("/sandbox/timeline?{}", filter.query())
+    }
+
+    /// A seller as people know it.
+    fn seller(&self, numbered: &Numbered) -> Option<String> {
+        let id = numbered.row.seller?;
+        let seller = self.settings.sellers.iter().find(|seller| seller.id == id);
+        Some(seller.map_or_else(|| id.to_string(), |seller| format!("seller {}", seller.seller_no)))
+    }
+}
+
+/// A list that grows by itself.
+#[derive(Template)]
+#[template(path = "timeline_list.html")]
+struct List<'a> {
+    address: String,
+    rows: Rows<'a>,
+}
+
+fn filtered(page: &SandboxPage, filter: &Filter) -> String {
+    let settings = &page.shared.settings;
+    let last = *settings.timeline.last().borrow();
+    let mut rows = settings.timeline.rows(filter, 0..last + 1);
+    rows.truncate(ON_PAGE);
+    let list = List {
+        address: format!("/sandbox/live?after={last}&{}", filter.query()),
+        rows: Rows::new(settings, rows, ON_PAGE),
+    };
+    rendered(&list)
+}
+
+fn rendered(template: &impl Template) -> String {
+    template.render().unwrap_or_else(|error| {
+        tracing::error!(cause = error_chain(&error), "the timeline could not be rendered");
+        String::new()
+    })
+}
+
+/// The list beside other pages, as HTML.
+pub(crate) fn list(page: &SandboxPage) -> String {
+    filtered(page, &Filter::default())
+}
+
+#[derive(Template)]
+#[template(path = "timeline.html")]
+struct TimelinePage<'a> {
+    frame: Frame,
+    settings: &'a Settings,
+    filter: Filter,
+    list: String,
+}
+
+/// `GET /sandbox/timeline`: the list with its filter.
+pub(crate) fn timeline(page: &SandboxPage, query: &Form) -> HttpResponse {
+    let filter = Filter::of(query);
+    let frame = page.frame("Timeline", "/sandbox/timeline");
+    let shown = TimelinePage {
+        frame: Frame { aside: String::new(), ..frame },
+        settings: &page.shared.settings,
+        list: filtered(page, &filter),
+        filter,
+    };
+    html(StatusCode::OK, &shown)
+}
+
+/// `GET /sandbox/api/timeline`: the same for programs, newest first. `before` and `limit` page through it.
+pub(crate) fn json(page: &SandboxPage, query: &Form) -> HttpResponse {
+    let number = |name| query.get(name).and_then(|number| number.parse().ok());
+    let limit = number("limit").and_then(|limit| usize::try_from(limit).ok());
+    let timeline = &page.shared.settings.timeline;
+    let rows = timeline.rows(&Filter::of(query), 0..number("before").unwrap_or(u64::MAX));
+    let item = |Numbered { number, row }: &Numbered| {
+        json!({
+            "number": number, "at": row.at, "kind": row.kind.as_str(), "title": row.title, "outcome": row.outcome,
+            "failed": row.failed, "seller_id": row.seller.map(|seller| seller.to_string()),
+            "client_id": row.application, "ids": row.ids, "trace_id": row.trace_id, "body": row.body,
+            "answer": row.answer, "link": row.link,
+        })
+    };
+    let items: Vec<_> = rows.iter().take(limit.unwrap_or(ON_PAGE)).map(|row| item(row)).collect();
+    HttpResponse::Ok().json(json!({ "items": items }))
+}
+
+/// An open page that is told of new rows.
+struct Listener {
+    shared: Arc<Shared>,
+    filter: Filter,
+    last: watch::Receiver<u64>,
+    /// The last row that the page was told of.
+    seen: u64,
+    heartbeat: Instant,
+    end: Instant,
+}
+
+/// `GET /sandbox/live`: the rows after the one numbered `after`, as they come.
+pub(crate) fn live(page: &SandboxPage, query: &Form, headers: &HeaderMap) -> HttpResponse {
+    let last = page.shared.settings.timeline.last();
+    let newest = *last.borrow();
+    // A browser that reconnects says where it was.
+    let seen = headers.get(LAST_EVENT_ID).and_then(|id| id.to_str().ok());
+    let seen = seen.or(query.get("after")).and_then(|number| number.parse().ok());
+    let listener = Listener {
+        shared: Arc::clone(&page.shared),
+        filter: Filter::of(query),
+        last,
+        // A higher number is of an earlier run of the sandbox.
+        seen: seen.map_or(newest, |seen| if seen > newest { 0 } else { seen }),
+        heartbeat: Instant::now(),
+        end: Instant::now() + LONGEST,
+    };
+    let told = unfold(listener, |mut listener| async move {
+        let message = listener.next().await?;
+        Some((Ok::<_, Infallible>(Bytes::from(message)), listener))
+    });
+    HttpResponse::Ok()
+        .insert_header((CONTENT_TYPE, "text/event-stream"))
+        .streaming(told)
+}
+
+impl Listener {
+    /// The next message; none once the process stops.
+    async fn next(&mut self) -> Option<String> {
+        let shared = Arc::clone(&self.shared);
+        let Settings { tasks, timeline, .. } = &shared.settings;
+        loop {
+            let seen = self.seen;
+            select! {
+                biased;
+                () = tasks.stopping() => return None,
+                () = sleep_until(self.end) => return None,
+                () = sleep_until(self.heartbeat) => {
+                    self.heartbeat = Instant::now() + HEARTBEAT;
+                    return Some(":\n\n".to_owned());
+                }
+                _ = self.last.wait_for(|last| *last > seen) => {}
+            }
+            select! {
+                () = tasks.stopping() => return None,
+                () = sleep(GATHER) => {}
+            }
+            let last = *self.last.borrow();
+            let rows = timeline.rows(&self.filter, seen + 1..last + 1);
+            self.seen = last;
+            if !rows.is_empty() {
+                self.heartbeat = Instant::now() + HEARTBEAT;
+                return Some(message(last, &rendered(&Rows::new(&shared.settings, rows, AT_ONCE))));
+            }
+        }
+    }
+}
+
+/// A message of the event stream; no line of it may contain a carriage return.
+fn message(number: u64, html: &str) -> String {
+    let lines = html.split(['\n', '\r']).map(|line| format!("data: {line}\n"));
+    format!("id: {number}\nevent: rows\n{}\n", lines.collect::<String>())
+}
+
+/// `GET /sandbox/mail/{id}`: a mail as its reader sees it.
+pub(crate) async fn mail(page: &SandboxPage, id: &str) -> HttpResponse {
+    let Some(text) = mail_text(page, id).await else {
+        let sentence = "There is no such mail any more: the timeline has links to those of this sandbox.\n";
+        return HttpResponse::NotFound().body(sentence);
+    };
+    let policy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
+    HttpResponse::Ok()
+        .insert_header((CONTENT_TYPE, "text/html; charset=utf-8"))
+        .insert_header((CONTENT_SECURITY_POLICY, policy))
+        .body(text)
+}
+
+async fn mail_text(page: &SandboxPage, id: &str) -> Option<String> {
+    let id: Uuid = id.parse().ok()?;
+    let file = page.shared.settings.mails.join(format!("{id}.eml"));
+    let mail = tokio::fs::read(file).await.ok()?;
+    let mail = MessageParser::default().parse(&mail)?;
+    Some(mail.body_html(0)?.into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_of_a_message_is_data() {
+        let expected = "id: 7\nevent: rows\ndata: <li>a\ndata: b\ndata: event: x</li>\n\n";
+        assert_eq!(message(7, "<li>a\rb\nevent: x</li>"), expected);
+    }
+}

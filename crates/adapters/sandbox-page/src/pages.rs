@@ -1,0 +1,208 @@
+//! The frame of every page, and the forms that make calls.
+
+mod first_steps;
+mod marketplace;
+mod shop;
+
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use actix_web::http::header::{CONTENT_TYPE, HeaderMap};
+use askama::Template;
+use kernel::{PageSize, StoreError, error_chain};
+use orders::{OrderFilter, SellerOrder};
+use web::form::Form;
+
+pub(crate) use first_steps::{first_steps, sign_in};
+pub(crate) use marketplace::{carrier, marketplace};
+pub(crate) use shop::{offers_json, shop};
+
+use crate::calls::{Answered, Call};
+use crate::live;
+use crate::{SandboxPage, SandboxSeller};
+
+/// What every page has.
+pub(crate) struct Frame {
+    pub(crate) title: &'static str,
+    pub(crate) path: &'static str,
+    /// The token of the page's forms.
+    pub(crate) token: String,
+    /// The product's name.
+    pub(crate) service: String,
+    /// The timeline beside the page, as HTML; empty for none.
+    pub(crate) aside: String,
+}
+
+/// The pages: address and label.
+pub(crate) const PAGES: [(&str, &str); 6] = [
+    ("/sandbox", "First steps"),
+    ("/sandbox/shop", "Buyer"),
+    ("/sandbox/marketplace", "Marketplace"),
+    ("/sandbox/receiver", "Receiver"),
+    ("/sandbox/client", "Consent"),
+    ("/sandbox/timeline", "Timeline"),
+];
+
+impl SandboxPage {
+    pub(crate) fn frame(&self, title: &'static str, path: &'static str) -> Frame {
+        Frame {
+            title,
+            path,
+            token: self.shared.form_token.clone(),
+            service: self.shared.settings.service.name.clone(),
+            aside: live::list(self),
+        }
+    }
+
+    /// The seller that a form or query names by its place in the settings; else the first.
+    pub(crate) fn seller(&self, form: &Form) -> (usize, Option<&SandboxSeller>) {
+        let sellers = &self.shared.settings.sellers;
+        let named = form.get("seller").and_then(|seller| seller.parse().ok());
+        let n = named.filter(|n| *n < sellers.len()).unwrap_or_default();
+        (n, sellers.get(n))
+    }
+}
+
+/// A page; 500 if it cannot be rendered.
+pub(crate) fn html(status: StatusCode, page: &impl Template) -> HttpResponse {
+    match page.render() {
+        Ok(text) => HttpResponse::build(status)
+            .insert_header((CONTENT_TYPE, "text/html; charset=utf-8"))
+            .body(text),
+        Err(error) => unrendered(&error),
+    }
+}
+
+pub(crate) fn unrendered(error: &askama::Error) -> HttpResponse {
+    tracing::error!(cause = error_chain(error), "a page of the sandbox could not be rendered");
+    HttpResponse::InternalServerError().body("This page could not be rendered: see the sandbox's log.\n")
+}
+
+/// The store cannot be read now.
+pub(crate) fn unavailable(error: &StoreError) -> HttpResponse {
+    tracing::warn!(cause = error_chain(error), "the sandbox's page could not read");
+    HttpResponse::ServiceUnavailable().body("The sandbox's database does not answer now: load the page again.\n")
+}
+
+/// A value of a call's body that a person may change.
+pub(crate) struct Input {
+    /// A JSON pointer.
+    pub(crate) pointer: &'static str,
+    pub(crate) label: &'static str,
+    pub(crate) value: String,
+}
+
+/// A form that makes one call, and shows it as a command.
+#[derive(Template)]
+#[template(path = "button.html")]
+pub(crate) struct Button {
+    label: String,
+    token: String,
+    by: String,
+    method: String,
+    path: String,
+    body: String,
+    curl: String,
+    inputs: Vec<Input>,
+}
+
+impl SandboxPage {
+    /// The button as HTML. The inputs' values are those of the call's body.
+    pub(crate) fn button(
+        &self,
+        label: &str,
+        call: &Call,
+        inputs: &[(&'static str, &'static str)],
+    ) -> Result<String, askama::Error> {
+        let input = |(pointer, label): &(&'static str, &'static str)| Input {
+            pointer,
+            label,
+            value: call.entered(pointer),
+        };
+        let button = Button {
+            label: label.to_owned(),
+            token: self.shared.form_token.clone(),
+            by: call.by_text(),
+            method: call.method.to_string(),
+            path: call.path.clone(),
+            body: call.body_text(),
+            curl: call.curl(&self.shared.settings),
+            inputs: inputs.iter().map(input).collect(),
+        };
+        button.render()
+    }
+}
+
+/// What came of a call.
+#[derive(Template)]
+#[template(path = "outcome.html")]
+struct Outcome {
+    curl: String,
+    answer: Result<Answered, String>,
+    /// Calls that come next.
+    next: Vec<String>,
+}
+
+#[derive(Template)]
+#[template(path = "outcome_page.html")]
+struct OutcomePage {
+    frame: Frame,
+    outcome: Outcome,
+}
+
+/// `POST /sandbox/call`: makes the call of a form. Scripts get its outcome alone.
+pub(crate) async fn call(page: &SandboxPage, form: &Form, headers: &HeaderMap) -> HttpResponse {
+    let Some(call) = shop::basket_call(page, form).or_else(|| Call::parse(form)) else {
+        return HttpResponse::BadRequest().body("This is not a form of the page: load the page anew.\n");
+    };
+    let settings = &page.shared.settings;
+    let curl = call.curl(settings);
+    let answer = page.shared.calls.make(settings, &call).await;
+    let next = answer.as_ref().ok().and_then(|answer| shop::after_order(page, &call, answer).ok());
+    let outcome = Outcome { curl, answer, next: next.unwrap_or_default() };
+    if headers.contains_key("HX-Request") {
+        let mut response = html(StatusCode::OK, &outcome);
+        // Lists of the page load themselves anew.
+        let header = actix_web::http::header::HeaderName::from_static("hx-trigger");
+        let called = actix_web::http::header::HeaderValue::from_static("called");
+        response.headers_mut().insert(header, called);
+        return response;
+    }
+    let frame = page.frame("The answer", "");
+    html(StatusCode::OK, &OutcomePage { frame, outcome })
+}
+
+/// `POST /sandbox/preview`: the command of a form, as it is filled in now.
+pub(crate) fn preview(page: &SandboxPage, form: &Form) -> HttpResponse {
+    let call = shop::basket_call(page, form).or_else(|| Call::parse(form));
+    let text = call.map_or_else(
+        || "The values do not make a call yet.".to_owned(),
+        |call| call.curl(&page.shared.settings),
+    );
+    html(StatusCode::OK, &Text { text })
+}
+
+#[derive(Template)]
+#[template(source = "{{ text }}", ext = "html")]
+struct Text {
+    text: String,
+}
+
+/// Each seller's latest orders: one order's parts stand together, the newest order comes first.
+pub(crate) async fn latest_orders(page: &SandboxPage) -> Result<Vec<Vec<SellerOrder>>, StoreError> {
+    let mut all: Vec<Vec<SellerOrder>> = Vec::new();
+    for seller in &page.shared.settings.sellers {
+        let orders = page.orders.orders(seller.id, OrderFilter::default(), None, PageSize::clamped(LATEST)).await?;
+        for part in orders.items {
+            match all.iter_mut().find(|parts| parts.iter().any(|other| other.id == part.id)) {
+                Some(parts) => parts.push(part),
+                None => all.push(vec![part]),
+            }
+        }
+    }
+    all.sort_by_key(|parts| std::cmp::Reverse(parts.first().map(|part| part.placed_at)));
+    all.truncate(usize::try_from(LATEST).unwrap_or_default());
+    Ok(all)
+}
+
+/// The most orders that are shown.
+const LATEST: i64 = 12;

@@ -1,0 +1,319 @@
+//! What has happened in the sandbox, kept in memory: requests, events, delivery attempts, mails, changes.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use kernel::SellerId;
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use web::access_log::start_of_secret;
+use web::form::{Form, form_decode};
+
+const MOST_ROWS: usize = 2_000;
+const MOST_BYTES: usize = 16 * 1024 * 1024;
+/// The most that is kept of a body, in bytes.
+const MOST_BODY: usize = 4 * 1024;
+/// In place of a secret.
+const HIDDEN: &str = "•••";
+/// Fields whose values are secrets, in JSON and in forms.
+const SECRETS: [&str; 8] = [
+    "access_token",
+    "refresh_token",
+    "client_secret",
+    "current_password",
+    "password",
+    "secret",
+    "signing_secret",
+    "token",
+];
+/// The same in forms and queries alone: in JSON, `code` is the code of an error.
+const FORM_SECRETS: [&str; 2] = ["code", "code_verifier"];
+
+kernel::words! {
+    /// What happened.
+    pub enum Kind {
+        Request = "request",
+        Event = "event",
+        Attempt = "attempt",
+        Mail = "mail",
+        Change = "change",
+    }
+}
+
+/// Something that happened. Secrets are hidden, and bodies cut, when it is recorded.
+#[derive(Debug, Clone)]
+pub struct Row {
+    pub at: DateTime<Utc>,
+    /// When its cause was: the start of a request; for an attempt, when its event occurred.
+    pub caused_at: DateTime<Utc>,
+    pub kind: Kind,
+    pub seller: Option<SellerId>,
+    /// The application's `client_id`.
+    pub application: Option<String>,
+    /// The orders, offers and applications that it is about.
+    pub ids: Vec<String>,
+    /// Of requests alone.
+    pub trace_id: Option<String>,
+    /// Whether it is a request that changed something.
+    pub is_write: bool,
+    pub title: String,
+    pub outcome: String,
+    pub failed: bool,
+    /// The body of the request or event.
+    pub body: String,
+    /// The body of the response.
+    pub answer: String,
+    /// The page of the mail.
+    pub link: Option<String>,
+}
+
+impl Row {
+    /// A row with a title and nothing else.
+    pub fn new(kind: Kind, at: DateTime<Utc>, title: impl Into<String>) -> Self {
+        Self {
+            at,
+            caused_at: at,
+            kind,
+            seller: None,
+            application: None,
+            ids: Vec::new(),
+            trace_id: None,
+            is_write: false,
+            title: title.into(),
+            outcome: String::new(),
+            failed: false,
+            body: String::new(),
+            answer: String::new(),
+            link: None,
+        }
+    }
+
+    /// As much of a body as a row keeps, and a little more: [`Timeline::record`] sees that it is cut.
+    pub fn text(body: &[u8]) -> String {
+        let begin = body.get(..MOST_BODY + 4).unwrap_or(body);
+        String::from_utf8_lossy(begin).into_owned()
+    }
+
+    fn without_secrets(self) -> Self {
+        Self {
+            title: hide_secrets(&self.title),
+            outcome: hide_secrets(&self.outcome),
+            ids: self.ids.iter().map(|id| hide_secrets(id)).collect(),
+            body: hide_secrets(&cut(self.body)),
+            answer: hide_secrets(&cut(self.answer)),
+            ..self
+        }
+    }
+
+    /// What it takes in memory, roughly.
+    fn bytes(&self) -> usize {
+        let texts = [&self.title, &self.outcome, &self.body, &self.answer].into_iter();
+        let optional = [&self.application, &self.trace_id, &self.link];
+        let texts = texts.chain(optional.into_iter().flatten()).chain(&self.ids);
+        texts.map(String::capacity).sum::<usize>()
+            + self.ids.capacity() * size_of::<String>()
+            + size_of::<Numbered>()
+    }
+}
+
+fn cut(mut text: String) -> String {
+    if text.len() > MOST_BODY {
+        text.truncate(text.floor_char_boundary(MOST_BODY));
+        text.push('…');
+    }
+    text
+}
+
+/// Hides the values of secret fields, of JSON and of forms, and tokens wherever they stand.
+fn hide_secrets(text: &str) -> String {
+    let text = if text.starts_with(['{', '[']) {
+        hide_members(text)
+    } else {
+        hide_fields(text)
+    };
+    let (mut shown, mut rest) = (String::with_capacity(text.len()), text.as_str());
+    while let Some((before, secret)) = start_of_secret(rest).and_then(|at| rest.split_at_checked(at)) {
+        let is_inside = |c: char| c.is_ascii_alphanumeric() || "_-+/=%".contains(c);
+        shown += before;
+        shown += HIDDEN;
+        rest = secret.trim_start_matches(is_inside);
+    }
+    shown + rest
+}
+
+/// Hides secrets in JSON, which may be cut anywhere.
+fn hide_members(json: &str) -> String {
+    let (mut shown, mut name, mut rest) = (String::with_capacity(json.len()), "", json);
+    while let Some((before, literal)) = rest.split_once('"') {
+        let mut is_escaped = false;
+        let end = literal.find(|c| {
+            let ends = c == '"' && !is_escaped;
+            is_escaped = c == '\\' && !is_escaped;
+            ends
+        });
+        let (content, after) = literal.split_at(end.unwrap_or(literal.len()));
+        let is_secret = before.trim() == ":" && SECRETS.contains(&name);
+        shown.extend([before, "\"", if is_secret { HIDDEN } else { content }]);
+        name = content;
+        rest = after;
+        if let Some(after) = after.strip_prefix('"') {
+            shown.push('"');
+            rest = after;
+        }
+    }
+    shown + rest
+}
+
+/// Hides secrets in a form, or in the query of an address.
+fn hide_fields(form: &str) -> String {
+    let shown = |pair: &str| match pair.split_once('=') {
+        Some((name, _)) if is_secret_field(name) => format!("{name}={HIDDEN}"),
+        _ => pair.to_owned(),
+    };
+    form.split('&').map(shown).collect::<Vec<_>>().join("&")
+}
+
+fn is_secret_field(name: &str) -> bool {
+    let name = name.rsplit('?').next().and_then(form_decode);
+    name.is_some_and(|name| SECRETS.iter().chain(&FORM_SECRETS).any(|secret| *secret == name))
+}
+
+/// A row and its number: they rise in the order of the recording.
+#[derive(Debug)]
+pub(crate) struct Numbered {
+    pub(crate) number: u64,
+    pub(crate) row: Row,
+}
+
+/// The last 2 000 rows within 16 MB. Clones share them.
+#[derive(Debug, Clone, Default)]
+pub struct Timeline(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    kept: Mutex<Kept>,
+    /// The number of the last row.
+    last: watch::Sender<u64>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    /// Oldest first.
+    rows: VecDeque<Arc<Numbered>>,
+    bytes: usize,
+}
+
+impl Timeline {
+    pub fn record(&self, row: Row) {
+        let row = row.without_secrets();
+        let mut kept = self.0.kept.lock();
+        let number = *self.0.last.borrow() + 1;
+        kept.bytes += row.bytes();
+        kept.rows.push_back(Arc::new(Numbered { number, row }));
+        while kept.rows.len() > MOST_ROWS || kept.bytes > MOST_BYTES {
+            let Some(oldest) = kept.rows.pop_front() else { break };
+            kept.bytes -= oldest.row.bytes();
+        }
+        self.0.last.send_replace(number);
+    }
+
+    /// The number of the last row, as it rises; 0 before the first.
+    pub(crate) fn last(&self) -> watch::Receiver<u64> {
+        self.0.last.subscribe()
+    }
+
+    /// The rows with these numbers that the filter admits, newest first.
+    pub(crate) fn rows(&self, filter: &Filter, numbers: Range<u64>) -> Vec<Arc<Numbered>> {
+        let all: Vec<_> = self.0.kept.lock().rows.iter().cloned().collect();
+        let spans = Span::of_trace(&all, &filter.trace);
+        let is_meant = |numbered: &&Arc<Numbered>| {
+            let row = &numbered.row;
+            let is_of_trace = filter.trace.is_empty()
+                || row.trace_id.as_ref() == Some(&filter.trace)
+                || row.kind != Kind::Request && spans.iter().any(|span| span.has(row));
+            numbers.contains(&numbered.number) && filter.admits(row) && is_of_trace
+        };
+        all.iter().rev().filter(is_meant).cloned().collect()
+    }
+}
+
+/// From a request that changed something to the next one that did: what happens to it meanwhile came of the
+/// request.
+struct Span<'a> {
+    id: &'a String,
+    begin: DateTime<Utc>,
+    end: Option<DateTime<Utc>>,
+}
+
+impl<'a> Span<'a> {
+    fn of_trace(all: &'a [Arc<Numbered>], trace: &str) -> Vec<Self> {
+        let writes = || all.iter().map(|numbered| &numbered.row).filter(|row| row.is_write);
+        let traced = writes().filter(|row| !trace.is_empty() && row.trace_id.as_deref() == Some(trace));
+        let span = |write: &'a Row, id: &'a String| {
+            let later = writes().filter(|row| row.caused_at > write.caused_at && row.ids.contains(id));
+            Self {
+                id,
+                begin: write.caused_at,
+                end: later.map(|row| row.caused_at).min(),
+            }
+        };
+        traced.flat_map(|row| row.ids.iter().map(move |id| span(row, id))).collect()
+    }
+
+    fn has(&self, row: &Row) -> bool {
+        let is_before_end = self.end.is_none_or(|end| row.caused_at < end);
+        row.caused_at >= self.begin && is_before_end && row.ids.contains(self.id)
+    }
+}
+
+/// Which rows are meant. An empty text means any.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Filter {
+    pub(crate) seller: String,
+    /// An order or offer: its id or number.
+    pub(crate) about: String,
+    pub(crate) application: String,
+    /// Requests with this trace id, and all that came of them.
+    pub(crate) trace: String,
+    pub(crate) kind: String,
+}
+
+impl Filter {
+    pub(crate) fn of(query: &Form) -> Self {
+        let text = |name| query.get(name).unwrap_or_default().trim().to_owned();
+        Self {
+            seller: text("seller"),
+            about: text("about"),
+            application: text("application"),
+            trace: text("trace"),
+            kind: text("kind"),
+        }
+    }
+
+    pub(crate) fn query(&self) -> String {
+        let mut query = url::form_urlencoded::Serializer::new(String::new());
+        let fields = [
+            ("seller", &self.seller),
+            ("about", &self.about),
+            ("application", &self.application),
+            ("trace", &self.trace),
+            ("kind", &self.kind),
+        ];
+        query.extend_pairs(fields.into_iter().filter(|(_, value)| !value.is_empty()));
+        query.finish()
+    }
+
+    fn admits(&self, row: &Row) -> bool {
+        let is = |wanted: &str, value: Option<&str>| wanted.is_empty() || value == Some(wanted);
+        let names = |id: &String| row.ids.contains(id);
+        is(&self.kind, Some(row.kind.as_str()))
+            && is(&self.seller, row.seller.map(|seller| seller.to_string()).as_deref())
+            && (self.about.is_empty() || names(&self.about))
+            && (is(&self.application, row.application.as_deref()) || names(&self.application))
+    }
+}

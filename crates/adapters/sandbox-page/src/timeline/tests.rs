@@ -1,0 +1,144 @@
+//! What is kept, hidden and found.
+
+use chrono::TimeDelta;
+use uuid::Uuid;
+
+use super::*;
+
+fn at(seconds: i64) -> DateTime<Utc> {
+    DateTime::UNIX_EPOCH + TimeDelta::seconds(seconds)
+}
+
+fn row(kind: Kind, seconds: i64, title: &str, ids: &[&str]) -> Row {
+    Row {
+        ids: ids.iter().map(|id| (*id).to_owned()).collect(),
+        ..Row::new(kind, at(seconds), title)
+    }
+}
+
+fn write(seconds: i64, trace: &str, ids: &[&str]) -> Row {
+    Row {
+        trace_id: Some(trace.to_owned()),
+        is_write: true,
+        ..row(Kind::Request, seconds, trace, ids)
+    }
+}
+
+fn titles(timeline: &Timeline, filter: &Filter) -> Vec<String> {
+    let rows = timeline.rows(filter, 0..u64::MAX);
+    rows.iter().map(|numbered| numbered.row.title.clone()).collect()
+}
+
+fn recorded(row: Row) -> Row {
+    let timeline = Timeline::default();
+    timeline.record(row);
+    timeline.rows(&Filter::default(), 0..u64::MAX)[0].row.clone()
+}
+
+#[test]
+fn the_newest_rows_are_kept() {
+    let timeline = Timeline::default();
+    for n in 1..=2_001 {
+        timeline.record(row(Kind::Event, n, &n.to_string(), &[]));
+    }
+    let kept = titles(&timeline, &Filter::default());
+    assert_eq!((kept.len(), kept[0].as_str(), kept[1_999].as_str()), (2_000, "2001", "2"));
+    assert_eq!(*timeline.last().borrow(), 2_001);
+    assert_eq!(timeline.rows(&Filter::default(), 1_990..1_993).len(), 3);
+}
+
+#[test]
+fn rows_take_16_mb_at_most() {
+    let timeline = Timeline::default();
+    // Ids are not cut.
+    let id = "x".repeat(100_000);
+    for n in 0..400 {
+        timeline.record(row(Kind::Event, n, "", &[&id]));
+    }
+    let kept = timeline.rows(&Filter::default(), 0..u64::MAX);
+    let bytes: usize = kept.iter().map(|numbered| numbered.row.bytes()).sum();
+    assert!((100..=167).contains(&kept.len()), "{}", kept.len());
+    assert!(bytes <= MOST_BYTES && bytes == timeline.0.kept.lock().bytes);
+}
+
+#[test]
+fn bodies_are_cut_between_characters() {
+    let body = Row::text("ż".repeat(5_000).as_bytes());
+    let kept = recorded(Row { body, answer: "ż".repeat(2_048), ..row(Kind::Request, 0, "", &[]) });
+    assert_eq!(kept.body, format!("{}…", "ż".repeat(2_048)));
+    assert_eq!(kept.answer, "ż".repeat(2_048));
+    assert_eq!(Row::text(b"a\xff"), "a\u{fffd}");
+}
+
+#[test]
+fn secrets_are_hidden() {
+    for (text, shown) in [
+        (r#"{"access_token": "a\"b", "scope":"x"}"#, r#"{"access_token": "•••", "scope":"x"}"#),
+        (r#"{"errors":[{"code":"not_found"}]}"#, r#"{"errors":[{"code":"not_found"}]}"#),
+        (r#"{"a":"password","b":"c"}"#, r#"{"a":"password","b":"c"}"#),
+        // Cut within the value.
+        (r#"[{"client_secret":"abc"#, r#"[{"client_secret":"•••"#),
+        (
+            r#"{"url":"http://h/panel/sign-in/ps_ln_AbC-_9?next=/panel"}"#,
+            r#"{"url":"http://h/panel/sign-in/•••?next=/panel"}"#,
+        ),
+        (
+            "grant_type=authorization_code&code=xyz&code%5Fverifier=v&client_id=psa_1",
+            "grant_type=authorization_code&code=•••&code%5Fverifier=•••&client_id=psa_1",
+        ),
+        ("GET /back?code=xyz&state=s", "GET /back?code=•••&state=s"),
+        ("email=a%40b&password=p%26q", "email=a%40b&password=•••"),
+        ("whsec_aB+/= pss_x, ps_pt_y", "••• •••, •••"),
+        ("order.paid → http://127.0.0.1:9000", "order.paid → http://127.0.0.1:9000"),
+    ] {
+        assert_eq!(hide_secrets(text), shown);
+    }
+    let secret = "ps_at_1";
+    let kept = recorded(Row {
+        outcome: secret.to_owned(),
+        body: secret.to_owned(),
+        answer: secret.to_owned(),
+        ..row(Kind::Request, 0, secret, &[secret])
+    });
+    assert!(!format!("{kept:?}").contains(secret), "{kept:?}");
+}
+
+#[test]
+fn a_trace_leads_to_what_came_of_it_until_the_next_write() {
+    let timeline = Timeline::default();
+    timeline.record(row(Kind::Event, 9, "earlier", &["order"]));
+    timeline.record(write(10, "pay", &["order", "NO-1"]));
+    timeline.record(Row { is_write: false, ..write(11, "refused", &["order"]) });
+    timeline.record(row(Kind::Event, 11, "paid", &["order"]));
+    timeline.record(row(Kind::Event, 12, "of another", &["other"]));
+    timeline.record(row(Kind::Mail, 13, "mail", &["NO-1"]));
+    timeline.record(write(20, "ship", &["order"]));
+    timeline.record(row(Kind::Event, 21, "shipped", &["order"]));
+    // Delivered late: its event came of the payment.
+    timeline.record(Row { caused_at: at(11), ..row(Kind::Attempt, 30, "attempt", &["order"]) });
+    let of = |trace: &str| titles(&timeline, &Filter { trace: trace.to_owned(), ..Filter::default() });
+    assert_eq!(of("pay"), ["attempt", "mail", "paid", "pay"]);
+    assert_eq!(of("ship"), ["shipped", "ship"]);
+    assert_eq!(of("refused"), ["refused"]);
+    assert!(of("unknown").is_empty());
+}
+
+#[test]
+fn filters_narrow_each_other() {
+    let seller = SellerId::from(Uuid::from_u128(1));
+    let timeline = Timeline::default();
+    timeline.record(Row { seller: Some(seller), ..row(Kind::Event, 0, "event", &["order"]) });
+    timeline.record(Row {
+        seller: Some(seller),
+        application: Some("psa_1".to_owned()),
+        ..row(Kind::Attempt, 0, "attempt", &["order"])
+    });
+    timeline.record(row(Kind::Change, 0, "change", &["psa_1"]));
+    let of = |query: &str| titles(&timeline, &Filter::of(&Form::parse(query.as_bytes()).unwrap()));
+    assert_eq!(of(""), ["change", "attempt", "event"]);
+    assert_eq!(of(&format!("seller={seller}")), ["attempt", "event"]);
+    assert_eq!(of("about=+order+&kind=event"), ["event"]);
+    assert_eq!(of("application=psa_1"), ["change", "attempt"]);
+    let filter = Filter { about: "a b".to_owned(), kind: "event".to_owned(), ..Filter::default() };
+    assert_eq!(filter.query(), "about=a+b&kind=event");
+}

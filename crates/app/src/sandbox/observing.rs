@@ -1,0 +1,360 @@
+//! Fills the timeline of the sandbox's page: observes requests, deliveries and mails, and follows the event
+//! journal and the change feed.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use accounts::AccountMail;
+use adapter_sandbox_page::{Kind, READS, Row, Timeline};
+use async_trait::async_trait;
+use changes::{ChangeCursor, ChangeItem, ChangeReader, ChangesError, Detail, MAX_CHANGES, Topic};
+use chrono::{DateTime, TimeDelta, Utc};
+use kernel::{Clock, MailId, Mailer, SellerId, SendError, StoreError, error_chain};
+use orders::ShipmentMail;
+use serde::Deserialize;
+use tokio::select;
+use tokio::time::sleep;
+use web::Observer;
+use web::access_log::AccessLine;
+use web::observer::Bodies;
+use web::path::is_under;
+use webhooks::{
+    Attempted, HostCheck, HostRefused, JournalPlace, JournalReader, JournalStart, JournaledEvent, MAX_EVENTS,
+    Message, Outcome, Sent, Subject, WebhookEvent, WebhookSender, WebhookUrl,
+};
+
+use crate::external_services::{ExternalServices, Mailers, Receivers};
+use crate::wiring::Shared;
+
+/// How often journals and feed are looked at.
+const PAUSE: Duration = Duration::from_millis(250);
+const EVENTS: &[WebhookEvent] = &WebhookEvent::ALL;
+/// Larger bodies are not searched for ids.
+const MOST_READ: usize = 64 * 1024;
+/// What browsers load beside pages, and pages that play or explain.
+const UNSEEN: [&str; 4] = ["/sandbox", "/docs", "/panel/assets", "/favicon.ico"];
+
+/// Records what it observes. Clones share their timeline.
+#[derive(Clone)]
+pub(super) struct Observing {
+    pub(super) timeline: Timeline,
+    pub(super) clock: Arc<dyn Clock>,
+}
+
+impl Observing {
+    /// The same services, observed.
+    pub(super) fn services(&self, external: ExternalServices) -> ExternalServices {
+        let observed = |mailers| -> Arc<dyn Mailers> { Arc::new(Observed(mailers, self.clone())) };
+        ExternalServices {
+            mailer: external.mailer.map(observed),
+            receivers: Arc::new(Observed(external.receivers, self.clone())),
+            ..external
+        }
+    }
+
+    /// Follows the journals of these sellers and the change feed, from now on and until the tasks are stopped.
+    pub(super) fn follow(&self, shared: &Shared, sellers: impl Iterator<Item = SellerId>) {
+        let database = shared.database.for_workers();
+        let mut feeds = Feeds {
+            journals: database.journals(shared.config.retention.events.time_delta()),
+            changes: database.change_reader(),
+            timeline: self.timeline.clone(),
+            places: sellers.map(|seller| (seller, None)).collect(),
+            cursor: None,
+        };
+        let tasks = shared.tasks.clone();
+        drop(shared.tasks.run(async move {
+            select! {
+                () = tasks.stopping() => {}
+                () = feeds.follow() => {}
+            }
+        }));
+    }
+}
+
+/// What a body is about: its own ids, and those that it refers to.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct About {
+    id: Option<String>,
+    order_id: Option<String>,
+    order_number: Option<String>,
+    offer_id: Option<String>,
+    client_id: Option<String>,
+    seller_id: Option<String>,
+    items: Vec<Item>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Item {
+    id: Option<String>,
+}
+
+impl About {
+    fn of(body: &[u8]) -> Self {
+        let body = Some(body).filter(|body| body.len() <= MOST_READ);
+        body.and_then(|body| serde_json::from_slice(body).ok()).unwrap_or_default()
+    }
+
+    fn ids(self) -> impl Iterator<Item = String> {
+        let own = [self.id, self.order_id, self.order_number, self.offer_id, self.client_id];
+        own.into_iter().chain(self.items.into_iter().map(|item| item.id)).flatten()
+    }
+}
+
+impl Observer for Observing {
+    fn request(&self, line: &AccessLine<'_>, bodies: &Bodies) {
+        let uri = line.request.uri();
+        let is_unseen = UNSEEN.iter().any(|part| is_under(uri.path(), part)) || uri.path() == "/";
+        let agent = line.request.headers().get("user-agent");
+        if !is_unseen && agent.is_none_or(|agent| agent != READS) {
+            self.timeline.record(request(line, bodies, self.clock.now()));
+        }
+    }
+}
+
+fn request(line: &AccessLine<'_>, bodies: &Bodies, now: DateTime<Utc>) -> Row {
+    let (method, uri, status) = (line.request.method(), line.request.uri(), line.status);
+    // The panel's addresses and forms have secrets, and its pages are for people.
+    let is_panel = line.listener == "panel";
+    let target = uri.path_and_query().map_or(uri.path(), |target| target.as_str());
+    let target = if is_panel { line.route } else { target };
+    let (asked, answered) = (About::of(&bodies.request), About { items: Vec::new(), ..About::of(&bodies.response) });
+    let is_of_seller = line.route.starts_with("/sellers/{seller}");
+    let of_path = line.ids().first().copied().filter(|_| is_of_seller);
+    let named = [of_path, asked.seller_id.as_deref(), answered.seller_id.as_deref()];
+    let named = || named.into_iter().flatten().find_map(|id| id.parse().ok());
+    let seller = line.caller.seller.or_else(named);
+    let of_path = line.ids().into_iter().map(str::to_owned);
+    let mut ids: Vec<_> = of_path.chain(asked.ids()).chain(answered.ids()).collect();
+    let mut known = HashSet::new();
+    ids.retain(|id| known.insert(id.clone()));
+    let body = |body: &[u8]| match body.first() {
+        Some(b'<') | None => String::new(),
+        Some(_) if is_panel => String::new(),
+        Some(_) => Row::text(body),
+    };
+    let error = line.refusal.map_or_else(String::new, |refusal| format!(" {}", refusal.error));
+    Row {
+        caused_at: now - TimeDelta::from_std(line.duration).unwrap_or_default(),
+        seller,
+        application: line.caller.client_id.map(|client_id| client_id.to_string()),
+        ids,
+        trace_id: Some(line.trace_id.as_str().to_owned()),
+        is_write: !method.is_safe() && status.as_u16() < 400,
+        outcome: format!("{}{error} in {} ms", status.as_u16(), line.duration.as_millis()),
+        failed: status.as_u16() >= 400,
+        body: body(&bodies.request),
+        answer: body(&bodies.response),
+        ..Row::new(Kind::Request, now, format!("{method} {target}"))
+    }
+}
+
+/// A service, and who observes it.
+struct Observed<T: ?Sized>(Arc<T>, Observing);
+
+#[async_trait]
+impl WebhookSender for Observed<dyn Receivers> {
+    async fn send(&self, message: &Message) -> Sent {
+        let Self(receivers, observing) = self;
+        let sent = receivers.send(message).await;
+        if let Sent::Attempted(attempted) = &sent {
+            observing.timeline.record(attempt(message, attempted, observing.clock.now()));
+        }
+        sent
+    }
+}
+
+#[async_trait]
+impl HostCheck for Observed<dyn Receivers> {
+    async fn check(&self, url: &WebhookUrl) -> Result<(), HostRefused> {
+        self.0.check(url).await
+    }
+}
+
+fn attempt(message: &Message, attempted: &Attempted, now: DateTime<Utc>) -> Row {
+    #[derive(Default, Deserialize)]
+    struct Delivered {
+        occurred_at: Option<DateTime<Utc>>,
+        data: About,
+    }
+    let delivered: Delivered = serde_json::from_slice(&message.body).unwrap_or_default();
+    let outcome = match &attempted.outcome {
+        Outcome::Answered(status) => status.to_string(),
+        Outcome::Failed(failure) => failure.to_string(),
+    };
+    let delivery = [message.delivery.to_string(), message.subscription.to_string()];
+    Row {
+        caused_at: delivered.occurred_at.unwrap_or(now),
+        seller: delivered.data.seller_id.as_deref().and_then(|seller| seller.parse().ok()),
+        application: Some(message.application.to_string()),
+        ids: delivered.data.ids().chain(delivery).collect(),
+        outcome: format!("{outcome} in {} ms", attempted.duration_ms()),
+        failed: !attempted.outcome.is_success(),
+        body: Row::text(&message.body),
+        ..Row::new(Kind::Attempt, now, format!("{} → {}", message.event.as_str(), message.url.authority()))
+    }
+}
+
+#[async_trait]
+impl Mailer<ShipmentMail> for Observed<dyn Mailers> {
+    async fn send(&self, mail: &ShipmentMail) -> Result<(), SendError> {
+        let outcome = Mailer::<ShipmentMail>::send(&*self.0, mail).await;
+        let what = if mail.is_correction { "corrected shipment" } else { "shipment" };
+        let title = format!("{what} mail to the buyer of {}", mail.number.as_str());
+        let row = Row {
+            ids: vec![mail.order.to_string(), mail.number.as_str().to_owned()],
+            ..Row::new(Kind::Mail, self.1.clock.now(), title)
+        };
+        self.1.mail(mail.id, row, &outcome);
+        outcome
+    }
+}
+
+#[async_trait]
+impl Mailer<AccountMail> for Observed<dyn Mailers> {
+    async fn send(&self, mail: &AccountMail) -> Result<(), SendError> {
+        let outcome = Mailer::<AccountMail>::send(&*self.0, mail).await;
+        let title = format!("{} mail to a seller", mail.kind.as_str());
+        let row = Row {
+            seller: Some(mail.seller),
+            ids: vec![mail.seller.to_string()],
+            ..Row::new(Kind::Mail, self.1.clock.now(), title)
+        };
+        self.1.mail(mail.id, row, &outcome);
+        outcome
+    }
+}
+
+impl Observing {
+    fn mail(&self, id: MailId, row: Row, outcome: &Result<(), SendError>) {
+        self.timeline.record(Row {
+            caused_at: queued_at(id).unwrap_or(row.at),
+            outcome: outcome.as_ref().map_or_else(|error| error_chain(error), |()| "sent".to_owned()),
+            failed: outcome.is_err(),
+            link: outcome.is_ok().then(|| format!("/sandbox/mail/{id}")),
+            ..row
+        });
+    }
+}
+
+/// Ids say when they were made, to the millisecond: this is its end.
+fn queued_at(id: MailId) -> Option<DateTime<Utc>> {
+    let (seconds, nanoseconds) = id.uuid().get_timestamp()?.to_unix();
+    let began = DateTime::from_timestamp(seconds.try_into().ok()?, nanoseconds)?;
+    Some(began + TimeDelta::milliseconds(1))
+}
+
+/// The journals and the change feed.
+struct Feeds {
+    journals: Arc<dyn JournalReader>,
+    changes: Arc<dyn ChangeReader>,
+    timeline: Timeline,
+    /// How far each seller's journal was read; none before it was read to its end.
+    places: Vec<(SellerId, Option<JournalPlace>)>,
+    cursor: Option<ChangeCursor>,
+}
+
+impl Feeds {
+    async fn follow(&mut self) {
+        let mut is_failing = false;
+        loop {
+            let looked = self.look().await;
+            let was_failing = std::mem::replace(&mut is_failing, looked.is_err());
+            if let Err(error) = looked
+                && !was_failing
+            {
+                tracing::warn!(
+                    cause = error_chain(&error),
+                    "events and changes come late into the timeline: the database does not answer"
+                );
+            }
+            sleep(PAUSE).await;
+        }
+    }
+
+    /// Records what is new. At first nothing is: the timeline begins with the process.
+    async fn look(&mut self) -> Result<(), StoreError> {
+        let sellers: Vec<_> = self.places.iter().map(|(seller, _)| *seller).collect();
+        let last = self.journals.last_numbers(&sellers).await?;
+        for (seller, place) in &mut self.places {
+            let last = last.get(seller).copied().unwrap_or_default();
+            let names = if place.is_some() { EVENTS } else { &[] };
+            while place.is_none_or(|place| place.number < last) {
+                let start = place.map_or(JournalStart::Oldest, JournalStart::After);
+                let Ok(page) = self.journals.page(*seller, start, names, MAX_EVENTS).await? else {
+                    // After a restore, it begins anew.
+                    *place = None;
+                    break;
+                };
+                *place = Some(page.place);
+                for found in &page.events {
+                    self.timeline.record(event(*seller, found));
+                }
+                if !page.has_more {
+                    break;
+                }
+            }
+        }
+        let is_first = self.cursor.is_none();
+        loop {
+            let page = match self.changes.changes(self.cursor.clone(), MAX_CHANGES).await {
+                Ok(page) => page,
+                Err(ChangesError::Store(error)) => return Err(error),
+                Err(ChangesError::Malformed | ChangesError::OtherHistory) => {
+                    self.cursor = None;
+                    return Ok(());
+                }
+            };
+            self.cursor = Some(page.next);
+            for item in page.items.iter().filter(|_| !is_first) {
+                self.timeline.record(change(item));
+            }
+            if page.items.is_empty() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+fn event(seller: SellerId, found: &JournaledEvent) -> Row {
+    let ids = match found.event.subject() {
+        Subject::Order { order_id, order_number } => vec![order_id.to_string(), order_number.clone()],
+        Subject::Offer { offer_id } => vec![offer_id.to_string()],
+        Subject::Connection { .. } => Vec::new(),
+    };
+    Row {
+        seller: Some(seller),
+        ids,
+        body: serde_json::to_string(&found.event.data(found.id)).unwrap_or_default(),
+        ..Row::new(Kind::Event, found.occurred_at, found.event.name.as_str())
+    }
+}
+
+fn change(item: &ChangeItem) -> Row {
+    let id = match item.topic {
+        Topic::Offer(id) => id.to_string(),
+        Topic::Order(id) => id.to_string(),
+        Topic::Application(id) => id.to_string(),
+    };
+    let outcome = match item.detail {
+        Detail::Price(price) => {
+            let (amount, currency) = (price.amount(), price.currency().code());
+            format!("{}.{:02} {currency}", amount / 100, amount % 100)
+        }
+        Detail::Stock(stock) => format!("{} in stock", stock.get()),
+        Detail::Status(status) => status.as_str().to_owned(),
+        Detail::Nothing => String::new(),
+    };
+    Row {
+        seller: Some(item.seller),
+        ids: vec![id],
+        outcome,
+        ..Row::new(Kind::Change, item.at, item.kind.as_str())
+    }
+}

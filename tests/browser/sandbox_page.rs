@@ -1,0 +1,196 @@
+//! The sandbox's page in a browser: a whole trade on a phone's width, with the keyboard alone, in both themes;
+//! and the pictures of the documentation.
+
+use std::path::Path;
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use blackbox::{Sandbox, skipped};
+use serde_json::json;
+
+use crate::PROGRAM;
+use crate::chromium::{Browser, Options};
+use crate::driver::Session;
+use crate::keyboard::press;
+use crate::looks::{SCHEMES, emulate};
+
+const PHONE: u32 = 390;
+
+const WITH_SCRIPTS: Options = Options {
+    scripts: true,
+    other_origin: None,
+};
+
+const AXE: &str = "
+    const done = arguments[arguments.length - 1];
+    axe.run({resultTypes: ['violations']}).then((found) => done(
+        found.violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.html).join(' | ')}`)
+    ));
+";
+
+/// A browser on a page of the sandbox, and the faults it has found.
+struct Player<'a> {
+    browser: &'a Session,
+    base_url: String,
+    faults: Vec<String>,
+}
+
+impl Player<'_> {
+    /// Opens a page, and asks axe about it.
+    async fn open(&mut self, path: &str) {
+        self.browser.go(&format!("{}{path}", self.base_url)).await;
+        self.look(path).await;
+    }
+
+    async fn look(&mut self, name: &str) {
+        let script = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+        let script = script.join("browser/node_modules/axe-core/axe.min.js");
+        let Ok(script) = std::fs::read_to_string(script) else {
+            skipped("axe is not installed (tests/browser/install does it)");
+            return;
+        };
+        self.browser.run(&script).await;
+        let found = self.browser.run_async(AXE).await;
+        let found = found.as_array().unwrap().iter();
+        self.faults.extend(found.map(|fault| format!("{name}: {fault}")));
+        let overflow = "return document.documentElement.scrollWidth - document.documentElement.clientWidth";
+        let overflow = self.browser.run(overflow).await;
+        if overflow != 0 {
+            self.faults.push(format!("{name}: {overflow} pixels beyond the width"));
+        }
+    }
+
+    /// Presses Tab from the start of the page until a matching element has the focus.
+    async fn reach(&self, css: &str) {
+        let start = "document.activeElement.blur(); document.getSelection().collapse(document.body, 0);";
+        self.browser.run(start).await;
+        let reached = format!("return document.activeElement.matches({})", json!(css));
+        for _ in 0..400 {
+            press(self.browser, "Tab", false).await;
+            if self.browser.run(&reached).await == true {
+                return;
+            }
+        }
+        panic!("Tab does not reach {css}: {}", self.browser.source().await);
+    }
+
+    async fn press(&self, css: &str) {
+        self.reach(css).await;
+        press(self.browser, "Enter", false).await;
+    }
+}
+
+#[tokio::test]
+async fn a_trade_is_played_with_the_keyboard_alone_on_a_phone() {
+    let Some(browser) = Browser::start(WITH_SCRIPTS).await else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let sandbox = Sandbox::open(PROGRAM, folder.path()).await;
+    let mut player = Player {
+        browser: &browser,
+        base_url: sandbox.text("base_url"),
+        faults: Vec::new(),
+    };
+    for scheme in SCHEMES {
+        emulate(&browser, PHONE, scheme).await;
+        player.open("/sandbox").await;
+        player.press("form.call button:not([type])").await;
+        browser.wait_for("#outcome", "seller_no").await;
+
+        player.open("/sandbox/receiver").await;
+        player
+            .press("main form[action='/sandbox/receiver'] button")
+            .await;
+        browser.wait_for("main", "Subscribed").await;
+
+        player.open("/sandbox/shop").await;
+        player.reach("input[name^='q/0/']").await;
+        press(&browser, "2", false).await;
+        player.press("button.primary").await;
+        browser.wait_for("#outcome", "order_number").await;
+        player.press("#outcome form.call button:not([type])").await;
+        browser.wait_for("#outcome", "processing").await;
+        player.look("a paid order").await;
+        player.press("#outcome form.call button:not([type])").await;
+        browser.wait_for("#outcome", "buyer_notified").await;
+
+        player.open("/sandbox/receiver").await;
+        browser.wait_for("main", "order.shipped").await;
+        browser.wait_for("main", "signature is valid").await;
+        player.look("deliveries").await;
+        player.open("/sandbox/timeline").await;
+        browser.wait_for("#timeline", "order.shipped").await;
+        browser.wait_for("#timeline", "/sandbox/mail/").await;
+        player.press("#timeline a[href^='/sandbox/mail/']").await;
+        browser.wait_for("body", "TRANSIT").await;
+
+        for path in ["/sandbox/marketplace", "/sandbox/client"] {
+            player.open(path).await;
+        }
+        assert_eq!(browser.complaints().await, Vec::<serde_json::Value>::new());
+    }
+    assert!(player.faults.is_empty(), "{:#?}", player.faults);
+}
+
+/// The most that all pictures may have, in bytes.
+const PICTURES: u64 = 300_000;
+
+/// `RENEW=1` makes the pictures anew.
+#[tokio::test]
+async fn the_pictures_of_the_documentation_are_there() {
+    let pictures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/pictures");
+    if std::env::var_os("RENEW").is_some() {
+        let Some(browser) = Browser::start(WITH_SCRIPTS).await else {
+            return;
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let sandbox = Sandbox::open(PROGRAM, folder.path()).await;
+        draw(&browser, &sandbox, &pictures).await;
+    }
+    let sizes = ["sandbox", "panel", "consent"].into_iter().flat_map(|name| {
+        SCHEMES.map(|scheme| {
+            let file = pictures.join(format!("{name}-{scheme}.png"));
+            std::fs::metadata(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display())).len()
+        })
+    });
+    let all: u64 = sizes.sum();
+    assert!(all <= PICTURES, "{all} bytes");
+}
+
+async fn draw(browser: &Session, sandbox: &Sandbox, pictures: &Path) {
+    let base_url = sandbox.text("base_url");
+    let take = async |name: &str| {
+        for scheme in SCHEMES {
+            let media = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
+            browser.devtools("Emulation.setEmulatedMedia", media).await;
+            let taken = browser.devtools("Page.captureScreenshot", json!({"format": "png"})).await;
+            let png = STANDARD.decode(taken["data"].as_str().unwrap()).unwrap();
+            std::fs::write(pictures.join(format!("{name}-{scheme}.png")), png).unwrap();
+        }
+    };
+    std::fs::create_dir_all(pictures).unwrap();
+    let size = json!({"width": 1100, "height": 640, "deviceScaleFactor": 1, "mobile": false});
+    browser.devtools("Emulation.setDeviceMetricsOverride", size).await;
+    browser.go(&format!("{base_url}/sandbox/shop")).await;
+    browser.fill("input[name^='q/0/']", "1").await;
+    browser.click("button.primary").await;
+    browser.wait_for("#outcome", "order_number").await;
+    browser.click("#outcome form.call button:not([type])").await;
+    browser.wait_for("#outcome", "processing").await;
+    browser.wait_for("aside", "order.paid").await;
+    browser.run("window.scrollTo(0, 0)").await;
+    take("sandbox").await;
+    let size = json!({"width": 900, "height": 560, "deviceScaleFactor": 1, "mobile": false});
+    browser.devtools("Emulation.setDeviceMetricsOverride", size).await;
+    browser.go(&format!("{base_url}/sandbox")).await;
+    // The panel would open in a window of its own.
+    browser.run("document.querySelector(\"form[action='/sandbox/sign-in']\").target = ''").await;
+    browser.follow("form[action='/sandbox/sign-in'] button").await;
+    browser.follow("main form button").await;
+    browser.go(&format!("{base_url}/panel/applications")).await;
+    take("panel").await;
+    browser.go(&format!("{base_url}/sandbox/client")).await;
+    browser.follow("main form button").await;
+    browser.follow("main a[href*='/oauth/authorize']").await;
+    take("consent").await;
+}
