@@ -55,7 +55,8 @@ impl Player<'_> {
         let overflow = "return document.documentElement.scrollWidth - document.documentElement.clientWidth";
         let overflow = self.browser.run(overflow).await;
         if overflow != 0 {
-            self.faults.push(format!("{name}: {overflow} pixels beyond the width"));
+            self.faults
+                .push(format!("{name}: {overflow} pixels beyond the width"));
         }
     }
 
@@ -98,9 +99,7 @@ async fn a_trade_is_played_with_the_keyboard_alone_on_a_phone() {
         browser.wait_for("#outcome", "seller_no").await;
 
         player.open("/sandbox/receiver").await;
-        player
-            .press("main form[action='/sandbox/receiver'] button")
-            .await;
+        player.press("main form[action='/sandbox/receiver'] button").await;
         browser.wait_for("main", "Subscribed").await;
 
         player.open("/sandbox/shop").await;
@@ -150,7 +149,9 @@ async fn the_pictures_of_the_documentation_are_there() {
     let sizes = ["sandbox", "panel", "consent"].into_iter().flat_map(|name| {
         SCHEMES.map(|scheme| {
             let file = pictures.join(format!("{name}-{scheme}.png"));
-            std::fs::metadata(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display())).len()
+            std::fs::metadata(&file)
+                .unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+                .len()
         })
     });
     let all: u64 = sizes.sum();
@@ -163,7 +164,9 @@ async fn draw(browser: &Session, sandbox: &Sandbox, pictures: &Path) {
         for scheme in SCHEMES {
             let media = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
             browser.devtools("Emulation.setEmulatedMedia", media).await;
-            let taken = browser.devtools("Page.captureScreenshot", json!({"format": "png"})).await;
+            let taken = browser
+                .devtools("Page.captureScreenshot", json!({"format": "png"}))
+                .await;
             let png = STANDARD.decode(taken["data"].as_str().unwrap()).unwrap();
             std::fs::write(pictures.join(format!("{name}-{scheme}.png")), png).unwrap();
         }
@@ -184,7 +187,9 @@ async fn draw(browser: &Session, sandbox: &Sandbox, pictures: &Path) {
     browser.devtools("Emulation.setDeviceMetricsOverride", size).await;
     browser.go(&format!("{base_url}/sandbox")).await;
     // The panel would open in a window of its own.
-    browser.run("document.querySelector(\"form[action='/sandbox/sign-in']\").target = ''").await;
+    browser
+        .run("document.querySelector(\"form[action='/sandbox/sign-in']\").target = ''")
+        .await;
     browser.follow("form[action='/sandbox/sign-in'] button").await;
     browser.follow("main form button").await;
     browser.go(&format!("{base_url}/panel/applications")).await;

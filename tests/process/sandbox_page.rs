@@ -11,7 +11,10 @@ use crate::{PROGRAM, world};
 
 /// The token of the page's forms.
 async fn form_token(sandbox: &Sandbox) -> String {
-    let page = Client::new().get(&format!("{}/sandbox", sandbox.text("base_url"))).send().await;
+    let page = Client::new()
+        .get(&format!("{}/sandbox", sandbox.text("base_url")))
+        .send()
+        .await;
     let html = String::from_utf8(page.expect(200).bytes.to_vec()).unwrap();
     let (_, rest) = html.split_once("name=\"token\" value=\"").unwrap();
     rest.split('"').next().unwrap().to_owned()
@@ -20,7 +23,12 @@ async fn form_token(sandbox: &Sandbox) -> String {
 #[tokio::test]
 async fn serve_has_no_such_page() {
     let world = world().await;
-    for path in ["/sandbox", "/sandbox/live", "/sandbox/api/offers", "/sandbox/inbox/0"] {
+    for path in [
+        "/sandbox",
+        "/sandbox/live",
+        "/sandbox/api/offers",
+        "/sandbox/inbox/0",
+    ] {
         let url = format!("{}{path}", world.server.base_url);
         for request in [Client::new().get(&url), Client::new().post(&url)] {
             assert_eq!(request.send().await.status, 404, "{path}");
@@ -41,23 +49,40 @@ async fn only_this_machine_uses_it_and_only_from_its_own_pages() {
         ("its address", format!("127.0.0.1:{port}"), None, 200),
         ("its name", format!("localhost:{port}"), None, 200),
         ("a foreign name", format!("rebound.example:{port}"), None, 403),
-        ("a name that begins alike", format!("127.0.0.1.rebound.example:{port}"), None, 403),
-        ("a client elsewhere, behind a proxy here", format!("127.0.0.1:{port}"), Some("203.0.113.9"), 403),
+        (
+            "a name that begins alike",
+            format!("127.0.0.1.rebound.example:{port}"),
+            None,
+            403,
+        ),
+        (
+            "a client elsewhere, behind a proxy here",
+            format!("127.0.0.1:{port}"),
+            Some("203.0.113.9"),
+            403,
+        ),
     ] {
-        let mut request = Client::new().get(&format!("{base_url}/sandbox")).header("Host", &host);
+        let mut request = Client::new()
+            .get(&format!("{base_url}/sandbox"))
+            .header("Host", &host);
         if let Some(client) = forwarded {
             request = request.header("X-Forwarded-For", client);
         }
         let answer = request.send().await;
         assert_eq!(answer.status, status, "{name}");
         let policy = answer.header("content-security-policy").unwrap();
-        assert!(policy.contains("frame-ancestors 'none'") && !policy.contains("unsafe"), "{name}: {policy}");
+        assert!(
+            policy.contains("frame-ancestors 'none'") && !policy.contains("unsafe"),
+            "{name}: {policy}"
+        );
         assert_eq!(answer.header("x-frame-options"), Some("DENY"), "{name}");
     }
 
     let call = |origin: Option<&str>, token: &str| {
         let form = format!("token={token}&by=0&method=GET&path=/v1/me&body=");
-        let request = Client::new().post(&format!("{base_url}/sandbox/call")).form(&form);
+        let request = Client::new()
+            .post(&format!("{base_url}/sandbox/call"))
+            .form(&form);
         match origin {
             Some(origin) => request.header("Origin", origin),
             None => request,
@@ -66,7 +91,10 @@ async fn only_this_machine_uses_it_and_only_from_its_own_pages() {
     let answer = call(Some(&base_url), &token).send().await.expect(200);
     assert!(String::from_utf8_lossy(&answer.bytes).contains("seller_no"));
     call(Some(&base_url), "").send().await.expect(403);
-    call(Some("http://rebound.example"), &token).send().await.expect(403);
+    call(Some("http://rebound.example"), &token)
+        .send()
+        .await
+        .expect(403);
     call(None, &token).send().await.expect(403);
 }
 
@@ -78,8 +106,18 @@ async fn an_open_page_stays_live_beside_ten_thousand_requests_and_memory_is_boun
     let folder = tempfile::tempdir().unwrap();
     let sandbox = Sandbox::open(PROGRAM, folder.path()).await;
     let base_url = sandbox.text("base_url");
-    let token = sandbox.credentials["sellers"][0]["personal_token"].as_str().unwrap().to_owned();
-    let me = request("GET", "/v1/me", &[("Authorization", &format!("Bearer {token}")), ("User-Agent", "Busy/1.0")]);
+    let token = sandbox.credentials["sellers"][0]["personal_token"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let me = request(
+        "GET",
+        "/v1/me",
+        &[
+            ("Authorization", &format!("Bearer {token}")),
+            ("User-Agent", "Busy/1.0"),
+        ],
+    );
     let ask = async |times: usize| {
         let mut asking = JoinSet::new();
         for _ in 0..4 {
@@ -111,9 +149,18 @@ async fn an_open_page_stays_live_beside_ten_thousand_requests_and_memory_is_boun
         last
     };
     let (asked, seen) = tokio::join!(asked, seen);
-    assert!(seen + Duration::from_secs(1) > asked, "the page fell silent {:?} too early", asked - seen);
+    assert!(
+        seen + Duration::from_secs(1) > asked,
+        "the page fell silent {:?} too early",
+        asked - seen
+    );
     let grown = resident_kib(sandbox.id(), "VmRSS").saturating_sub(before);
     assert!(grown <= GROWTH, "{grown} KiB");
-    let rows = Client::new().get(&format!("{base_url}/sandbox/api/timeline")).send().await.expect(200).json();
+    let rows = Client::new()
+        .get(&format!("{base_url}/sandbox/api/timeline"))
+        .send()
+        .await
+        .expect(200)
+        .json();
     assert!(!rows["items"].as_array().unwrap().is_empty(), "{}", json!(rows));
 }

@@ -20,7 +20,7 @@ pub trait Mailers: Mailer<ShipmentMail> + Mailer<AccountMail> {}
 impl<T: Mailer<ShipmentMail> + Mailer<AccountMail>> Mailers for T {}
 
 /// Sends webhooks to their receivers, and checks the hosts of new subscriptions.
-pub trait Receivers: WebhookSender + HostCheck {}
+pub(crate) trait Receivers: WebhookSender + HostCheck {}
 
 impl<T: WebhookSender + HostCheck> Receivers for T {}
 
@@ -71,7 +71,12 @@ impl ExternalServices {
 
     /// The sandbox's services: carriers that derive a parcel's status from its number, and a folder for
     /// mails. Webhook receivers are real.
-    pub(crate) fn simulated(config: &Config, public_url: &str, folder: PathBuf) -> anyhow::Result<Self> {
+    pub(crate) fn simulated(
+        config: &Config,
+        public_url: &str,
+        folder: PathBuf,
+        carriers: Arc<SimulatedCarriers>,
+    ) -> anyhow::Result<Self> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let mut config = config.clone();
         let mail = &mut config.mail;
@@ -81,7 +86,7 @@ impl ExternalServices {
         mail.sender_address
             .get_or_insert_with(|| "orders@marketplace.example".to_owned());
         Ok(Self {
-            carriers: Arc::new(SimulatedCarriers::new(Arc::clone(&clock))),
+            carriers,
             mailer: mailer(&config)?,
             receivers: receivers(&config, public_url, &clock)?,
             clock,
@@ -104,7 +109,11 @@ pub(crate) fn mailer(config: &Config) -> anyhow::Result<Option<Arc<dyn Mailers>>
 }
 
 /// The sender of webhooks. Logs a warning if any address is allowed.
-fn receivers(config: &Config, public_url: &str, clock: &Arc<dyn Clock>) -> anyhow::Result<Arc<dyn Receivers>> {
+fn receivers(
+    config: &Config,
+    public_url: &str,
+    clock: &Arc<dyn Clock>,
+) -> anyhow::Result<Arc<dyn Receivers>> {
     if config.webhooks.addresses == AddressPolicy::Any {
         tracing::warn!(
             "webhooks may go to ANY address, this machine and its private networks included, and without TLS: \

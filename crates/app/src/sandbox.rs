@@ -4,20 +4,25 @@ mod data_dir;
 mod database;
 mod guide;
 mod observing;
+mod parcels;
 mod plan;
 mod seed;
 
 use std::{path::PathBuf, process::ExitCode, sync::Arc};
 
+use adapter_carriers::SimulatedCarriers;
 use adapter_docs_site::Audience;
-use adapter_sandbox_page::Timeline;
-use anyhow::bail;
+use adapter_sandbox_page::{SandboxPage, SandboxSeller, Settings, Timeline};
+use adapter_sealing::SystemClock;
+use anyhow::{Context as _, bail};
 use kernel::error_chain;
+use web::Observer;
 use webhooks::AddressPolicy;
 
-use self::data_dir::{Credentials, DataDir};
+use self::data_dir::{Credentials, DataDir, SellerCredentials};
 use self::database::SandboxDatabase;
 use self::observing::Observing;
+use self::parcels::Parcels;
 use crate::command::print;
 use crate::config::{Config, Loaded, Period};
 use crate::external_services::ExternalServices;
@@ -25,7 +30,7 @@ use crate::http_server::BoundSocket;
 use crate::process::Signals;
 use crate::serve::Service;
 use crate::tls::Tls;
-use crate::wiring::{self, SandboxParts};
+use crate::wiring;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
@@ -104,20 +109,64 @@ async fn prepare(
         ..known
     };
     data_dir.keep(&credentials)?;
-    let external = ExternalServices::simulated(&config, &credentials.base_url, data_dir.mails())?;
+    let carriers = Arc::new(SimulatedCarriers::new(Arc::new(SystemClock)));
+    let simulated = Arc::clone(&carriers);
+    let external = ExternalServices::simulated(&config, &credentials.base_url, data_dir.mails(), simulated)?;
     let observing = Observing {
         timeline: Timeline::default(),
         clock: Arc::clone(&external.clock),
     };
-    let parts = SandboxParts {
-        observer: Some(Arc::new(observing.clone())),
-    };
     let external = observing.services(external);
-    let service = Service::new(&config, public, backoffice, external, Tls::default(), parts)?;
-    let sellers = credentials.sellers.iter().filter_map(|seller| seller.id.parse().ok());
-    observing.follow(&service.shared, sellers);
+    let observer: Arc<dyn Observer> = Arc::new(observing.clone());
+    let origin = |socket: &BoundSocket| format!("http://{}", crate::config::reachable(socket.address()));
+    let origins = [origin(&public), origin(&backoffice)];
+    let mut service = Service::new(
+        &config,
+        public,
+        backoffice,
+        external,
+        Tls::default(),
+        Some(observer),
+    )?;
+    let sellers = page_sellers(&credentials)?;
+    observing.follow(&service.shared, sellers.iter().map(|seller| seller.id));
+    let [api_url, backoffice_url] = origins;
+    let settings = Settings {
+        api_url,
+        backoffice_url,
+        backoffice_token: credentials.backoffice_token.clone(),
+        sellers,
+        mails: data_dir.mails(),
+        parcels: Arc::new(Parcels {
+            carriers,
+            database: database.clone(),
+        }),
+        timeline: observing.timeline,
+        clock: observing.clock,
+        randomness: service.shared.randomness.clone(),
+        service: Arc::clone(&service.shared.service),
+        tasks: service.shared.tasks.clone(),
+    };
+    let page = SandboxPage::new(settings, database.offer_reader(), database.order_reader());
+    service.shared.page = Some(page.context("the sandbox's page cannot be set up")?);
     let guide = guide::text(&credentials, data_dir.folder(), config.webhooks.addresses);
     Ok((service, home, guide, data_dir))
+}
+
+/// The sellers with what the page needs to act for them.
+fn page_sellers(credentials: &Credentials) -> anyhow::Result<Vec<SandboxSeller>> {
+    let seller = |seller: &SellerCredentials| {
+        Ok(SandboxSeller {
+            id: seller.id.parse()?,
+            seller_no: seller.seller_no,
+            email: seller.email.clone(),
+            password: seller.password.clone(),
+            personal_token: seller.personal_token.clone(),
+            offer: seller.examples.offer.clone(),
+            order: seller.examples.order.clone(),
+        })
+    };
+    credentials.sellers.iter().map(seller).collect()
 }
 
 /// Binds both addresses, with the ports in the options.

@@ -1,7 +1,9 @@
 //! Runs the service from start to stop: `serve` runs both HTTP servers, with or without workers; `worker`
 //! runs only the workers and a listener for probes.
 
-use std::{process::ExitCode, sync::atomic::Ordering, time::Duration};
+use std::process::ExitCode;
+use std::sync::{Arc, atomic::Ordering};
+use std::time::Duration;
 
 use actix_web::dev::{Server, ServerHandle};
 use adapter_docs_site::Audience;
@@ -11,6 +13,7 @@ use sd_notify::NotifyState;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
+use web::Observer;
 
 use crate::config::{Config, Loaded, WorkersMode};
 use crate::external_services::ExternalServices;
@@ -18,7 +21,7 @@ use crate::http_server::BoundSocket;
 use crate::process::Signals;
 use crate::prometheus::{measure_queues, set_role};
 use crate::tls::Tls;
-use crate::wiring::{SandboxParts, Shared};
+use crate::wiring::Shared;
 use crate::{logging, process, workers};
 
 /// A service with a checked configuration and bound sockets that do not listen yet.
@@ -37,7 +40,7 @@ pub(crate) async fn serve(loaded: &Loaded) -> anyhow::Result<ExitCode> {
     let backoffice = BoundSocket::bind(config.server.backoffice_bind.0, "--backoffice-bind")?;
     let external = ExternalServices::real(loaded, &config.server.public_url_at(public.address()))?;
     let tls = Tls::load(&config.server, &external.clock).await?;
-    Service::new(config, public, backoffice, external, tls, SandboxParts::default())?
+    Service::new(config, public, backoffice, external, tls, None)?
         .run(Audience::Integrators, signals, || Ok(()))
         .await
 }
@@ -50,7 +53,7 @@ pub(crate) async fn work(loaded: &Loaded) -> anyhow::Result<ExitCode> {
     let probes = BoundSocket::bind(config.worker.bind.0, "--bind")?;
     let public_url = config.server.public_url_at(config.server.bind.0);
     let external = ExternalServices::real(loaded, &public_url)?;
-    let shared = Shared::new(config, public_url, external, SandboxParts::default())?;
+    let shared = Shared::new(config, public_url, external, None)?;
     let address = probes.address();
     set_role("worker");
     let servers = vec![shared.probes(probes.listen()?)?];
@@ -70,7 +73,7 @@ impl Service {
         backoffice: BoundSocket,
         external: ExternalServices,
         tls: Tls,
-        sandbox: SandboxParts,
+        observer: Option<Arc<dyn Observer>>,
     ) -> anyhow::Result<Self> {
         let public_url = config.server.public_url_at(public.address());
         let trusted = config.server.trusted_proxies.iter().map(|proxy| proxy.0);
@@ -81,7 +84,7 @@ impl Service {
             );
         }
         Ok(Self {
-            shared: Shared::new(config, public_url, external, sandbox)?,
+            shared: Shared::new(config, public_url, external, observer)?,
             public,
             backoffice,
             tls,

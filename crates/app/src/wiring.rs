@@ -13,6 +13,7 @@ use adapter_docs_site::{Audience, Docs};
 use adapter_http::{HttpSettings, Public, UsageMeter, Waiting};
 use adapter_panel::{Panel, PanelSettings};
 use adapter_postgres::Database;
+use adapter_sandbox_page::SandboxPage;
 use adapter_sealing::{Argon2Hasher, HashingBounds, KeyRing, SystemRandomness};
 use anyhow::{Context as _, anyhow};
 use offers::OfferChanges;
@@ -43,7 +44,7 @@ const PASSWORD_HASHES: HashingBounds = HashingBounds {
 #[derive(Clone)]
 pub(crate) struct Shared {
     pub(crate) config: Arc<Config>,
-    service: Arc<ServiceSettings>,
+    pub(crate) service: Arc<ServiceSettings>,
     pub(crate) database: Database,
     offer_changes: Option<Arc<dyn OfferChanges<Announcement>>>,
     waiting: Waiting,
@@ -56,13 +57,8 @@ pub(crate) struct Shared {
     pub(crate) draining: Arc<AtomicBool>,
     pub(crate) metrics: Metrics,
     pub(crate) external: ExternalServices,
-}
-
-/// What a sandbox adds to the service; nothing elsewhere.
-#[derive(Clone, Default)]
-pub(crate) struct SandboxParts {
-    /// Sees all requests.
-    pub(crate) observer: Option<Arc<dyn Observer>>,
+    /// The sandbox's page.
+    pub(crate) page: Option<SandboxPage>,
 }
 
 /// The configured database, as a command opens it.
@@ -94,14 +90,14 @@ impl Shared {
         config: &Config,
         public_url: String,
         external: ExternalServices,
-        sandbox: SandboxParts,
+        observer: Option<Arc<dyn Observer>>,
     ) -> anyhow::Result<Self> {
         let sealer = sealer(config)?;
         // Installed before the database is created, because that registers its metrics.
         let metrics = Metrics::install()?;
         let database = database(config)?.with_sealer(sealer.clone());
         Ok(Self {
-            service: Arc::new(service_settings(config, public_url, sandbox.observer)),
+            service: Arc::new(service_settings(config, public_url, observer)),
             readiness: Readiness::new(database.clone(), Arc::clone(&sealer)),
             sealer,
             passwords: Arc::new(Argon2Hasher::new(PASSWORD_HASHES)),
@@ -112,6 +108,7 @@ impl Shared {
             metrics,
             config: Arc::new(config.clone()),
             external,
+            page: None,
             offer_changes: database.offer_changes(),
             waiting: Waiting::new(database.journals(config.retention.events.time_delta())),
             database,
@@ -138,8 +135,11 @@ impl Shared {
         let configure = move || {
             let public = shared.public_state(&settings, Arc::clone(&openapi));
             let panel = shared.panel_state(&panel_settings, &public);
-            let docs = docs.clone();
+            let (docs, page) = (docs.clone(), shared.page.clone());
             |config: &mut ServiceConfig| {
+                if let Some(page) = page {
+                    adapter_sandbox_page::configure(page)(config);
+                }
                 adapter_panel::configure(panel)(config);
                 adapter_docs_site::configure(docs)(config);
                 adapter_http::configure(public)(config);

@@ -88,7 +88,11 @@ mod tests {
         let is_kept = request.bodies.as_ref().map(|bodies| bodies.request.len());
         let mut response = HttpResponse::Ok();
         response.insert_header(("x-kept", format!("{is_kept:?}")));
-        let route = if request.path() == "/readyz" { "/readyz" } else { "/echo" };
+        let route = if request.path() == "/readyz" {
+            "/readyz"
+        } else {
+            "/echo"
+        };
         let response = if body.is_empty() {
             HttpResponse::NoContent().finish()
         } else {
@@ -109,7 +113,10 @@ mod tests {
             assert_eq!(response.status(), status);
             assert_eq!(read_body(response).await, body);
         }
-        assert_eq!(*seen.0.lock().unwrap(), [r#"/echo 200 b"hello" b"hello""#, r#"/echo 204 b"" b"""#]);
+        assert_eq!(
+            *seen.0.lock().unwrap(),
+            [r#"/echo 200 b"hello" b"hello""#, r#"/echo 204 b"" b"""#]
+        );
     }
 
     #[actix_web::test]

@@ -17,10 +17,7 @@ pub(crate) static ASSETS: LazyLock<[Asset; 8]> = LazyLock::new(|| {
         ),
         ("reference.css", include_str!("../assets/reference.css")),
         ("reference.js", include_str!("../assets/reference.js")),
-        (
-            "scalar.js",
-            include_str!("../vendor/scalar/standalone.js"),
-        ),
+        ("scalar.js", include_str!("../vendor/scalar/standalone.js")),
     ]
     .map(|(name, content)| Asset::new("/docs/assets", name, content))
 });

@@ -164,7 +164,9 @@ impl Site {
             // A released document gets this server's origin, so that it differs from `/openapi.json` only by
             // real changes.
             let content = match media_type {
-                JSON => String::from_utf8_lossy(&content).replace(RELEASED_ORIGIN, public_url).into_bytes(),
+                JSON => String::from_utf8_lossy(&content)
+                    .replace(RELEASED_ORIGIN, public_url)
+                    .into_bytes(),
                 _ => content,
             };
             documents.insert(address, Document::new(content, media_type));

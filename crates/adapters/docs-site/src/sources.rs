@@ -131,7 +131,9 @@ pub(crate) fn plain_files(audience: Audience) -> impl Iterator<Item = (String, &
             "json" if !file.starts_with(EXAMPLES) => JSON,
             _ => "text/plain; charset=utf-8",
         };
-        let content = DocsFolder::get(file.trim_start_matches("docs/"))?.data.into_owned();
+        let content = DocsFolder::get(file.trim_start_matches("docs/"))?
+            .data
+            .into_owned();
         Some((address, media_type, content))
     })
 }

@@ -64,7 +64,7 @@ statements! {
     ANY_TABLE: ();
     CLOCK: () -> Only<Timestamptz, DateTime<Utc>>;
     pub(crate) SET_MARK: (Text, Text);
-    ASK_ABOUT_PARCELS: (Text,);
+    ASK_ABOUT_PARCELS: (Text);
 }
 
 /// The most connections of a process's workers.

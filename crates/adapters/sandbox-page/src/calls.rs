@@ -23,7 +23,6 @@ pub(crate) enum By {
     Seller(usize),
     /// The operator's token; the call goes to the back office.
     Office,
-    Basic { id: String, secret: String },
     Bearer(String),
     Nobody,
 }
@@ -75,12 +74,22 @@ impl Answered {
 impl Call {
     pub(crate) fn by_seller(seller: usize, method: Method, path: impl Into<String>, body: Body) -> Self {
         let (by, path) = (By::Seller(seller), path.into());
-        Self { by, method, path, body }
+        Self {
+            by,
+            method,
+            path,
+            body,
+        }
     }
 
     pub(crate) fn by_office(method: Method, path: impl Into<String>, body: Body) -> Self {
         let (by, path) = (By::Office, path.into());
-        Self { by, method, path, body }
+        Self {
+            by,
+            method,
+            path,
+            body,
+        }
     }
 
     /// The call that a form of the page asks for. Its fields: `by` (a seller's number in the settings, or
@@ -104,14 +113,19 @@ impl Call {
         };
         let path = form.get("path").filter(|path| path.starts_with('/'))?.to_owned();
         let method = form.get("method")?.parse().ok()?;
-        Some(Self { by, method, path, body })
+        Some(Self {
+            by,
+            method,
+            path,
+            body,
+        })
     }
 
     /// [`Self::by`] as a form names it.
     pub(crate) fn by_text(&self) -> String {
         match &self.by {
             By::Seller(n) => n.to_string(),
-            By::Office | By::Basic { .. } | By::Bearer(_) | By::Nobody => "office".to_owned(),
+            By::Office | By::Bearer(_) | By::Nobody => "office".to_owned(),
         }
     }
 
@@ -125,7 +139,9 @@ impl Call {
 
     /// The value that an input for this place of the body begins with.
     pub(crate) fn entered(&self, pointer: &str) -> String {
-        let Body::Json(json) = &self.body else { return String::new() };
+        let Body::Json(json) = &self.body else {
+            return String::new();
+        };
         match json.pointer(pointer) {
             None | Some(Value::Null) => String::new(),
             Some(Value::String(text)) => text.clone(),
@@ -143,10 +159,13 @@ impl Call {
 
     fn bearer<'a>(&'a self, settings: &'a Settings) -> Option<&'a str> {
         match &self.by {
-            By::Seller(n) => settings.sellers.get(*n).map(|seller| seller.personal_token.as_str()),
+            By::Seller(n) => settings
+                .sellers
+                .get(*n)
+                .map(|seller| seller.personal_token.as_str()),
             By::Office => Some(&settings.backoffice_token),
             By::Bearer(token) => Some(token),
-            By::Basic { .. } | By::Nobody => None,
+            By::Nobody => None,
         }
     }
 
@@ -170,9 +189,6 @@ impl Call {
         if let Some(token) = self.bearer(settings) {
             parts.push(format!("\\\n  -H 'Authorization: Bearer {token}'"));
         }
-        if let By::Basic { id, secret } = &self.by {
-            parts.push(format!("\\\n  -u {}", quoted(&format!("{id}:{secret}"))));
-        }
         if let Some(key) = self.key(settings) {
             parts.push(format!("\\\n  -H 'Idempotency-Key: {key}'"));
         }
@@ -183,7 +199,9 @@ impl Call {
                 quoted(&json.to_string())
             )),
             Body::Form(fields) => {
-                let fields = fields.iter().map(|(name, value)| quoted(&format!("{name}={value}")));
+                let fields = fields
+                    .iter()
+                    .map(|(name, value)| quoted(&format!("{name}={value}")));
                 parts.extend(fields.map(|field| format!("\\\n  --data-urlencode {field}")));
             }
         }
@@ -194,7 +212,9 @@ impl Call {
 /// What a person entered, of the type of the value that it replaces.
 fn entered_value(value: &Value, entered: &str) -> Value {
     match value {
-        Value::Number(_) => entered.parse::<i64>().map_or_else(|_| entered.into(), Value::from),
+        Value::Number(_) => entered
+            .parse::<i64>()
+            .map_or_else(|_| entered.into(), Value::from),
         Value::Null if entered.is_empty() => Value::Null,
         _ => entered.into(),
     }
@@ -210,6 +230,8 @@ pub(crate) struct Calls(Client);
 
 impl Calls {
     pub(crate) fn new() -> Result<Self, reqwest::Error> {
+        // The client wants one, though it speaks plain HTTP only. Fails if one is installed, which does as well.
+        drop(rustls::crypto::ring::default_provider().install_default());
         let client = Client::builder()
             .redirect(reqwest::redirect::Policy::none())
             .no_proxy()
@@ -225,22 +247,40 @@ impl Calls {
     /// As [`Self::make`], for what the page shows; the timeline leaves it out.
     pub(crate) async fn read(&self, settings: &Settings, by: By, path: String) -> Result<Answered, String> {
         let (method, body) = (Method::GET, Body::None);
-        self.send(settings, &Call { by, method, path, body }, READS).await
+        self.send(
+            settings,
+            &Call {
+                by,
+                method,
+                path,
+                body,
+            },
+            READS,
+        )
+        .await
     }
 
     async fn send(&self, settings: &Settings, call: &Call, agent: &str) -> Result<Answered, String> {
         self.exchange(settings, call, agent).await.map_err(|error| {
-            format!("The call got no answer ({}): see the sandbox's log.", error_chain(&error))
+            format!(
+                "The call got no answer ({}): see the sandbox's log.",
+                error_chain(&error)
+            )
         })
     }
 
-    async fn exchange(&self, settings: &Settings, call: &Call, agent: &str) -> Result<Answered, reqwest::Error> {
-        let mut request = self.0.request(call.method.clone(), call.url(settings)).header("User-Agent", agent);
+    async fn exchange(
+        &self,
+        settings: &Settings,
+        call: &Call,
+        agent: &str,
+    ) -> Result<Answered, reqwest::Error> {
+        let mut request = self
+            .0
+            .request(call.method.clone(), call.url(settings))
+            .header("User-Agent", agent);
         if let Some(token) = call.bearer(settings) {
             request = request.bearer_auth(token);
-        }
-        if let By::Basic { id, secret } = &call.by {
-            request = request.basic_auth(id, Some(secret));
         }
         if let Some(key) = call.key(settings) {
             request = request.header("Idempotency-Key", key);
@@ -281,13 +321,24 @@ mod tests {
         );
         let call = Call::parse(&form.unwrap()).unwrap();
         let body = json!({"price": {"amount": 250}, "name": "12", "sku": null});
-        assert_eq!(call, Call::by_seller(1, Method::PATCH, "/v1/offers/1", Body::Json(body)));
+        assert_eq!(
+            call,
+            Call::by_seller(1, Method::PATCH, "/v1/offers/1", Body::Json(body))
+        );
     }
 
     #[test]
     fn a_call_goes_nowhere_else() {
-        for form in ["by=office&method=GET&path=@example.com/", "by=office&method=GET", "method=GET&path=/sellers"] {
-            assert_eq!(Call::parse(&Form::parse(form.as_bytes()).unwrap()), None, "{form}");
+        for form in [
+            "by=office&method=GET&path=@example.com/",
+            "by=office&method=GET",
+            "method=GET&path=/sellers",
+        ] {
+            assert_eq!(
+                Call::parse(&Form::parse(form.as_bytes()).unwrap()),
+                None,
+                "{form}"
+            );
         }
     }
 

@@ -17,7 +17,9 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 /// Why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Refused {
-    #[error("The sandbox's page is for this machine only: open it here, at http://127.0.0.1 and the sandbox's port.")]
+    #[error(
+        "The sandbox's page is for this machine only: open it here, at http://127.0.0.1 and the sandbox's port."
+    )]
     NotFromHere,
     /// Another site's name may resolve to this machine (DNS rebinding).
     #[error("The sandbox's page has no such name: open it at http://127.0.0.1 and the sandbox's port.")]
@@ -30,7 +32,10 @@ pub(crate) enum Refused {
 pub(crate) fn check(request: &Request) -> Result<(), Refused> {
     let peer = request.http.peer_addr().map(|peer| peer.ip());
     // Behind a proxy on this machine, the client may be elsewhere.
-    if ![peer, Some(request.client)].into_iter().all(|address| address.is_some_and(is_local)) {
+    if ![peer, Some(request.client)]
+        .into_iter()
+        .all(|address| address.is_some_and(is_local))
+    {
         return Err(Refused::NotFromHere);
     }
     let origin = own_origin(request.headers()).ok_or(Refused::ForeignHost)?;
@@ -40,7 +45,11 @@ pub(crate) fn check(request: &Request) -> Result<(), Refused> {
         Some(Host::Ipv6(address)) => address.is_loopback(),
         None => false,
     };
-    if is_here { Ok(()) } else { Err(Refused::ForeignHost) }
+    if is_here {
+        Ok(())
+    } else {
+        Err(Refused::ForeignHost)
+    }
 }
 
 /// Checks that a form comes from a page of this sandbox: its `Origin`, and the token that only such pages have.
@@ -48,7 +57,11 @@ pub(crate) fn check_form(headers: &HeaderMap, sent: Option<&str>, token: &str) -
     let origin = headers.get(ORIGIN).and_then(|origin| origin.to_str().ok());
     let origin = origin.and_then(|origin| Url::parse(origin).ok());
     let is_own = origin.is_some() && origin == own_origin(headers);
-    if is_own && sent == Some(token) { Ok(()) } else { Err(Refused::ForeignForm) }
+    if is_own && sent == Some(token) {
+        Ok(())
+    } else {
+        Err(Refused::ForeignForm)
+    }
 }
 
 fn own_origin(headers: &HeaderMap) -> Option<Url> {
@@ -64,7 +77,7 @@ fn is_local(address: IpAddr) -> bool {
 pub(crate) fn secure(response: &mut HttpResponse) {
     let values: [(HeaderName, &str); 7] = [
         (CONTENT_SECURITY_POLICY, POLICY),
-        (REFERRER_POLICY, "no-referrer"),
+        (REFERRER_POLICY, "same-origin"),
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (X_FRAME_OPTIONS, "DENY"),
         (CROSS_ORIGIN_RESOURCE_POLICY, "same-origin"),

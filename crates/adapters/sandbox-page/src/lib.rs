@@ -26,7 +26,7 @@ use web::body::BodyLimits;
 use web::form::Form;
 use web::front::Front;
 use web::request::{Answer, Request};
-use web::{ServiceSettings, head};
+use web::{ServiceSettings, Tasks, head};
 
 pub use calls::READS;
 pub use timeline::{Kind, Row, Timeline};
@@ -44,9 +44,6 @@ pub struct SandboxSeller {
     pub email: String,
     pub password: String,
     pub personal_token: String,
-    /// The application for the seller's own use.
-    pub client_id: String,
-    pub client_secret: String,
     /// An offer that is published, if there is one.
     pub offer: Option<String>,
     /// An order that is paid and waits to be shipped, if there was one.
@@ -77,6 +74,8 @@ pub struct Settings {
     pub clock: Arc<dyn Clock>,
     pub randomness: Arc<dyn Randomness>,
     pub service: Arc<ServiceSettings>,
+    /// Tells open pages when the process stops.
+    pub tasks: Tasks,
 }
 
 /// What all threads share.
@@ -111,7 +110,11 @@ impl SandboxPage {
             settings,
         };
         let shared = Arc::new(shared);
-        Ok(Self { shared, offers, orders })
+        Ok(Self {
+            shared,
+            offers,
+            orders,
+        })
     }
 }
 
@@ -129,15 +132,19 @@ pub fn configure(page: SandboxPage) -> impl FnOnce(&mut ServiceConfig) {
 }
 
 /// The largest form.
-const FORM: BodyLimits = BodyLimits { cap: 64 * 1024, within: Duration::from_secs(10) };
+const FORM: BodyLimits = BodyLimits {
+    cap: 64 * 1024,
+    within: Duration::from_secs(10),
+};
 
 impl SandboxPage {
     async fn answer(&self, mut request: Request) -> Answer {
         let refused = |sentence: String| HttpResponse::Forbidden().body(format!("{sentence}\n"));
         let (mut response, route) = match guard::check(&request) {
-            _ if head::check(request.http.head()).is_err() => {
-                (HttpResponse::BadRequest().body("This request is too large.\n"), "-")
-            }
+            _ if head::check(request.http.head()).is_err() => (
+                HttpResponse::BadRequest().body("This request is too large.\n"),
+                "-",
+            ),
             Err(error) => (refused(error.to_string()), "-"),
             Ok(()) if request.path().starts_with("/sandbox/inbox/") => self.receive(&mut request).await,
             Ok(()) => match *request.method() {
@@ -146,7 +153,10 @@ impl SandboxPage {
                     Ok(form) => self.act(&request, &form).await,
                     Err(error) => (refused(error.to_string()), "-"),
                 },
-                _ => (HttpResponse::MethodNotAllowed().body("This page knows GET and POST.\n"), "-"),
+                _ => (
+                    HttpResponse::MethodNotAllowed().body("This page knows GET and POST.\n"),
+                    "-",
+                ),
             },
         };
         guard::secure(&mut response);
@@ -163,7 +173,7 @@ impl SandboxPage {
             "/sandbox/receiver" => (inbox::receiver(self, &query).await, "/sandbox/receiver"),
             "/sandbox/client" => (client::walk(self, &query).await, "/sandbox/client"),
             "/sandbox/timeline" => (live::timeline(self, &query), "/sandbox/timeline"),
-            "/sandbox/live" => (live::live(self, &query), "/sandbox/live"),
+            "/sandbox/live" => (live::live(self, &query, request.headers()), "/sandbox/live"),
             "/sandbox/api/offers" => (pages::offers_json(self).await, "/sandbox/api/offers"),
             "/sandbox/api/timeline" => (live::json(self, &query), "/sandbox/api/timeline"),
             path => {
@@ -191,7 +201,10 @@ impl SandboxPage {
     }
 
     async fn receive(&self, request: &mut Request) -> (HttpResponse, &'static str) {
-        let n = request.path().strip_prefix("/sandbox/inbox/").and_then(|n| n.parse().ok());
+        let n = request
+            .path()
+            .strip_prefix("/sandbox/inbox/")
+            .and_then(|n| n.parse().ok());
         match n {
             Some(n) if request.method() == Method::POST => {
                 (inbox::receive(self, n, request).await, "/sandbox/inbox/{seller}")
@@ -210,5 +223,8 @@ impl SandboxPage {
 }
 
 fn missing() -> (HttpResponse, &'static str) {
-    (HttpResponse::NotFound().body("The sandbox's page has no such address: go to /sandbox.\n"), "-")
+    (
+        HttpResponse::NotFound().body("The sandbox's page has no such address: go to /sandbox.\n"),
+        "-",
+    )
 }

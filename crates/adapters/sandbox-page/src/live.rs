@@ -19,11 +19,12 @@ use tokio::select;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 use uuid::Uuid;
+use web::Tasks;
 use web::form::Form;
 
 use crate::pages::{Frame, html};
-use crate::timeline::{Filter, Kind, Numbered, Row};
-use crate::{SandboxPage, Settings, Shared};
+use crate::timeline::{Filter, Kind, Numbered, Row, Timeline};
+use crate::{SandboxPage, SandboxSeller};
 
 /// The most rows on a page, and in one message to an open page.
 const ON_PAGE: usize = 100;
@@ -40,19 +41,23 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 #[derive(Template)]
 #[template(path = "timeline_rows.html")]
 struct Rows<'a> {
-    settings: &'a Settings,
+    sellers: &'a [SandboxSeller],
     rows: Vec<Arc<Numbered>>,
     /// How many older ones are left out.
     passed_over: usize,
 }
 
 impl<'a> Rows<'a> {
-    fn new(settings: &'a Settings, mut rows: Vec<Arc<Numbered>>, most: usize) -> Self {
+    fn new(sellers: &'a [SandboxSeller], mut rows: Vec<Arc<Numbered>>, most: usize) -> Self {
         let passed_over = rows.len().saturating_sub(most);
         rows.truncate(most);
         // Events are recorded a moment after they occurred.
         rows.sort_by_key(|numbered| Reverse(numbered.row.at));
-        Self { settings, rows, passed_over }
+        Self {
+            sellers,
+            rows,
+            passed_over,
+        }
     }
 
     fn bodies(row: &Row) -> impl Iterator<Item = (&'static str, &str)> {
@@ -62,14 +67,17 @@ impl<'a> Rows<'a> {
 
     /// Where everything about an order, offer or application is.
     fn about(id: &str) -> String {
-        let filter = Filter { about: id.to_owned(), ..Filter::default() };
+        let filter = Filter {
+            about: id.to_owned(),
+            ..Filter::default()
+        };
         format!("/sandbox/timeline?{}", filter.query())
     }
 
     /// A seller as people know it.
     fn seller(&self, numbered: &Numbered) -> Option<String> {
         let id = numbered.row.seller?;
-        let seller = self.settings.sellers.iter().find(|seller| seller.id == id);
+        let seller = self.sellers.iter().find(|seller| seller.id == id);
         Some(seller.map_or_else(|| id.to_string(), |seller| format!("seller {}", seller.seller_no)))
     }
 }
@@ -84,14 +92,13 @@ struct List<'a> {
 
 fn filtered(page: &SandboxPage, filter: &Filter) -> String {
     let settings = &page.shared.settings;
-    let last = *settings.timeline.last().borrow();
-    let mut rows = settings.timeline.rows(filter, 0..last + 1);
+    let newest = *settings.timeline.last().borrow();
+    let mut rows = settings.timeline.rows(filter, 0..newest + 1);
     rows.truncate(ON_PAGE);
-    let list = List {
-        address: format!("/sandbox/live?after={last}&{}", filter.query()),
-        rows: Rows::new(settings, rows, ON_PAGE),
-    };
-    rendered(&list)
+    rendered(&List {
+        address: format!("/sandbox/live?after={newest}&{}", filter.query()),
+        rows: Rows::new(&settings.sellers, rows, ON_PAGE),
+    })
 }
 
 fn rendered(template: &impl Template) -> String {
@@ -110,7 +117,7 @@ pub(crate) fn list(page: &SandboxPage) -> String {
 #[template(path = "timeline.html")]
 struct TimelinePage<'a> {
     frame: Frame,
-    settings: &'a Settings,
+    sellers: &'a [SandboxSeller],
     filter: Filter,
     list: String,
 }
@@ -120,8 +127,11 @@ pub(crate) fn timeline(page: &SandboxPage, query: &Form) -> HttpResponse {
     let filter = Filter::of(query);
     let frame = page.frame("Timeline", "/sandbox/timeline");
     let shown = TimelinePage {
-        frame: Frame { aside: String::new(), ..frame },
-        settings: &page.shared.settings,
+        frame: Frame {
+            aside: String::new(),
+            ..frame
+        },
+        sellers: &page.shared.settings.sellers,
         list: filtered(page, &filter),
         filter,
     };
@@ -142,14 +152,20 @@ pub(crate) fn json(page: &SandboxPage, query: &Form) -> HttpResponse {
             "answer": row.answer, "link": row.link,
         })
     };
-    let items: Vec<_> = rows.iter().take(limit.unwrap_or(ON_PAGE)).map(|row| item(row)).collect();
+    let items: Vec<_> = rows
+        .iter()
+        .take(limit.unwrap_or(ON_PAGE))
+        .map(|row| item(row))
+        .collect();
     HttpResponse::Ok().json(json!({ "items": items }))
 }
 
 /// An open page that is told of new rows.
-struct Listener {
-    shared: Arc<Shared>,
+struct Listener<R> {
+    timeline: Timeline,
     filter: Filter,
+    tasks: Tasks,
+    render: R,
     last: watch::Receiver<u64>,
     /// The last row that the page was told of.
     seen: u64,
@@ -159,14 +175,18 @@ struct Listener {
 
 /// `GET /sandbox/live`: the rows after the one numbered `after`, as they come.
 pub(crate) fn live(page: &SandboxPage, query: &Form, headers: &HeaderMap) -> HttpResponse {
-    let last = page.shared.settings.timeline.last();
+    let shared = Arc::clone(&page.shared);
+    let (timeline, tasks) = (shared.settings.timeline.clone(), shared.settings.tasks.clone());
+    let last = timeline.last();
     let newest = *last.borrow();
     // A browser that reconnects says where it was.
     let seen = headers.get(LAST_EVENT_ID).and_then(|id| id.to_str().ok());
     let seen = seen.or(query.get("after")).and_then(|number| number.parse().ok());
     let listener = Listener {
-        shared: Arc::clone(&page.shared),
+        timeline,
         filter: Filter::of(query),
+        tasks,
+        render: move |rows| rendered(&Rows::new(&shared.settings.sellers, rows, AT_ONCE)),
         last,
         // A higher number is of an earlier run of the sandbox.
         seen: seen.map_or(newest, |seen| if seen > newest { 0 } else { seen }),
@@ -182,16 +202,14 @@ pub(crate) fn live(page: &SandboxPage, query: &Form, headers: &HeaderMap) -> Htt
         .streaming(told)
 }
 
-impl Listener {
+impl<R: Fn(Vec<Arc<Numbered>>) -> String> Listener<R> {
     /// The next message; none once the process stops.
     async fn next(&mut self) -> Option<String> {
-        let shared = Arc::clone(&self.shared);
-        let Settings { tasks, timeline, .. } = &shared.settings;
         loop {
             let seen = self.seen;
             select! {
                 biased;
-                () = tasks.stopping() => return None,
+                () = self.tasks.stopping() => return None,
                 () = sleep_until(self.end) => return None,
                 () = sleep_until(self.heartbeat) => {
                     self.heartbeat = Instant::now() + HEARTBEAT;
@@ -200,15 +218,15 @@ impl Listener {
                 _ = self.last.wait_for(|last| *last > seen) => {}
             }
             select! {
-                () = tasks.stopping() => return None,
+                () = self.tasks.stopping() => return None,
                 () = sleep(GATHER) => {}
             }
             let last = *self.last.borrow();
-            let rows = timeline.rows(&self.filter, seen + 1..last + 1);
+            let rows = self.timeline.rows(&self.filter, seen + 1..last + 1);
             self.seen = last;
             if !rows.is_empty() {
                 self.heartbeat = Instant::now() + HEARTBEAT;
-                return Some(message(last, &rendered(&Rows::new(&shared.settings, rows, AT_ONCE))));
+                return Some(message(last, &(self.render)(rows)));
             }
         }
     }
@@ -243,7 +261,43 @@ async fn mail_text(page: &SandboxPage, id: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use chrono::DateTime;
+    use tokio::runtime::Handle;
+
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_open_page_is_told_in_batches_until_the_process_stops() {
+        let (timeline, tasks) = (Timeline::default(), Tasks::new(Handle::current()));
+        let mut listener = Listener {
+            timeline: timeline.clone(),
+            filter: Filter {
+                kind: "event".to_owned(),
+                ..Filter::default()
+            },
+            tasks: tasks.clone(),
+            render: |rows| rendered(&Rows::new(&[], rows, AT_ONCE)),
+            last: timeline.last(),
+            seen: 0,
+            heartbeat: Instant::now() + HEARTBEAT,
+            end: Instant::now() + LONGEST,
+        };
+        let record = |kind, n| timeline.record(Row::new(kind, DateTime::UNIX_EPOCH, format!("<{n}>")));
+        (1..=60).for_each(|n| record(Kind::Event, n));
+        let message = listener.next().await.unwrap();
+        assert!(message.starts_with("id: 60\nevent: rows\ndata: "), "{message}");
+        assert_eq!(message.matches("<li id=").count(), AT_ONCE, "{message}");
+        assert!(message.contains("<code>&#60;60&#62;</code>"), "{message}");
+        assert!(message.contains("10 more rows"), "{message}");
+        // Nothing for this page: only the heartbeat.
+        record(Kind::Mail, 61);
+        let asked_at = Instant::now();
+        assert_eq!(listener.next().await.as_deref(), Some(":\n\n"));
+        assert!(asked_at.elapsed() > GATHER);
+        assert_eq!(listener.seen, 61);
+        tasks.stop();
+        assert_eq!(listener.next().await, None);
+    }
 
     #[test]
     fn every_line_of_a_message_is_data() {

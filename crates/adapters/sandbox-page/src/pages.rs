@@ -73,14 +73,18 @@ pub(crate) fn html(status: StatusCode, page: &impl Template) -> HttpResponse {
 }
 
 pub(crate) fn unrendered(error: &askama::Error) -> HttpResponse {
-    tracing::error!(cause = error_chain(error), "a page of the sandbox could not be rendered");
+    tracing::error!(
+        cause = error_chain(error),
+        "a page of the sandbox could not be rendered"
+    );
     HttpResponse::InternalServerError().body("This page could not be rendered: see the sandbox's log.\n")
 }
 
 /// The store cannot be read now.
 pub(crate) fn unavailable(error: &StoreError) -> HttpResponse {
     tracing::warn!(cause = error_chain(error), "the sandbox's page could not read");
-    HttpResponse::ServiceUnavailable().body("The sandbox's database does not answer now: load the page again.\n")
+    HttpResponse::ServiceUnavailable()
+        .body("The sandbox's database does not answer now: load the page again.\n")
 }
 
 /// A value of a call's body that a person may change.
@@ -157,8 +161,15 @@ pub(crate) async fn call(page: &SandboxPage, form: &Form, headers: &HeaderMap) -
     let settings = &page.shared.settings;
     let curl = call.curl(settings);
     let answer = page.shared.calls.make(settings, &call).await;
-    let next = answer.as_ref().ok().and_then(|answer| shop::after_order(page, &call, answer).ok());
-    let outcome = Outcome { curl, answer, next: next.unwrap_or_default() };
+    let next = answer
+        .as_ref()
+        .ok()
+        .and_then(|answer| shop::after_order(page, &call, answer).ok());
+    let outcome = Outcome {
+        curl,
+        answer,
+        next: next.unwrap_or_default(),
+    };
     if headers.contains_key("HX-Request") {
         let mut response = html(StatusCode::OK, &outcome);
         // Lists of the page load themselves anew.
@@ -191,9 +202,15 @@ struct Text {
 pub(crate) async fn latest_orders(page: &SandboxPage) -> Result<Vec<Vec<SellerOrder>>, StoreError> {
     let mut all: Vec<Vec<SellerOrder>> = Vec::new();
     for seller in &page.shared.settings.sellers {
-        let orders = page.orders.orders(seller.id, OrderFilter::default(), None, PageSize::clamped(LATEST)).await?;
+        let orders = page
+            .orders
+            .orders(seller.id, OrderFilter::default(), None, PageSize::clamped(LATEST))
+            .await?;
         for part in orders.items {
-            match all.iter_mut().find(|parts| parts.iter().any(|other| other.id == part.id)) {
+            match all
+                .iter_mut()
+                .find(|parts| parts.iter().any(|other| other.id == part.id))
+            {
                 Some(parts) => parts.push(part),
                 None => all.push(vec![part]),
             }

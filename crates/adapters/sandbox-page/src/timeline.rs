@@ -48,8 +48,9 @@ kernel::words! {
 /// Something that happened. Secrets are hidden, and bodies cut, when it is recorded.
 #[derive(Debug, Clone)]
 pub struct Row {
+    /// When it began.
     pub at: DateTime<Utc>,
-    /// When its cause was: the start of a request; for an attempt, when its event occurred.
+    /// When its cause was: for an attempt, when its event occurred.
     pub caused_at: DateTime<Utc>,
     pub kind: Kind,
     pub seller: Option<SellerId>,
@@ -216,7 +217,9 @@ impl Timeline {
         kept.bytes += row.bytes();
         kept.rows.push_back(Arc::new(Numbered { number, row }));
         while kept.rows.len() > MOST_ROWS || kept.bytes > MOST_BYTES {
-            let Some(oldest) = kept.rows.pop_front() else { break };
+            let Some(oldest) = kept.rows.pop_front() else {
+                break;
+            };
             kept.bytes -= oldest.row.bytes();
         }
         self.0.last.send_replace(number);
@@ -252,7 +255,11 @@ struct Span<'a> {
 
 impl<'a> Span<'a> {
     fn of_trace(all: &'a [Arc<Numbered>], trace: &str) -> Vec<Self> {
-        let writes = || all.iter().map(|numbered| &numbered.row).filter(|row| row.is_write);
+        let writes = || {
+            all.iter()
+                .map(|numbered| &numbered.row)
+                .filter(|row| row.is_write)
+        };
         let traced = writes().filter(|row| !trace.is_empty() && row.trace_id.as_deref() == Some(trace));
         let span = |write: &'a Row, id: &'a String| {
             let later = writes().filter(|row| row.caused_at > write.caused_at && row.ids.contains(id));
@@ -262,7 +269,9 @@ impl<'a> Span<'a> {
                 end: later.map(|row| row.caused_at).min(),
             }
         };
-        traced.flat_map(|row| row.ids.iter().map(move |id| span(row, id))).collect()
+        traced
+            .flat_map(|row| row.ids.iter().map(move |id| span(row, id)))
+            .collect()
     }
 
     fn has(&self, row: &Row) -> bool {
@@ -312,7 +321,10 @@ impl Filter {
         let is = |wanted: &str, value: Option<&str>| wanted.is_empty() || value == Some(wanted);
         let names = |id: &String| row.ids.contains(id);
         is(&self.kind, Some(row.kind.as_str()))
-            && is(&self.seller, row.seller.map(|seller| seller.to_string()).as_deref())
+            && is(
+                &self.seller,
+                row.seller.map(|seller| seller.to_string()).as_deref(),
+            )
             && (self.about.is_empty() || names(&self.about))
             && (is(&self.application, row.application.as_deref()) || names(&self.application))
     }

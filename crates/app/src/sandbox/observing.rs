@@ -98,12 +98,21 @@ struct Item {
 impl About {
     fn of(body: &[u8]) -> Self {
         let body = Some(body).filter(|body| body.len() <= MOST_READ);
-        body.and_then(|body| serde_json::from_slice(body).ok()).unwrap_or_default()
+        body.and_then(|body| serde_json::from_slice(body).ok())
+            .unwrap_or_default()
     }
 
     fn ids(self) -> impl Iterator<Item = String> {
-        let own = [self.id, self.order_id, self.order_number, self.offer_id, self.client_id];
-        own.into_iter().chain(self.items.into_iter().map(|item| item.id)).flatten()
+        let own = [
+            self.id,
+            self.order_id,
+            self.order_number,
+            self.offer_id,
+            self.client_id,
+        ];
+        own.into_iter()
+            .chain(self.items.into_iter().map(|item| item.id))
+            .flatten()
     }
 }
 
@@ -124,7 +133,13 @@ fn request(line: &AccessLine<'_>, bodies: &Bodies, now: DateTime<Utc>) -> Row {
     let is_panel = line.listener == "panel";
     let target = uri.path_and_query().map_or(uri.path(), |target| target.as_str());
     let target = if is_panel { line.route } else { target };
-    let (asked, answered) = (About::of(&bodies.request), About { items: Vec::new(), ..About::of(&bodies.response) });
+    let (asked, answered) = (
+        About::of(&bodies.request),
+        About {
+            items: Vec::new(),
+            ..About::of(&bodies.response)
+        },
+    );
     let is_of_seller = line.route.starts_with("/sellers/{seller}");
     let of_path = line.ids().first().copied().filter(|_| is_of_seller);
     let named = [of_path, asked.seller_id.as_deref(), answered.seller_id.as_deref()];
@@ -139,9 +154,10 @@ fn request(line: &AccessLine<'_>, bodies: &Bodies, now: DateTime<Utc>) -> Row {
         Some(_) if is_panel => String::new(),
         Some(_) => Row::text(body),
     };
-    let error = line.refusal.map_or_else(String::new, |refusal| format!(" {}", refusal.error));
+    let error = line
+        .refusal
+        .map_or_else(String::new, |refusal| format!(" {}", refusal.error));
     Row {
-        caused_at: now - TimeDelta::from_std(line.duration).unwrap_or_default(),
         seller,
         application: line.caller.client_id.map(|client_id| client_id.to_string()),
         ids,
@@ -151,8 +167,16 @@ fn request(line: &AccessLine<'_>, bodies: &Bodies, now: DateTime<Utc>) -> Row {
         failed: status.as_u16() >= 400,
         body: body(&bodies.request),
         answer: body(&bodies.response),
-        ..Row::new(Kind::Request, now, format!("{method} {target}"))
+        ..Row::new(
+            Kind::Request,
+            before(now, line.duration),
+            format!("{method} {target}"),
+        )
     }
+}
+
+fn before(now: DateTime<Utc>, took: Duration) -> DateTime<Utc> {
+    now - TimeDelta::from_std(took).unwrap_or_default()
 }
 
 /// A service, and who observes it.
@@ -164,7 +188,9 @@ impl WebhookSender for Observed<dyn Receivers> {
         let Self(receivers, observing) = self;
         let sent = receivers.send(message).await;
         if let Sent::Attempted(attempted) = &sent {
-            observing.timeline.record(attempt(message, attempted, observing.clock.now()));
+            observing
+                .timeline
+                .record(attempt(message, attempted, observing.clock.now()));
         }
         sent
     }
@@ -191,13 +217,21 @@ fn attempt(message: &Message, attempted: &Attempted, now: DateTime<Utc>) -> Row 
     let delivery = [message.delivery.to_string(), message.subscription.to_string()];
     Row {
         caused_at: delivered.occurred_at.unwrap_or(now),
-        seller: delivered.data.seller_id.as_deref().and_then(|seller| seller.parse().ok()),
+        seller: delivered
+            .data
+            .seller_id
+            .as_deref()
+            .and_then(|seller| seller.parse().ok()),
         application: Some(message.application.to_string()),
         ids: delivered.data.ids().chain(delivery).collect(),
         outcome: format!("{outcome} in {} ms", attempted.duration_ms()),
         failed: !attempted.outcome.is_success(),
         body: Row::text(&message.body),
-        ..Row::new(Kind::Attempt, now, format!("{} → {}", message.event.as_str(), message.url.authority()))
+        ..Row::new(
+            Kind::Attempt,
+            before(now, attempted.duration),
+            format!("{} → {}", message.event.as_str(), message.url.authority()),
+        )
     }
 }
 
@@ -205,7 +239,11 @@ fn attempt(message: &Message, attempted: &Attempted, now: DateTime<Utc>) -> Row 
 impl Mailer<ShipmentMail> for Observed<dyn Mailers> {
     async fn send(&self, mail: &ShipmentMail) -> Result<(), SendError> {
         let outcome = Mailer::<ShipmentMail>::send(&*self.0, mail).await;
-        let what = if mail.is_correction { "corrected shipment" } else { "shipment" };
+        let what = if mail.is_correction {
+            "corrected shipment"
+        } else {
+            "shipment"
+        };
         let title = format!("{what} mail to the buyer of {}", mail.number.as_str());
         let row = Row {
             ids: vec![mail.order.to_string(), mail.number.as_str().to_owned()],
@@ -235,7 +273,9 @@ impl Observing {
     fn mail(&self, id: MailId, row: Row, outcome: &Result<(), SendError>) {
         self.timeline.record(Row {
             caused_at: queued_at(id).unwrap_or(row.at),
-            outcome: outcome.as_ref().map_or_else(|error| error_chain(error), |()| "sent".to_owned()),
+            outcome: outcome
+                .as_ref()
+                .map_or_else(|error| error_chain(error), |()| "sent".to_owned()),
             failed: outcome.is_err(),
             link: outcome.is_ok().then(|| format!("/sandbox/mail/{id}")),
             ..row
@@ -324,7 +364,10 @@ impl Feeds {
 
 fn event(seller: SellerId, found: &JournaledEvent) -> Row {
     let ids = match found.event.subject() {
-        Subject::Order { order_id, order_number } => vec![order_id.to_string(), order_number.clone()],
+        Subject::Order {
+            order_id,
+            order_number,
+        } => vec![order_id.to_string(), order_number.clone()],
         Subject::Offer { offer_id } => vec![offer_id.to_string()],
         Subject::Connection { .. } => Vec::new(),
     };

@@ -19,12 +19,17 @@ impl SimulatedParcels for Parcels {
     async fn set(&self, tracking_number: &str, status: &str) -> Result<(), String> {
         let number = TrackingNumber::new(tracking_number.to_owned())
             .map_err(|invalid| format!("The tracking number {invalid}."))?;
-        let status = TrackingStatus::parse(status).ok_or("Carriers know no such status: choose one of the list.")?;
+        let status =
+            TrackingStatus::parse(status).ok_or("Carriers know no such status: choose one of the list.")?;
         self.carriers.set(number, status);
         let asked = self.database.ask_about_parcels(tracking_number).await;
         asked.map_err(|error| {
-            tracing::warn!(cause = error_chain(&error), "carriers are not asked about a parcel at once");
-            "It is set, but the database does not answer now: carriers are asked at the next look-up.".to_owned()
+            tracing::warn!(
+                cause = error_chain(&error),
+                "carriers are not asked about a parcel at once"
+            );
+            "It is set, but the database does not answer now: carriers are asked at the next look-up."
+                .to_owned()
         })
     }
 }

@@ -24,7 +24,9 @@ struct FirstStepsPage<'a> {
 /// `GET /sandbox`.
 pub(crate) fn first_steps(page: &SandboxPage) -> HttpResponse {
     let sellers = &page.shared.settings.sellers;
-    let examples = sellers.first().and_then(|first| Some((first.offer.clone()?, first.order.clone()?)));
+    let examples = sellers
+        .first()
+        .and_then(|first| Some((first.offer.clone()?, first.order.clone()?)));
     let (offer, order) = examples.unwrap_or_default();
     let parcel = Body::Json(json!({ "carrier": "inpost", "tracking_number": "LATER0001" }));
     let read = |path: &str| Call::by_seller(0, Method::GET, path, Body::None);
@@ -32,17 +34,30 @@ pub(crate) fn first_steps(page: &SandboxPage) -> HttpResponse {
         ("Who am I?", read("/v1/me")),
         ("My offers, newest first", read("/v1/offers?limit=5")),
         ("One offer", read(&format!("/v1/offers/{offer}"))),
-        ("Orders that are paid and wait to be shipped", read("/v1/orders?status=processing&limit=5")),
+        (
+            "Orders that are paid and wait to be shipped",
+            read("/v1/orders?status=processing&limit=5"),
+        ),
         (
             "Ship one of them",
             Call::by_seller(0, Method::POST, format!("/v1/orders/{order}/shipments"), parcel),
         ),
     ];
-    let buttons = calls.iter().map(|(label, call)| page.button(label, call, &[])).collect();
+    let buttons = calls
+        .iter()
+        .map(|(label, call)| page.button(label, call, &[]))
+        .collect();
     match buttons {
         Ok(buttons) => {
             let frame = page.frame("First steps", "/sandbox");
-            html(StatusCode::OK, &FirstStepsPage { frame, sellers, buttons })
+            html(
+                StatusCode::OK,
+                &FirstStepsPage {
+                    frame,
+                    sellers,
+                    buttons,
+                },
+            )
         }
         Err(error) => unrendered(&error),
     }
@@ -59,12 +74,18 @@ pub(crate) async fn sign_in(page: &SandboxPage, form: &Form) -> HttpResponse {
         Ok(answer) => answer,
         Err(sentence) => return HttpResponse::BadGateway().body(sentence),
     };
-    let url = answer.json().get("url").and_then(Value::as_str).and_then(|url| Url::parse(url).ok());
+    let url = answer
+        .json()
+        .get("url")
+        .and_then(Value::as_str)
+        .and_then(|url| Url::parse(url).ok());
     match url {
         // The path alone: the browser stays at the name by which it came.
         Some(url) => {
             let query = url.query().map_or_else(String::new, |query| format!("?{query}"));
-            HttpResponse::SeeOther().insert_header((LOCATION, format!("{}{query}", url.path()))).finish()
+            HttpResponse::SeeOther()
+                .insert_header((LOCATION, format!("{}{query}", url.path())))
+                .finish()
         }
         None => HttpResponse::BadGateway().body(answer.pretty()),
     }

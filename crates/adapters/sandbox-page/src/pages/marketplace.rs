@@ -43,7 +43,10 @@ pub(crate) async fn marketplace(page: &SandboxPage, form: &Form) -> HttpResponse
     let (n, Some(seller)) = page.seller(form) else {
         return HttpResponse::NotFound().body("The sandbox has no sellers.\n");
     };
-    let offers = page.offers.offers(seller.id, OfferFilter::default(), None, PageSize::clamped(30)).await;
+    let offers = page
+        .offers
+        .offers(seller.id, OfferFilter::default(), None, PageSize::clamped(15))
+        .await;
     let (offers, orders) = match (offers, latest_orders(page).await) {
         (Ok(offers), Ok(orders)) => (offers.items, orders),
         (Err(error), _) | (_, Err(error)) => return unavailable(&error),
@@ -57,16 +60,30 @@ pub(crate) async fn marketplace(page: &SandboxPage, form: &Form) -> HttpResponse
     let cards = (|| {
         Ok::<_, askama::Error>(MarketplacePage {
             frame: page.frame("Marketplace", "/sandbox/marketplace"),
-            sellers: settings.sellers.iter().enumerate().map(|(i, other)| (i, i == n, other.seller_no)).collect(),
+            sellers: settings
+                .sellers
+                .iter()
+                .enumerate()
+                .map(|(i, other)| (i, i == n, other.seller_no))
+                .collect(),
             new_offer: page.button("Feed a new offer", &new_offer(page, seller), &NEW_OFFER)?,
-            orders: orders.iter().map(|parts| order(page, parts)).collect::<Result<_, _>>()?,
-            offers: offers.iter().map(|offer| offer_card(page, n, offer)).collect::<Result<_, _>>()?,
+            orders: orders
+                .iter()
+                .map(|parts| order(page, parts))
+                .collect::<Result<_, _>>()?,
+            offers: offers
+                .iter()
+                .map(|offer| offer_card(page, n, offer))
+                .collect::<Result<_, _>>()?,
             applications: items
                 .into_iter()
                 .flatten()
                 .map(|found| application(page, found))
                 .collect::<Result<_, _>>()?,
-            statuses: TrackingStatus::ALL.into_iter().map(TrackingStatus::as_str).collect(),
+            statuses: TrackingStatus::ALL
+                .into_iter()
+                .map(TrackingStatus::as_str)
+                .collect(),
             api: settings.api_url.clone(),
         })
     })();
@@ -76,7 +93,11 @@ pub(crate) async fn marketplace(page: &SandboxPage, form: &Form) -> HttpResponse
     }
 }
 
-const NEW_OFFER: [(&str, &str); 3] = [("/title", "Title"), ("/price/amount", "Price in grosze"), ("/stock", "Stock")];
+const NEW_OFFER: [(&str, &str); 3] = [
+    ("/title", "Title"),
+    ("/price/amount", "Price in grosze"),
+    ("/stock", "Stock"),
+];
 
 fn new_offer(page: &SandboxPage, seller: &SandboxSeller) -> Call {
     let id = page.shared.settings.randomness.uuid();
@@ -85,7 +106,11 @@ fn new_offer(page: &SandboxPage, seller: &SandboxSeller) -> Call {
         "url": format!("https://shop.example/teapot-{id}"),
         "price": { "amount": 4990, "currency": "PLN" }, "stock": 12,
     });
-    Call::by_office(Method::PUT, format!("/sellers/{}/offers/{id}", seller.id), Body::Json(offer))
+    Call::by_office(
+        Method::PUT,
+        format!("/sellers/{}/offers/{id}", seller.id),
+        Body::Json(offer),
+    )
 }
 
 fn order(page: &SandboxPage, parts: &[SellerOrder]) -> Result<Card, askama::Error> {
@@ -108,15 +133,22 @@ fn order(page: &SandboxPage, parts: &[SellerOrder]) -> Result<Card, askama::Erro
     if parts.iter().any(|part| part.buyer.is_some()) {
         buttons.push(page.button("Erase the buyer", &order_call(&id, "buyer-erasure"), &[])?);
     }
-    Ok(Card { title: number, about: status.to_owned(), lines: lines(parts), buttons })
+    Ok(Card {
+        title: number,
+        about: status.to_owned(),
+        lines: lines(parts),
+        buttons,
+    })
 }
 
 /// The items of an order, and its parcels.
 fn lines(parts: &[SellerOrder]) -> Vec<String> {
     let mut lines: Vec<String> = parts.iter().flat_map(|part| &part.items).map(item).collect();
     lines.extend(parts.iter().filter_map(|part| {
-        let shipment = part.state.shipment()?;
-        let status = shipment.tracking_status.map_or("not known to the carrier yet", TrackingStatus::as_str);
+        let shipment = part.shipment()?;
+        let status = shipment
+            .tracking_status
+            .map_or("not known to the carrier yet", TrackingStatus::as_str);
         let (carrier, number) = (shipment.carrier.display_name(), shipment.tracking_number.as_str());
         Some(format!("Parcel {number} with {carrier}: {status}"))
     }));
@@ -142,13 +174,20 @@ fn offer_card(page: &SandboxPage, n: usize, offer: &Offer) -> Result<Card, askam
         about: offer.status.as_str().to_owned(),
         lines: vec![
             price.map_or_else(|| "no price".to_owned(), zloty),
-            stock.map_or_else(|| "stock not counted".to_owned(), |stock| format!("{stock} in stock")),
+            stock.map_or_else(
+                || "stock not counted".to_owned(),
+                |stock| format!("{stock} in stock"),
+            ),
         ],
         buttons: vec![
             page.button("Approve", &moderate("approve"), &[])?,
             page.button("Reject", &moderate("reject"), &[])?,
             page.button("Reprice", &by_engine, &amount)?,
-            page.button("Change as its seller", &by_seller, &[("/price/amount", "Price in grosze"), ("/stock", "Stock")])?,
+            page.button(
+                "Change as its seller",
+                &by_seller,
+                &[("/price/amount", "Price in grosze"), ("/stock", "Stock")],
+            )?,
         ],
     })
 }
@@ -163,7 +202,11 @@ fn application(page: &SandboxPage, found: &Value) -> Result<Card, askama::Error>
         _ => &[],
     };
     let button = |(label, step): &(&str, &str)| {
-        let call = Call::by_office(Method::POST, format!("/applications/{client_id}/{step}"), Body::None);
+        let call = Call::by_office(
+            Method::POST,
+            format!("/applications/{client_id}/{step}"),
+            Body::None,
+        );
         page.button(label, &call, &[])
     };
     Ok(Card {

@@ -16,7 +16,7 @@ use crate::SandboxPage;
 use crate::calls::{Answered, Body, Call};
 
 /// How many offers of each seller the catalogue has.
-const OFFERS: i64 = 30;
+const OFFERS: i64 = 8;
 
 /// An offer of the catalogue.
 #[derive(Serialize)]
@@ -40,7 +40,8 @@ impl CatalogueOffer {
     }
 
     fn stock(&self) -> String {
-        self.stock.map_or_else(|| "not counted".to_owned(), |stock| stock.to_string())
+        self.stock
+            .map_or_else(|| "not counted".to_owned(), |stock| stock.to_string())
     }
 
     fn is_sold(&self) -> bool {
@@ -53,11 +54,20 @@ pub(super) fn zloty(amount: i64) -> String {
     format!("{}.{:02} PLN", amount / 100, amount % 100)
 }
 
-async fn catalogue(page: &SandboxPage, status: Option<OfferStatus>) -> Result<Vec<CatalogueOffer>, StoreError> {
+async fn catalogue(
+    page: &SandboxPage,
+    status: Option<OfferStatus>,
+) -> Result<Vec<CatalogueOffer>, StoreError> {
     let mut all = Vec::new();
     for (n, seller) in page.shared.settings.sellers.iter().enumerate() {
-        let filter = OfferFilter { status, ..OfferFilter::default() };
-        let offers = page.offers.offers(seller.id, filter, None, PageSize::clamped(OFFERS)).await?;
+        let filter = OfferFilter {
+            status,
+            ..OfferFilter::default()
+        };
+        let offers = page
+            .offers
+            .offers(seller.id, filter, None, PageSize::clamped(OFFERS))
+            .await?;
         all.extend(offers.items.into_iter().map(|offer| CatalogueOffer {
             seller: n,
             seller_id: offer.seller.to_string(),
@@ -105,9 +115,13 @@ pub(crate) async fn shop(page: &SandboxPage, form: &Form) -> HttpResponse {
         let first = parts.first()?;
         let (id, pending) = (first.id.to_string(), status == Some(OrderStatus::Pending));
         let processing = status == Some(OrderStatus::Processing);
-        let moves = [(pending, "Pay", "payment"), (pending || processing, "Cancel", "cancellation")];
+        let moves = [
+            (pending, "Pay", "payment"),
+            (pending || processing, "Cancel", "cancellation"),
+        ];
         let buttons = moves.into_iter().filter(|(is_possible, ..)| *is_possible);
-        let buttons = buttons.filter_map(|(_, label, step)| page.button(label, &order_call(&id, step), &[]).ok());
+        let buttons =
+            buttons.filter_map(|(_, label, step)| page.button(label, &order_call(&id, step), &[]).ok());
         Some(OrderCard {
             number: first.number.as_str().to_owned(),
             status: status.map_or("", OrderStatus::as_str),
@@ -127,7 +141,11 @@ pub(crate) async fn shop(page: &SandboxPage, form: &Form) -> HttpResponse {
 
 /// An item for people.
 pub(super) fn item(item: &orders::OrderItem) -> String {
-    format!("{} × {}", item.quantity, item.title.as_deref().unwrap_or("(without a title)"))
+    format!(
+        "{} × {}",
+        item.quantity,
+        item.title.as_deref().unwrap_or("(without a title)")
+    )
 }
 
 /// A move of an order by the marketplace.
@@ -158,7 +176,8 @@ fn place(page: &SandboxPage, form: &Form) -> Call {
     });
     let text = |name, default: &str| form.get(name).unwrap_or(default).to_owned();
     let wants = |name| form.get(name).is_some();
-    let address = json!({ "line1": "ul. Długa 1", "postal_code": "00-950", "city": "Warszawa", "country": "PL" });
+    let address =
+        json!({ "line1": "ul. Długa 1", "postal_code": "00-950", "city": "Warszawa", "country": "PL" });
     let mut order = json!({
         "payment_method": "blik",
         "delivery_method": if wants("point") { "parcel_locker" } else { "courier" },
@@ -168,17 +187,33 @@ fn place(page: &SandboxPage, form: &Form) -> Call {
     });
     let more = [
         ("test", "is_test", json!(true)),
-        ("point", "delivery_point", json!({ "id": "WAW01M", "city": "Warszawa" })),
-        ("invoice", "invoice", json!({ "company": "Żak i Syn", "tax_id": "5260250274" })),
+        (
+            "point",
+            "delivery_point",
+            json!({ "id": "WAW01M", "city": "Warszawa" }),
+        ),
+        (
+            "invoice",
+            "invoice",
+            json!({ "company": "Żak i Syn", "tax_id": "5260250274" }),
+        ),
     ];
     if let Value::Object(order) = &mut order {
-        order.extend(more.into_iter().filter(|(name, ..)| wants(name)).map(|(_, key, value)| (key.to_owned(), value)));
+        order.extend(
+            more.into_iter()
+                .filter(|(name, ..)| wants(name))
+                .map(|(_, key, value)| (key.to_owned(), value)),
+        );
     }
     Call::by_office(Method::POST, "/orders", Body::Json(order))
 }
 
 /// What comes next in a trade, as buttons.
-pub(crate) fn after_order(page: &SandboxPage, call: &Call, answer: &Answered) -> Result<Vec<String>, askama::Error> {
+pub(crate) fn after_order(
+    page: &SandboxPage,
+    call: &Call,
+    answer: &Answered,
+) -> Result<Vec<String>, askama::Error> {
     let json = answer.json();
     let order = json.get("order_id").and_then(Value::as_str).unwrap_or_default();
     if !answer.is_success() || order.is_empty() {
@@ -193,7 +228,11 @@ pub(crate) fn after_order(page: &SandboxPage, call: &Call, answer: &Answered) ->
     if !call.path.ends_with("/payment") {
         return Ok(Vec::new());
     }
-    let parts = json.get("parts").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let parts = json
+        .get("parts")
+        .and_then(Value::as_array)
+        .map(Vec::as_slice)
+        .unwrap_or_default();
     let sellers = parts.iter().filter_map(|part| part.get("seller_id")?.as_str());
     let buttons = match sellers.collect::<Vec<_>>().as_slice() {
         [seller] => seller_ships(page, seller, order).into_iter().collect(),
@@ -207,7 +246,14 @@ const PARCEL: [(&str, &str); 2] = [("/carrier", "Carrier"), ("/tracking_number",
 
 fn parcel(page: &SandboxPage) -> Body {
     // Carriers know no other parcel of this number.
-    let id = page.shared.settings.randomness.uuid().simple().to_string().to_uppercase();
+    let id = page
+        .shared
+        .settings
+        .randomness
+        .uuid()
+        .simple()
+        .to_string()
+        .to_uppercase();
     let unique = id.get(24..).unwrap_or_default();
     Body::Json(json!({ "carrier": "inpost", "tracking_number": format!("TRANSIT{unique}") }))
 }
@@ -218,11 +264,15 @@ pub(super) fn seller_ships(page: &SandboxPage, seller: &str, order: &str) -> Opt
     let (n, seller) = sellers.find(|(_, other)| other.id.to_string() == seller)?;
     let path = format!("/v1/orders/{order}/shipments");
     let call = Call::by_seller(n, Method::POST, path, parcel(page));
-    page.button(&format!("Ship as seller {}", seller.seller_no), &call, &PARCEL).ok()
+    page.button(&format!("Ship as seller {}", seller.seller_no), &call, &PARCEL)
+        .ok()
 }
 
 /// The button by which the marketplace ships all parts of an order.
 pub(super) fn marketplace_ships(page: &SandboxPage, order: &str) -> Result<String, askama::Error> {
-    let call = Call { body: parcel(page), ..order_call(order, "shipment") };
+    let call = Call {
+        body: parcel(page),
+        ..order_call(order, "shipment")
+    };
     page.button("Ship as the marketplace", &call, &PARCEL)
 }

@@ -42,7 +42,10 @@ fn the_newest_rows_are_kept() {
         timeline.record(row(Kind::Event, n, &n.to_string(), &[]));
     }
     let kept = titles(&timeline, &Filter::default());
-    assert_eq!((kept.len(), kept[0].as_str(), kept[1_999].as_str()), (2_000, "2001", "2"));
+    assert_eq!(
+        (kept.len(), kept[0].as_str(), kept[1_999].as_str()),
+        (2_000, "2001", "2")
+    );
     assert_eq!(*timeline.last().borrow(), 2_001);
     assert_eq!(timeline.rows(&Filter::default(), 1_990..1_993).len(), 3);
 }
@@ -64,7 +67,11 @@ fn rows_take_16_mb_at_most() {
 #[test]
 fn bodies_are_cut_between_characters() {
     let body = Row::text("ż".repeat(5_000).as_bytes());
-    let kept = recorded(Row { body, answer: "ż".repeat(2_048), ..row(Kind::Request, 0, "", &[]) });
+    let kept = recorded(Row {
+        body,
+        answer: "ż".repeat(2_048),
+        ..row(Kind::Request, 0, "", &[])
+    });
     assert_eq!(kept.body, format!("{}…", "ż".repeat(2_048)));
     assert_eq!(kept.answer, "ż".repeat(2_048));
     assert_eq!(Row::text(b"a\xff"), "a\u{fffd}");
@@ -73,8 +80,14 @@ fn bodies_are_cut_between_characters() {
 #[test]
 fn secrets_are_hidden() {
     for (text, shown) in [
-        (r#"{"access_token": "a\"b", "scope":"x"}"#, r#"{"access_token": "•••", "scope":"x"}"#),
-        (r#"{"errors":[{"code":"not_found"}]}"#, r#"{"errors":[{"code":"not_found"}]}"#),
+        (
+            r#"{"access_token": "a\"b", "scope":"x"}"#,
+            r#"{"access_token": "•••", "scope":"x"}"#,
+        ),
+        (
+            r#"{"errors":[{"code":"not_found"}]}"#,
+            r#"{"errors":[{"code":"not_found"}]}"#,
+        ),
         (r#"{"a":"password","b":"c"}"#, r#"{"a":"password","b":"c"}"#),
         // Cut within the value.
         (r#"[{"client_secret":"abc"#, r#"[{"client_secret":"•••"#),
@@ -89,7 +102,10 @@ fn secrets_are_hidden() {
         ("GET /back?code=xyz&state=s", "GET /back?code=•••&state=s"),
         ("email=a%40b&password=p%26q", "email=a%40b&password=•••"),
         ("whsec_aB+/= pss_x, ps_pt_y", "••• •••, •••"),
-        ("order.paid → http://127.0.0.1:9000", "order.paid → http://127.0.0.1:9000"),
+        (
+            "order.paid → http://127.0.0.1:9000",
+            "order.paid → http://127.0.0.1:9000",
+        ),
     ] {
         assert_eq!(hide_secrets(text), shown);
     }
@@ -108,15 +124,29 @@ fn a_trace_leads_to_what_came_of_it_until_the_next_write() {
     let timeline = Timeline::default();
     timeline.record(row(Kind::Event, 9, "earlier", &["order"]));
     timeline.record(write(10, "pay", &["order", "NO-1"]));
-    timeline.record(Row { is_write: false, ..write(11, "refused", &["order"]) });
+    timeline.record(Row {
+        is_write: false,
+        ..write(11, "refused", &["order"])
+    });
     timeline.record(row(Kind::Event, 11, "paid", &["order"]));
     timeline.record(row(Kind::Event, 12, "of another", &["other"]));
     timeline.record(row(Kind::Mail, 13, "mail", &["NO-1"]));
     timeline.record(write(20, "ship", &["order"]));
     timeline.record(row(Kind::Event, 21, "shipped", &["order"]));
     // Delivered late: its event came of the payment.
-    timeline.record(Row { caused_at: at(11), ..row(Kind::Attempt, 30, "attempt", &["order"]) });
-    let of = |trace: &str| titles(&timeline, &Filter { trace: trace.to_owned(), ..Filter::default() });
+    timeline.record(Row {
+        caused_at: at(11),
+        ..row(Kind::Attempt, 30, "attempt", &["order"])
+    });
+    let of = |trace: &str| {
+        titles(
+            &timeline,
+            &Filter {
+                trace: trace.to_owned(),
+                ..Filter::default()
+            },
+        )
+    };
     assert_eq!(of("pay"), ["attempt", "mail", "paid", "pay"]);
     assert_eq!(of("ship"), ["shipped", "ship"]);
     assert_eq!(of("refused"), ["refused"]);
@@ -127,7 +157,10 @@ fn a_trace_leads_to_what_came_of_it_until_the_next_write() {
 fn filters_narrow_each_other() {
     let seller = SellerId::from(Uuid::from_u128(1));
     let timeline = Timeline::default();
-    timeline.record(Row { seller: Some(seller), ..row(Kind::Event, 0, "event", &["order"]) });
+    timeline.record(Row {
+        seller: Some(seller),
+        ..row(Kind::Event, 0, "event", &["order"])
+    });
     timeline.record(Row {
         seller: Some(seller),
         application: Some("psa_1".to_owned()),
@@ -139,6 +172,10 @@ fn filters_narrow_each_other() {
     assert_eq!(of(&format!("seller={seller}")), ["attempt", "event"]);
     assert_eq!(of("about=+order+&kind=event"), ["event"]);
     assert_eq!(of("application=psa_1"), ["change", "attempt"]);
-    let filter = Filter { about: "a b".to_owned(), kind: "event".to_owned(), ..Filter::default() };
+    let filter = Filter {
+        about: "a b".to_owned(),
+        kind: "event".to_owned(),
+        ..Filter::default()
+    };
     assert_eq!(filter.query(), "about=a+b&kind=event");
 }
