@@ -38,8 +38,10 @@ const GIVEN_BACK: Duration = Duration::from_secs(5);
 enum Part {
     /// An offer by its id, the first page of a list, a page at 90 % of its depth
     Reads,
-    /// A change of an offer under an idempotency key
+    /// Changes of offers under an idempotency key, one by one and in batches of 100
     Writes,
+    /// A full page of the event journal
+    Journal,
     /// Tokens by client credentials, and refreshes
     Tokens,
     /// Webhook deliveries of a backlog
@@ -66,7 +68,7 @@ pub(crate) struct PartsOptions {
 
 /// Runs parts on one cluster and prints each table as soon as it is complete.
 pub(crate) async fn run(parts: PartsOptions) -> anyhow::Result<()> {
-    use Scenario::{DeepPage, Delivery, Offer, Page, Patch, Refresh, Token};
+    use Scenario::{Batch, DeepPage, Delivery, Journal, Offer, Page, Patch, Refresh, Token};
     let context = BenchContext::prepare(parts.options.scaled()).await?;
     print(&context.description().await?)?;
     let mut seeded = None;
@@ -84,7 +86,8 @@ pub(crate) async fn run(parts: PartsOptions) -> anyhow::Result<()> {
         let seeded = seeded.as_ref().context("the server was started")?;
         print(&match part {
             Part::Reads => beside_pgbench(&context, seeded, &[Offer, Page, DeepPage]).await?,
-            Part::Writes => beside_pgbench(&context, seeded, &[Patch]).await?,
+            Part::Writes => beside_pgbench(&context, seeded, &[Patch, Batch]).await?,
+            Part::Journal => beside_pgbench(&context, seeded, &[Journal]).await?,
             Part::Tokens => beside_pgbench(&context, seeded, &[Token, Refresh]).await?,
             Part::Deliveries => beside_pgbench(&context, seeded, &[Delivery]).await?,
             Part::Latency => latency(&context, seeded, &[Offer, Page, Patch, Token, Refresh]).await?,
