@@ -22,6 +22,7 @@ mod scenario;
 mod scripts;
 mod seed;
 mod usage;
+mod waiting;
 
 use std::io::Write as _;
 use std::process::ExitCode;

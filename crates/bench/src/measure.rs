@@ -13,11 +13,16 @@ use crate::pgbench::{self, End};
 use crate::program::Server;
 use crate::scenario::Scenario;
 use crate::usage;
+use crate::waiting::Readers;
 
 /// Which side of a scenario to measure.
 pub(crate) enum Side<'a> {
     /// The program answers requests.
     Requests(&'a Server, Load),
+    /// A server of its own answers requests while this many readers wait at its journal. A place is kept
+    /// until the wait is over, though the reader has gone: on a server that goes on it would count in the
+    /// next measurement.
+    BesideReaders(u64),
     /// A worker of this server's program works off a backlog.
     Deliveries(&'a Server, &'a Receivers),
     /// PostgreSQL alone, with pgbench.
@@ -96,6 +101,16 @@ impl<'a> Subject<'a> {
         };
         match &self.side {
             Side::Requests(server, load) => self.answer(context, server, load, seconds).await,
+            Side::BesideReaders(readers) => {
+                let (cluster, seed) = (&context.cluster, &self.seeded.seed);
+                let server = Server::start("serve", &context.program, cluster, &self.seeded.database).await?;
+                let load = self.seeded.load(self.scenario, &server).await?;
+                let readers = Readers::open(seed, server.public, *readers).await?;
+                let sample = self.answer(context, &server, &load, seconds).await?;
+                readers.end()?;
+                server.stop().await?;
+                Ok(sample)
+            }
             Side::Deliveries(server, receivers) => self.drain(context, server, receivers, backlog).await,
             Side::Pgbench => self.run_pgbench(context, seconds, backlog).await,
         }

@@ -283,12 +283,12 @@ fn member(body: &[u8], name: &str) -> anyhow::Result<String> {
         .to_owned())
 }
 
-fn token_of(seed: &Seed, seller: u64) -> anyhow::Result<&str> {
+pub(crate) fn token_of(seed: &Seed, seller: u64) -> anyhow::Result<&str> {
     let token = seed.tokens.get(usize::try_from(seller)?);
     token.map(String::as_str).context("a seller has no token")
 }
 
-fn get(into: &mut Vec<u8>, path: &str, token: &str) -> anyhow::Result<()> {
+pub(crate) fn get(into: &mut Vec<u8>, path: &str, token: &str) -> anyhow::Result<()> {
     compose(
         into,
         format_args!("GET {path} HTTP/1.1\r\nAuthorization: Bearer {token}"),
