@@ -16,7 +16,8 @@ use testkit::{Fault, ServerOptions, Statement, StatementProxy, TestWorker};
 use tokio::time::timeout;
 
 use crate::changes::{Trade, asks, pays};
-use crate::rig::{Footprint, Rig, Verdict, at_each, difference, eventually_or, through};
+use crate::footprint::{Footprint, difference};
+use crate::rig::{Rig, Verdict, at_each, eventually_or, through};
 
 /// The faults of a worker. Nothing waits for its answers, so the other faults have the same effect as one of
 /// these.

@@ -9,6 +9,7 @@
 
 mod background_work;
 mod changes;
+mod footprint;
 mod rig;
 mod tokens;
 

@@ -16,7 +16,7 @@ use crate::seed::Catalogue;
 /// Which builds are compared, and by what.
 #[derive(Debug, Args)]
 #[command(mut_arg("rounds", |rounds| rounds.default_value("9")))]
-#[command(mut_arg("offers", |offers| offers.default_value("100000")))]
+#[command(mut_arg("offers", |offers| offers.default_value("200000")))]
 #[command(mut_arg("server", |server| server.hide(true)))]
 pub(crate) struct CompareOptions {
     /// The program before the change
@@ -32,8 +32,8 @@ pub(crate) struct CompareOptions {
 
 /// Measures both builds in each round, and prints the table.
 ///
-/// Both builds share the token families and the counter of idempotency keys, so that each continues where the
-/// other stopped.
+/// Both builds share the token families and the numbers of requests, so that each continues where the other
+/// stopped.
 pub(crate) async fn run(compare: CompareOptions) -> anyhow::Result<()> {
     let options = Options {
         server: Some(compare.new),

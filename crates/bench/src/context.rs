@@ -86,8 +86,11 @@ impl SeededServer {
 
     /// The requests of a scenario to a server over this database.
     pub(crate) async fn load(&self, scenario: Scenario, server: &Server) -> anyhow::Result<Load> {
-        let server = server.public;
-        let requests = Arc::new(scenario.requests(&self.seed, server).await?);
+        let requests = Arc::new(scenario.requests(&self.seed, server.public).await?);
+        let server = match scenario {
+            Scenario::PaidOrder => server.backoffice,
+            _ => server.public,
+        };
         Ok(Load { server, requests })
     }
 }

@@ -33,7 +33,7 @@ pub(crate) fn record(latencies: &mut Latency, latency: Duration) {
     latencies.saturating_record(u64::try_from(latency.as_micros()).unwrap_or(u64::MAX));
 }
 
-/// The requests and the server they go to. Any status but 200 is an error.
+/// The requests and the server they go to.
 #[derive(Clone)]
 pub(crate) struct Load {
     pub(crate) server: SocketAddr,
@@ -162,8 +162,12 @@ impl Sender {
 
     pub(crate) async fn exchange(&mut self) -> anyhow::Result<()> {
         self.requests.write(self.n, &mut self.random, &mut self.request)?;
-        let body = self.connection.exchange(&self.request).await?.expect(200)?;
-        self.requests.answered(self.n, body)
+        let answer = self.connection.exchange(&self.request).await?;
+        let body = answer.expect(self.requests.status())?;
+        if self.requests.answered(self.n, body, &mut self.request)? {
+            self.connection.exchange(&self.request).await?.expect(200)?;
+        }
+        Ok(())
     }
 }
 

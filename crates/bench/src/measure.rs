@@ -13,11 +13,16 @@ use crate::pgbench::{self, End};
 use crate::program::Server;
 use crate::scenario::Scenario;
 use crate::usage;
+use crate::waiting::Readers;
 
 /// Which side of a scenario to measure.
 pub(crate) enum Side<'a> {
     /// The program answers requests.
     Requests(&'a Server, Load),
+    /// A server of its own answers requests while this many readers wait at its journal. A place is kept
+    /// until the wait is over, though the reader has gone: on a server that goes on it would count in the
+    /// next measurement.
+    BesideReaders(u64),
     /// A worker of this server's program works off a backlog.
     Deliveries(&'a Server, &'a Receivers),
     /// PostgreSQL alone, with pgbench.
@@ -33,7 +38,7 @@ pub(crate) struct Subject<'a> {
 
 /// One measurement.
 pub(crate) struct Sample {
-    /// Requests, transactions or deliveries a second.
+    /// Requests, transactions or deliveries a second; of batches, their offers.
     pub(crate) rate: f64,
     latencies: Latency,
     /// CPU time per request, transaction or delivery in microseconds: of PostgreSQL, the program, and the
@@ -95,10 +100,45 @@ impl<'a> Subject<'a> {
             (seconds, backlog)
         };
         match &self.side {
-            Side::Requests(server, load) => of_requests(context, server, load, seconds).await,
+            Side::Requests(server, load) => self.answer(context, server, load, seconds).await,
+            Side::BesideReaders(readers) => {
+                let (cluster, seed) = (&context.cluster, &self.seeded.seed);
+                let server = Server::start("serve", &context.program, cluster, &self.seeded.database).await?;
+                let load = self.seeded.load(self.scenario, &server).await?;
+                let readers = Readers::open(seed, server.public, *readers).await?;
+                let sample = self.answer(context, &server, &load, seconds).await?;
+                readers.end()?;
+                server.stop().await?;
+                Ok(sample)
+            }
             Side::Deliveries(server, receivers) => self.drain(context, server, receivers, backlog).await,
             Side::Pgbench => self.run_pgbench(context, seconds, backlog).await,
         }
+    }
+
+    /// Measures requests in a closed loop.
+    async fn answer(
+        &self,
+        context: &BenchContext,
+        server: &Server,
+        load: &Load,
+        seconds: u64,
+    ) -> anyhow::Result<Sample> {
+        if self.scenario == Scenario::Journal {
+            // The journal has a limit of its own, which no setting raises.
+            let counts = "delete from rate_windows where kind = 12";
+            context.cluster.sql(&self.seeded.database.name, counts).await?;
+        }
+        let meter = || cpu(context, Some(server.pid));
+        let measured = Duration::from_secs(seconds);
+        let counted = load::closed(load, context.options.connections, measured, meter).await?;
+        server.clear_log()?;
+        let count = counted.latencies.len() * self.scenario.weight();
+        Ok(Sample {
+            rate: real(count) / counted.elapsed.as_secs_f64(),
+            latencies: counted.latencies,
+            cpu: each(counted.meter, count),
+        })
     }
 
     /// The worker runs only during this measurement: otherwise it would take the deliveries of another
@@ -141,7 +181,7 @@ impl<'a> Subject<'a> {
         } else {
             End::AfterSeconds(seconds)
         };
-        let script = self.scenario.script(&self.seeded.seed);
+        let script = self.scenario.script(&self.seeded.seed)?;
         let processes = usage::postgres_processes(cluster.pid()?)?;
         let before = cpu(context, None)?;
         let run = pgbench::run(cluster, database, &script, context.options.connections, end).await?;
@@ -153,9 +193,12 @@ impl<'a> Subject<'a> {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         Ok(Sample {
-            rate: run.rate,
+            rate: run.rate * real(self.scenario.weight()),
             latencies: no_latencies()?,
-            cpu: each([before, cpu(context, None)?], run.transactions),
+            cpu: each(
+                [before, cpu(context, None)?],
+                run.transactions * self.scenario.weight(),
+            ),
         })
     }
 }
@@ -170,25 +213,6 @@ pub(crate) async fn receivers(
     }
     let receivers = Receivers::subscribe(&seeded.seed, seeded.server.public).await?;
     Ok(Some(receivers))
-}
-
-/// Measures requests in a closed loop.
-async fn of_requests(
-    context: &BenchContext,
-    server: &Server,
-    load: &Load,
-    seconds: u64,
-) -> anyhow::Result<Sample> {
-    let meter = || cpu(context, Some(server.pid));
-    let measured = Duration::from_secs(seconds);
-    let counted = load::closed(load, context.options.connections, measured, meter).await?;
-    server.clear_log()?;
-    let requests = counted.latencies.len();
-    Ok(Sample {
-        rate: real(requests) / counted.elapsed.as_secs_f64(),
-        latencies: counted.latencies,
-        cpu: each(counted.meter, requests),
-    })
 }
 
 /// CPU time so far: of PostgreSQL; of the program, if given; and of this process, or of pgbench without a

@@ -40,6 +40,9 @@ pub(crate) struct Options {
     /// Idle connections that the server's memory is measured with
     #[arg(long, default_value_t = 2_000)]
     pub(crate) idle: u64,
+    /// Readers that wait at the journal
+    #[arg(long, default_value_t = 1_000)]
+    pub(crate) readers: u64,
     /// Folder for the throw-away cluster, instead of the system's temporary one
     #[arg(long)]
     pub(crate) folder: Option<PathBuf>,
@@ -61,11 +64,12 @@ impl Options {
             rounds: 1,
             seconds: 1,
             connections: 8,
-            offers: 5_000,
-            sellers: 50,
+            offers: 20_000,
+            sellers: 100,
             largest: 20_000,
             backlog: 500,
             idle: 200,
+            readers: 100,
             ..self
         }
     }

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use crate::context::{BenchContext, SeededServer, step};
 use crate::figures::{Spread, Table, real, whole};
 use crate::load::{self, Latency, Sender};
-use crate::measure::{Subject, receivers, rounds};
+use crate::measure::{Side, Subject, receivers, rounds};
 use crate::options::{self, Options};
 use crate::program::Server;
 use crate::scenario::Scenario;
@@ -38,8 +38,12 @@ const GIVEN_BACK: Duration = Duration::from_secs(5);
 enum Part {
     /// An offer by its id, the first page of a list, a page at 90 % of its depth
     Reads,
-    /// A change of an offer under an idempotency key
+    /// Changes of offers under an idempotency key, one by one and in batches of 100
     Writes,
+    /// A full page of the event journal
+    Journal,
+    /// An offer by its id, while 1 000 readers wait at the journal
+    Waiting,
     /// Tokens by client credentials, and refreshes
     Tokens,
     /// Webhook deliveries of a backlog
@@ -66,7 +70,7 @@ pub(crate) struct PartsOptions {
 
 /// Runs parts on one cluster and prints each table as soon as it is complete.
 pub(crate) async fn run(parts: PartsOptions) -> anyhow::Result<()> {
-    use Scenario::{DeepPage, Delivery, Offer, Page, Patch, Refresh, Token};
+    use Scenario::{Batch, DeepPage, Delivery, Journal, Offer, Page, Patch, Refresh, Token};
     let context = BenchContext::prepare(parts.options.scaled()).await?;
     print(&context.description().await?)?;
     let mut seeded = None;
@@ -84,7 +88,9 @@ pub(crate) async fn run(parts: PartsOptions) -> anyhow::Result<()> {
         let seeded = seeded.as_ref().context("the server was started")?;
         print(&match part {
             Part::Reads => beside_pgbench(&context, seeded, &[Offer, Page, DeepPage]).await?,
-            Part::Writes => beside_pgbench(&context, seeded, &[Patch]).await?,
+            Part::Writes => beside_pgbench(&context, seeded, &[Patch, Batch]).await?,
+            Part::Journal => beside_pgbench(&context, seeded, &[Journal]).await?,
+            Part::Waiting => waiting(&context, seeded).await?,
             Part::Tokens => beside_pgbench(&context, seeded, &[Token, Refresh]).await?,
             Part::Deliveries => beside_pgbench(&context, seeded, &[Delivery]).await?,
             Part::Latency => latency(&context, seeded, &[Offer, Page, Patch, Token, Refresh]).await?,
@@ -127,6 +133,29 @@ async fn beside_pgbench(
                 "{title} | {rate} | {ratio} | {goal} | {p50} | {p99} | {postgres:.1} | {program:.1} | {client:.1}"
             ));
         }
+    }
+    Ok(table.to_string())
+}
+
+/// An offer by its id, alone and while readers wait at the journal.
+async fn waiting(context: &BenchContext, seeded: &SeededServer) -> anyhow::Result<String> {
+    let scenario = Scenario::Offer;
+    let counts = [0, context.options.readers];
+    allow_connections(context.options.readers)?;
+    let subjects = counts.map(|readers| Subject {
+        seeded,
+        scenario,
+        side: Side::BesideReaders(readers),
+    });
+    let measured = rounds(context, &subjects).await?;
+    let alone = measured.first().context("nothing was measured")?;
+    let mut table = Table::new("readers | a second | ÷ alone | goal | PostgreSQL µs | program µs");
+    for ((readers, goal), series) in counts.into_iter().zip(["", "≥ 0.95"]).zip(&measured) {
+        let (title, rate, ratio) = (scenario.title(), series.rate().whole(), series.ratio_to(alone));
+        let [postgres, program, _] = series.cpu();
+        table.row(format_args!(
+            "{title} | {readers} | {rate} | {ratio} | {goal} | {postgres:.1} | {program:.1}"
+        ));
     }
     Ok(table.to_string())
 }

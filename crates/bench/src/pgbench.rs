@@ -23,8 +23,9 @@ pub(crate) struct Run {
     pub(crate) rate: f64,
 }
 
-/// Runs a script of one transaction with `clients` clients. The script's variable `first` is 1 until the
-/// script sets it: a client keeps its variables from one transaction to the next.
+/// Runs a script of one transaction with `clients` clients, whose number is its variable `clients`. Its
+/// variable `first` is 1 until the script sets it: a client keeps its variables from one transaction to the
+/// next.
 pub(crate) async fn run(
     cluster: &Cluster,
     database: &str,
@@ -46,6 +47,7 @@ pub(crate) async fn run(
             "--jobs=2",
         ])
         .args(["--client", &clients.to_string(), &end])
+        .arg(format!("--define=clients={clients}"))
         .arg("--file")
         .arg(file.path())
         .arg(cluster.url(database))

@@ -118,7 +118,8 @@ pub(crate) struct Server {
     log: PathBuf,
     pub(crate) pid: u32,
     pub(crate) public: SocketAddr,
-    probes: SocketAddr,
+    /// The back office, whose probes a worker has too.
+    pub(crate) backoffice: SocketAddr,
     pub(crate) ready_after: Duration,
 }
 
@@ -130,7 +131,7 @@ impl Server {
         cluster: &Cluster,
         database: &Database,
     ) -> anyhow::Result<Self> {
-        let (public, probes) = (free_address()?, free_address()?);
+        let (public, backoffice) = (free_address()?, free_address()?);
         let log = cluster.scratch_file(&format!("{}-{command}-{}.log", database.name, public.port()));
         let file = File::options().append(true).create(true).open(&log)?;
         let begun = Instant::now();
@@ -138,8 +139,8 @@ impl Server {
             .command(&database.url)
             .arg(command)
             .env("SELLER_API__SERVER__BIND", public.to_string())
-            .env("SELLER_API__SERVER__BACKOFFICE_BIND", probes.to_string())
-            .env("SELLER_API__WORKER__BIND", probes.to_string())
+            .env("SELLER_API__SERVER__BACKOFFICE_BIND", backoffice.to_string())
+            .env("SELLER_API__WORKER__BIND", backoffice.to_string())
             .env("SELLER_API__KEYS__SEALING", &database.key)
             .envs(SETTINGS)
             .stdout(file.try_clone()?)
@@ -152,7 +153,7 @@ impl Server {
             child,
             log,
             public,
-            probes,
+            backoffice,
             ready_after: Duration::ZERO,
         };
         match tokio::time::timeout(START_TIMEOUT, server.become_ready()).await {
@@ -168,7 +169,7 @@ impl Server {
             if let Some(status) = self.child.try_wait()? {
                 bail!("the program ended with {status}");
             }
-            if let Ok(mut connection) = Connection::open(self.probes).await
+            if let Ok(mut connection) = Connection::open(self.backoffice).await
                 && let Ok(response) = connection.get("/readyz").await
                 && response.status == 200
             {
@@ -180,7 +181,7 @@ impl Server {
 
     /// How many statements the program has sent, by its metrics.
     pub(crate) async fn statements(&self) -> anyhow::Result<f64> {
-        let mut probes = Connection::open(self.probes).await?;
+        let mut probes = Connection::open(self.backoffice).await?;
         let metrics = std::str::from_utf8(probes.get("/metrics").await?.expect(200)?)?;
         let counts = metrics.lines().filter_map(|line| {
             line.strip_prefix("database_statement_duration_seconds_count")?

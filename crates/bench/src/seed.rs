@@ -1,4 +1,5 @@
-//! Fills a database with plain SQL: sellers, their applications and tokens, offers.
+//! Fills a database with plain SQL: sellers, their applications, tokens and journals, an operator's token,
+//! offers.
 //!
 //! Ids derive from numbers, so that a request or a pgbench script can address any row without a query.
 
@@ -16,6 +17,8 @@ pub(crate) const OFFER: &str = "0197000000007000";
 pub(crate) const ID_LOW: u64 = 8_000_000_000_000_000;
 /// The sequence that numbers later families.
 pub(crate) const FAMILY_NUMBERS: &str = "bench_family_numbers";
+/// The token of the marketplace's operator.
+pub(crate) const OPERATOR_TOKEN: &str = "ps_op_bench";
 /// The stored scopes of all tokens: of offers, orders, shipments and settings.
 pub(crate) const SCOPES: u32 = 63;
 /// Creation time of the first offer; each next offer is one millisecond younger.
@@ -24,6 +27,10 @@ pub(crate) const FIRST_OFFER_AT: &str = "timestamptz '2026-01-01 00:00:00Z'";
 const LARGEST_SHARE: u64 = 5;
 /// Each subscription has a receiver with a separate address; 127.0.1.0/24 has 254.
 const MAX_SUBSCRIPTIONS: u64 = 200;
+/// The most journals that have events.
+const MAX_JOURNALS: u64 = 1_000;
+/// The events of each: more than the largest page.
+const EVENTS: u64 = 250;
 /// Offers per insert statement.
 const CHUNK: u64 = 50_000;
 
@@ -64,9 +71,19 @@ impl Catalogue {
         (self.sellers - 1).min(MAX_SUBSCRIPTIONS)
     }
 
-    /// The number of offers of each other seller; the last one may have fewer.
-    fn part(self) -> u64 {
+    /// The number of sellers whose journals have events, from the first one on.
+    pub(crate) fn journals(self) -> u64 {
+        self.sellers.min(MAX_JOURNALS)
+    }
+
+    /// The number of offers of each other seller; the last ones may have fewer.
+    pub(crate) fn part(self) -> u64 {
         (self.offers - self.largest()).div_ceil(self.sellers - 1)
+    }
+
+    /// The number of sellers with a whole part, from the second one on.
+    pub(crate) fn whole_parts(self) -> u64 {
+        (self.offers - self.largest()) / self.part()
     }
 
     /// The seller of an offer.
@@ -93,8 +110,9 @@ pub(crate) struct Seed {
     /// The current refresh token of each connection's family. Connection n uses application n modulo their
     /// number.
     pub(crate) refresh_tokens: Vec<Mutex<String>>,
-    /// Counts requests with an idempotency key, so that no key repeats, whichever build gets it.
-    pub(crate) keyed_requests: AtomicU64,
+    /// Numbers requests, whichever build gets them, so that no idempotency key repeats and sellers take
+    /// turns.
+    pub(crate) request_numbers: AtomicU64,
 }
 
 impl Seed {
@@ -111,6 +129,7 @@ impl Seed {
             let end = (first + CHUNK).min(catalogue.offers);
             cluster.sql(database, &offers(catalogue, first, end)).await?;
         }
+        cluster.sql(database, &journals(catalogue)).await?;
         cluster.sql(database, "vacuum (analyze)").await?;
         cluster.sql(database, "checkpoint").await?;
         // Loads the table into memory, as in a server that has run for a while.
@@ -120,7 +139,7 @@ impl Seed {
             catalogue,
             tokens,
             refresh_tokens: refresh_tokens.into_iter().map(Mutex::new).collect(),
-            keyed_requests: AtomicU64::new(0),
+            request_numbers: AtomicU64::new(0),
         })
     }
 }
@@ -165,6 +184,10 @@ async fn sellers(cluster: &Cluster, database: &str, count: u64) -> anyhow::Resul
             "insert into families (id, seller_id, client_id, kind, scopes) \
              select {family}, {seller}, {application}, 'client_credentials', {SCOPES} from {numbers}"
         ),
+        format!(
+            "insert into operator_tokens (id, name, hash) \
+             values (gen_random_uuid(), 'bench', sha256(convert_to('{OPERATOR_TOKEN}', 'UTF8')))"
+        ),
         // Later families have higher numbers.
         format!("create sequence {FAMILY_NUMBERS} start {}", 10 * count),
     ];
@@ -205,7 +228,21 @@ async fn refresh_tokens(
     cluster.sql(database, &sql).await
 }
 
-/// SQL that inserts the offers `first..end`. Their sellers exist, so foreign keys are not checked.
+/// SQL that fills the journals. Events of all sellers lie mixed, as they come.
+fn journals(catalogue: Catalogue) -> String {
+    let (seller, count) = (sql_id(SELLER, "n"), catalogue.journals());
+    format!(
+        "set synchronous_commit = off; \
+         insert into journals (seller_id, last_number, recorded_at) \
+         select {seller}, {EVENTS}, api_now() from generate_series(0::bigint, {count} - 1) n; \
+         insert into journal (seller_id, number, id, event, occurred_at, recorded_at, order_id, order_number) \
+         select seller_id, number, gen_random_uuid(), 'order.paid', recorded_at, recorded_at, gen_random_uuid(), 'BENCH-' || number \
+         from journals cross join generate_series(1, {EVENTS}) number order by number"
+    )
+}
+
+/// SQL that inserts the offers `first..end`. Their sellers exist, so foreign keys are not checked. Each has
+/// stock for all orders of a run.
 fn offers(catalogue: Catalogue, first: u64, end: u64) -> String {
     let seller = sql_id(SELLER, &catalogue.seller_expression("n"));
     let id = sql_id(OFFER, "n");
@@ -213,7 +250,7 @@ fn offers(catalogue: Catalogue, first: u64, end: u64) -> String {
         "set synchronous_commit = off; set session_replication_role = replica; \
          insert into offers (seller_id, id, created_at, updated_at, price_amount, stock, status, price_source, title, handle, \
            ean, brand, signature, thumbnail, url) \
-         select {seller}, {id}, at, at, 499 + n * 37 % 250000, (n * 7 % 120)::integer, \
+         select {seller}, {id}, at, at, 499 + n * 37 % 250000, 10000 + (n * 7 % 120)::integer, \
            case when n % 10 = 0 then 'draft' else 'published' end, 'manual', \
            brand || ' cordless drill 18 V, set number ' || n, 'cordless-drill-' || n, (5900000000000 + n)::text, brand, \
            'C' || n || '|' || brand || '|' || (5900000000000 + n), 'https://img.shop.example/t/' || n || '/160.webp', \

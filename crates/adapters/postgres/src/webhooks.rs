@@ -5,6 +5,7 @@ mod claiming;
 mod ending;
 mod queues;
 mod recording;
+mod secrets;
 
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Nullable, Text, Timestamptz, Uuid as SqlUuid};
-use kernel::{SealPurpose, SellerId, StoreError};
+use kernel::{SellerId, StoreError};
 use oauth::ClientId;
 use orders::OrderId;
 use uuid::Uuid;
@@ -26,14 +27,15 @@ use webhooks::{
 
 use crate::connection::pool::Autocommit;
 use crate::schema::{deliveries, subscriptions};
-use crate::sealing::Sealing;
 use crate::sql::column;
 use crate::statement::statements;
 use crate::unit_of_work::{Tx, expect_rows};
 
+use self::secrets::{open_secrets, seal_secrets};
 pub(crate) use self::{
     ending::{delete_subscriptions, end_subscriptions, wake_queues},
     queues::{RecentlyAsleep, StoredQueues},
+    secrets::secret_binding,
 };
 
 statements! {
@@ -123,43 +125,6 @@ struct SecretsRow {
     secret: Vec<u8>,
     #[diesel(sql_type = Bool)]
     active: bool,
-}
-
-fn seal_secrets(
-    sealing: &Sealing,
-    seller: SellerId,
-    id: SubscriptionId,
-    secrets: &SigningSecrets,
-) -> Result<Vec<u8>, StoreError> {
-    let binding = secret_binding(seller.uuid(), id.uuid());
-    let plain = secrets.reveal();
-    Ok(sealing
-        .sealer()?
-        .seal(SealPurpose::WebhookSecret, &binding, plain.as_bytes()))
-}
-
-fn open_secrets(
-    sealing: &Sealing,
-    seller: SellerId,
-    id: SubscriptionId,
-    sealed: &[u8],
-) -> Result<SigningSecrets, StoreError> {
-    let corrupt = |reason: String| StoreError::corrupt("subscriptions", id, reason);
-    let opened = sealing
-        .sealer()?
-        .open(
-            SealPurpose::WebhookSecret,
-            &secret_binding(seller.uuid(), id.uuid()),
-            sealed,
-        )
-        .map_err(|cause| corrupt(cause.to_string()))?;
-    let text = String::from_utf8(opened).map_err(|_| corrupt("a secret that is no text".to_owned()))?;
-    SigningSecrets::parse(&text).map_err(|invalid| corrupt(format!("a secret that {invalid}")))
-}
-
-/// Binds a secret to its row: moved into another row, it does not open.
-pub(crate) fn secret_binding(seller: Uuid, subscription: Uuid) -> Vec<u8> {
-    [seller.as_bytes().as_slice(), subscription.as_bytes()].concat()
 }
 
 /// A subscription of a seller, unless its application is deleted.

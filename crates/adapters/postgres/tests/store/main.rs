@@ -28,6 +28,7 @@ mod queue_claims;
 mod queue_wakeups;
 mod recordings;
 mod retention;
+mod rollouts;
 mod schema;
 mod subscriptions;
 mod support;

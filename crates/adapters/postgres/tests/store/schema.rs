@@ -1,5 +1,5 @@
-//! Schema migrations up and down, the reported schema state, and the schema's rules: reversible, indexed,
-//! keyed by class, and compatible with the previous program version during a rollout.
+//! Schema migrations up and down, the reported schema state, and the schema's rules: reversible, indexed, and
+//! keyed by class.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,7 +27,7 @@ fn database(empty: &TestDatabase) -> Database {
 }
 
 /// The migrations in order.
-fn folders() -> Vec<PathBuf> {
+pub(crate) fn folders() -> Vec<PathBuf> {
     let entries = fs::read_dir("../../../migrations").unwrap();
     let mut folders: Vec<_> = entries
         .map(|entry| entry.unwrap().path())
@@ -37,7 +37,7 @@ fn folders() -> Vec<PathBuf> {
     folders
 }
 
-fn name(folder: &Path) -> String {
+pub(crate) fn name(folder: &Path) -> String {
     folder.file_name().unwrap().to_str().unwrap().to_owned()
 }
 
@@ -419,216 +419,4 @@ async fn the_clock_is_read_only_through_api_now() {
 /// Whether its statements run one by one, outside of a transaction.
 fn is_alone(folder: &Path) -> bool {
     folder.join("metadata.toml").exists()
-}
-
-/// The last migration of the first release: no older program was ever deployed with it.
-const FIRST_RELEASE: &str = "0013";
-/// Released with inline checks, which scanned a small table.
-const SCANNED: [&str; 2] = ["0015", "0021"];
-
-/// A migration's statements in lower case, without comments and quoted text.
-fn statements(sql: &str) -> Vec<String> {
-    let code = sql
-        .lines()
-        .map(|line| line.split_once("--").map_or(line, |(code, _)| code));
-    let code = code.collect::<Vec<_>>().join(" ");
-    let unquoted = |text: &str, quote: &str| text.split(quote).step_by(2).collect::<Vec<_>>().join(" ");
-    let code = unquoted(&unquoted(&code, "$$"), "'").to_lowercase();
-    let tidy = |statement: &str| statement.split_whitespace().collect::<Vec<_>>().join(" ");
-    code.split(';')
-        .map(tidy)
-        .filter(|statement| !statement.is_empty())
-        .collect()
-}
-
-/// Why a statement is unsafe during a rollout.
-#[derive(Debug, PartialEq, Eq)]
-enum Fault {
-    /// The previous program version may fail after the change.
-    Breaks,
-    /// Other transactions would wait for a long statement.
-    Blocks,
-    /// Citus refuses it on a distributed table.
-    Refused,
-}
-
-/// The tables that are distributed on Citus.
-const DISTRIBUTED: [&str; 2] = ["offers", "seller_orders"];
-
-/// The table that a statement alters, and its changes.
-fn altered(statement: &str) -> Option<(&str, Vec<String>)> {
-    let (table, changes) = statement.strip_prefix("alter table ")?.split_once(' ')?;
-    let changes = changes.replace(", add ", "\nadd ").replace(", drop ", "\ndrop ");
-    Some((table, changes.lines().map(ToOwned::to_owned).collect()))
-}
-
-/// The fault of one change of a table that has rows, among all changes of it by the migration.
-fn fault_of_change(change: &str, all: &[String]) -> Option<Fault> {
-    if let Some(column) = change.strip_prefix("add column ") {
-        let has = |word| column.contains(word);
-        if has(" check ") || has(" references ") || has(" unique") || has(" generated ") {
-            return Some(Fault::Blocks);
-        }
-        return (has("not null") && !has("default")).then_some(Fault::Breaks);
-    }
-    let constraint = change.strip_prefix("add constraint ");
-    let Some((name, check)) = constraint.and_then(|rest| rest.split_once(" check ")) else {
-        return (!change.starts_with("drop constraint ")).then_some(Fault::Breaks);
-    };
-    // It replaces one of the same name, which allowed no more, or is about a new column, which no older
-    // program writes: the author's promise.
-    let is_promised = all.iter().any(|other| {
-        let of = other.split(' ').nth(2).unwrap_or(other);
-        other.starts_with("drop constraint ") && of == name
-            || other.starts_with("add column ") && check.contains(of)
-    });
-    let scans = (!check.ends_with(" not valid")).then_some(Fault::Blocks);
-    if is_promised { scans } else { Some(Fault::Breaks) }
-}
-
-/// The statements of a migration that are not known to be safe. Safe are purely additive ones, those on
-/// tables created in the same migration, and those that drop an index or a check.
-fn faults(sql: &str) -> Vec<(String, Fault)> {
-    let all = statements(sql);
-    let table = |statement: &str, lead: &str| {
-        let (_, rest) = statement.split_once(lead)?;
-        rest.split([' ', '(']).next().map(ToOwned::to_owned)
-    };
-    let created: Vec<_> = all.iter().filter_map(|s| table(s, "create table ")).collect();
-    let bounded = all
-        .iter()
-        .any(|statement| statement.starts_with("set local lock_timeout"));
-    let fault = |statement: &String| {
-        let starts = |lead: &str| statement.starts_with(lead);
-        let on_created = |lead| table(statement, lead).is_some_and(|table| created.contains(&table));
-        // A block grants rights, and does nothing else. A view that is replaced keeps its columns: PostgreSQL sees to it.
-        let harmless = [
-            "set local ",
-            "create table ",
-            "create view ",
-            "create or replace view ",
-            "create function ",
-            "create or replace function analyze_grown_tables()",
-            "revoke execute on function analyze_grown_tables() from public",
-            "do",
-            "insert into ",
-            "comment on ",
-            "drop index ",
-        ];
-        if harmless.into_iter().any(starts) {
-            None
-        } else if starts("create ") && statement.contains(" index ") {
-            match (on_created(" on "), statement.contains(" concurrently ")) {
-                (false, false) => Some(Fault::Blocks),
-                (false, true) if statement.contains(" unique ") => Some(Fault::Breaks),
-                _ => None,
-            }
-        } else if let Some((table, changes)) = altered(statement) {
-            let all = all.iter().filter_map(|other| altered(other));
-            let all = all.filter(|(other, _)| *other == table);
-            let all: Vec<_> = all.flat_map(|(_, changes)| changes).collect();
-            let constrains = changes.iter().any(|change| change.starts_with("add constraint "));
-            let is_refused = constrains && changes.len() > 1 && DISTRIBUTED.contains(&table);
-            match (on_created("alter table "), bounded) {
-                (true, _) => None,
-                (false, false) => Some(Fault::Blocks),
-                (false, true) if is_refused => Some(Fault::Refused),
-                (false, true) => changes.iter().find_map(|change| fault_of_change(change, &all)),
-            }
-        } else {
-            let is_fine = starts("update ") && on_created("update ")
-                || starts("alter type ") && statement.ends_with(" add value");
-            (!is_fine).then_some(Fault::Breaks)
-        }
-    };
-    all.iter()
-        .filter_map(|statement| Some((statement.clone(), fault(statement)?)))
-        .collect()
-}
-
-/// During a rollout, the previous version runs on the new schema (`migrations/README.md`, "Rules for a
-/// change").
-#[test]
-fn incompatible_migrations_raise_the_oldest_program() {
-    let mut newest: Vec<u32> = Vec::new();
-    for folder in folders() {
-        let (name, sql) = (name(&folder), fs::read_to_string(folder.join("up.sql")).unwrap());
-        let fact = format!("insert into schema_facts values ('{}', '", &name[..4]);
-        let oldest = sql
-            .trim_end()
-            .rsplit_once(&fact)
-            .and_then(|(_, oldest)| oldest.split_once("')"));
-        let (oldest, end) = oldest.unwrap_or_else(|| panic!("{name}: the fact is not last"));
-        assert!([";", " on conflict do nothing;"].contains(&end), "{name}: {end}");
-        let oldest: Vec<u32> = oldest.split('.').map(|part| part.parse().unwrap()).collect();
-        assert!(oldest >= newest, "{name}");
-        let faulty = faults(&sql);
-        let only_breaks = faulty.iter().all(|(_, fault)| *fault == Fault::Breaks);
-        assert!(
-            &name[..4] <= FIRST_RELEASE
-                || SCANNED.contains(&&name[..4])
-                || faulty.is_empty()
-                || only_breaks && oldest > newest,
-            "{name}: {faulty:?}, and an older program may run: wait for a release, or raise the oldest program"
-        );
-        newest = oldest;
-    }
-}
-
-#[test]
-fn statements_are_classified() {
-    let cases = "
-        fine   alter table offers add column note text, add column n int not null default 0
-        fine   alter table offers drop constraint offers_price_check
-        fine   alter table mails drop constraint c, add constraint c check (n > 0, or true) not valid
-        fine   alter table offers drop constraint c; alter table offers add constraint c check (stock > 0) not valid
-        fine   create table notes (id uuid primary key); create unique index notes_key on notes (id); alter table notes add check (true)
-        fine   alter table mails add column n int, add constraint c check (n between 1 and 9 or n in (0, 11)) not valid
-        fine   alter table offers add column n int; alter table offers add constraint c check (n > 0) not valid
-        fine   create index concurrently offers_ean_idx on offers (ean)
-        fine   drop index offers_newest_idx; -- drop table offers;
-        fine   comment on table offers is 'drop table offers; isn''t meant'
-        fine   create view cheap as select id from offers where price_amount < 5; insert into notes values (1)
-        fine   create or replace view cheap as select id from offers where price_amount < 7
-        fine   create function f() returns text language sql as $$ drop table offers; $$
-        fine   alter type mood add value 'merry'
-        fine   insert into notes select id from offers
-        breaks drop table offers
-        breaks DROP  Function api_now()
-        breaks alter table offers drop column ean
-        breaks alter table offers add column note text, drop column ean
-        breaks alter table offers rename column ean to gtin
-        breaks alter table offers alter column stock type bigint
-        breaks alter table offers alter column ean set not null
-        breaks alter table offers add column note text not null
-        breaks alter table offers add constraint c check (stock > 0) not valid
-        breaks alter table mails drop constraint c, add constraint d check (n > 0) not valid
-        breaks alter table mails add column n int; alter table offers add constraint c check (n > 0) not valid
-        refused alter table offers add column n int, add constraint c check (n > 0) not valid
-        blocks alter table mails add column n int, add constraint c check (n > 0)
-        blocks alter table offers add column n int check (n > 0)
-        blocks alter table offers add column shop uuid references shops (id)
-        blocks alter table mails drop constraint c, add constraint c check (n > 0)
-        breaks alter type mood rename value 'merry' to 'glad'
-        breaks update offers set stock = 0
-        breaks truncate offers
-        breaks create unique index concurrently offers_ean_key on offers (ean)
-        blocks create index offers_ean_idx on offers (ean)";
-    for case in cases.trim().lines() {
-        let (expected, sql) = case.trim().split_once(' ').unwrap();
-        let faulty = faults(&format!("set local lock_timeout = '2s'; {sql}"));
-        let faulty: Vec<_> = faulty.into_iter().map(|(_, fault)| fault).collect();
-        let expected = match expected {
-            "fine" => vec![],
-            "breaks" => vec![Fault::Breaks],
-            "refused" => vec![Fault::Refused],
-            _ => vec![Fault::Blocks],
-        };
-        assert_eq!(faulty, expected, "{sql}");
-    }
-    let unbounded = faults("alter table offers add column note text");
-    assert!(
-        matches!(unbounded[..], [(_, Fault::Blocks)]),
-        "its wait for a lock has no limit"
-    );
 }
