@@ -15,7 +15,8 @@ async fn form_token(sandbox: &Sandbox) -> String {
         .get(&format!("{}/sandbox", sandbox.text("base_url")))
         .send()
         .await;
-    let html = String::from_utf8(page.expect(200).bytes.to_vec()).unwrap();
+    let page = page.expect(200);
+    let html = String::from_utf8_lossy(&page.bytes);
     let (_, rest) = html.split_once("name=\"token\" value=\"").unwrap();
     rest.split('"').next().unwrap().to_owned()
 }

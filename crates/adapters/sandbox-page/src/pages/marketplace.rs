@@ -4,7 +4,7 @@ use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use askama::Template;
 use kernel::PageSize;
-use offers::{Offer, OfferFilter};
+use offers::{Offer, OfferFilter, Stock};
 use orders::{OrderStatus, SellerOrder, TrackingStatus};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -114,7 +114,7 @@ fn new_offer(page: &SandboxPage, seller: &SandboxSeller) -> Call {
 }
 
 fn order(page: &SandboxPage, parts: &[SellerOrder]) -> Result<Card, askama::Error> {
-    let status = OrderStatus::aggregate(parts.iter().map(|part| part.status()));
+    let status = OrderStatus::aggregate(parts.iter().map(SellerOrder::status));
     let status = status.map_or("", OrderStatus::as_str);
     let (id, number) = match parts.first() {
         Some(first) => (first.id.to_string(), first.number.as_str().to_owned()),
@@ -165,7 +165,7 @@ fn offer_card(page: &SandboxPage, n: usize, offer: &Offer) -> Result<Card, askam
     let amount = json!({ "amount": price.unwrap_or(1_000), "currency": "PLN" });
     let by_engine = Body::Json(json!({ "price": amount }));
     let by_engine = Call::by_office(Method::POST, format!("{path}/automatic-price"), by_engine);
-    let stock = offer.stock.map(|stock| stock.get());
+    let stock = offer.stock.map(Stock::get);
     let by_seller = Body::Json(json!({ "price": amount, "stock": stock.unwrap_or_default() }));
     let by_seller = Call::by_seller(n, Method::PATCH, format!("/v1/offers/{}", offer.id), by_seller);
     let amount = [("/price/amount", "Price in grosze")];

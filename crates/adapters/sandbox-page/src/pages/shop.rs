@@ -4,8 +4,8 @@ use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use askama::Template;
 use kernel::{Money, PageSize, StoreError};
-use offers::{OfferFilter, OfferStatus};
-use orders::OrderStatus;
+use offers::{OfferFilter, OfferStatus, Stock};
+use orders::{OrderStatus, SellerOrder};
 use reqwest::Method;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -76,7 +76,7 @@ async fn catalogue(
             title: offer.title,
             status: offer.status.as_str(),
             price: offer.price.map(|price| Money::amount(price.money)),
-            stock: offer.stock.map(|stock| stock.get()),
+            stock: offer.stock.map(Stock::get),
         }));
     }
     Ok(all)
@@ -110,8 +110,8 @@ pub(crate) async fn shop(page: &SandboxPage, form: &Form) -> HttpResponse {
         Ok(read) => read,
         Err(error) => return unavailable(&error),
     };
-    let card = |parts: Vec<orders::SellerOrder>| {
-        let status = OrderStatus::aggregate(parts.iter().map(|part| part.status()));
+    let card = |parts: Vec<SellerOrder>| {
+        let status = OrderStatus::aggregate(parts.iter().map(SellerOrder::status));
         let first = parts.first()?;
         let (id, pending) = (first.id.to_string(), status == Some(OrderStatus::Pending));
         let processing = status == Some(OrderStatus::Processing);
