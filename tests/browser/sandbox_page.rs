@@ -102,7 +102,9 @@ async fn a_trade_is_played_with_the_keyboard_alone_on_a_phone() {
         browser.wait_for("#outcome", "seller_no").await;
 
         player.open("/sandbox/receiver").await;
-        player.press("form[method=post][action='/sandbox/receiver'] button").await;
+        player
+            .press("form[method=post][action='/sandbox/receiver'] button")
+            .await;
         browser.wait_for("main", "The receiver has all events").await;
 
         player.open("/sandbox/shop").await;
@@ -118,7 +120,9 @@ async fn a_trade_is_played_with_the_keyboard_alone_on_a_phone() {
 
         player.open("/sandbox/receiver").await;
         browser.wait_for("main", "order.shipped").await;
-        browser.wait_for("li[id^=received-] .tag.delivered", "verified").await;
+        browser
+            .wait_for("li[id^=received-] .tag.delivered", "verified")
+            .await;
         player.look("deliveries").await;
         player.open("/sandbox/timeline").await;
         browser.wait_for("#timeline", "order.shipped").await;

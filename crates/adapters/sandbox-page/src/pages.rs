@@ -87,53 +87,43 @@ pub(crate) fn unavailable(error: &StoreError) -> HttpResponse {
         .body("The sandbox's database does not answer now: load the page again.\n")
 }
 
-/// A value of a call's body that a person may change.
-pub(crate) struct Input {
-    /// A JSON pointer.
-    pub(crate) pointer: &'static str,
-    pub(crate) label: &'static str,
-    pub(crate) value: String,
-}
-
 /// A form that makes one call, and shows it as a command.
 #[derive(Template)]
 #[template(path = "button.html")]
-pub(crate) struct Button {
-    label: String,
-    token: String,
-    by: String,
-    method: String,
-    path: String,
-    body: String,
+struct Button<'a> {
+    label: &'a str,
+    token: &'a str,
+    call: &'a Call,
     curl: String,
-    inputs: Vec<Input>,
+    inputs: Inputs,
 }
 
+/// Values of a call's body that a person may change: JSON pointers and labels.
+pub(crate) type Inputs = &'static [(&'static str, &'static str)];
+
 impl SandboxPage {
-    /// The button as HTML. The inputs' values are those of the call's body.
-    pub(crate) fn button(
-        &self,
-        label: &str,
-        call: &Call,
-        inputs: &[(&'static str, &'static str)],
-    ) -> Result<String, askama::Error> {
-        let input = |(pointer, label): &(&'static str, &'static str)| Input {
-            pointer,
+    /// The button as HTML.
+    pub(crate) fn button(&self, label: &str, call: &Call, inputs: Inputs) -> askama::Result<String> {
+        let (token, curl) = (&self.shared.form_token, call.curl(&self.shared.settings));
+        Button {
             label,
-            value: call.entered(pointer),
-        };
-        let button = Button {
-            label: label.to_owned(),
-            token: self.shared.form_token.clone(),
-            by: call.by_text(),
-            method: call.method.to_string(),
-            path: call.path.clone(),
-            body: call.body_text(),
-            curl: call.curl(&self.shared.settings),
-            inputs: inputs.iter().map(input).collect(),
-        };
-        button.render()
+            token,
+            call,
+            curl,
+            inputs,
+        }
+        .render()
     }
+}
+
+/// Something with what can be done to it.
+pub(crate) struct Card {
+    title: String,
+    about: String,
+    lines: Vec<String>,
+    /// What the timeline knows it by.
+    id: String,
+    buttons: Vec<String>,
 }
 
 /// What came of a call.

@@ -10,31 +10,21 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use web::form::Form;
 
-use super::shop::{item, marketplace_ships, order_call, seller_ships, zloty};
-use super::{Frame, html, latest_orders, unavailable, unrendered};
+use super::shop::{marketplace_ships, order_call, order_card, seller_ships, zloty};
+use super::{Card, Frame, Inputs, html, latest_orders, unavailable, unrendered};
 use crate::calls::{Body, By, Call};
-use crate::{SandboxPage, SandboxSeller};
-
-/// Something with what can be done to it.
-struct Card {
-    title: String,
-    about: String,
-    lines: Vec<String>,
-    buttons: Vec<String>,
-}
+use crate::{SandboxPage, SandboxSeller, Settings};
 
 #[derive(Template)]
 #[template(path = "marketplace.html")]
-struct MarketplacePage {
+struct MarketplacePage<'a> {
     frame: Frame,
-    /// Number, whether chosen, and seller number.
-    sellers: Vec<(usize, bool, i32)>,
+    chosen: usize,
+    settings: &'a Settings,
     new_offer: String,
     orders: Vec<Card>,
     offers: Vec<Card>,
     applications: Vec<Card>,
-    statuses: Vec<&'static str>,
-    api: String,
 }
 
 /// `GET /sandbox/marketplace`: all orders, and one seller's offers and applications.
@@ -57,47 +47,33 @@ pub(crate) async fn marketplace(page: &SandboxPage, form: &Form) -> HttpResponse
         Err(sentence) => return HttpResponse::BadGateway().body(sentence),
     };
     let items = applications.get("items").and_then(Value::as_array);
-    let cards = (|| {
+    let shown = || {
         Ok::<_, askama::Error>(MarketplacePage {
             frame: page.frame("Marketplace", "/sandbox/marketplace"),
-            sellers: settings
-                .sellers
-                .iter()
-                .enumerate()
-                .map(|(i, other)| (i, i == n, other.seller_no))
-                .collect(),
-            new_offer: page.button("Feed a new offer", &new_offer(page, seller), &NEW_OFFER)?,
-            orders: orders
-                .iter()
-                .map(|parts| order(page, parts))
-                .collect::<Result<_, _>>()?,
-            offers: offers
-                .iter()
-                .map(|offer| offer_card(page, n, offer))
-                .collect::<Result<_, _>>()?,
-            applications: items
-                .into_iter()
-                .flatten()
-                .map(|found| application(page, found))
-                .collect::<Result<_, _>>()?,
-            statuses: TrackingStatus::ALL
-                .into_iter()
-                .map(TrackingStatus::as_str)
-                .collect(),
-            api: settings.api_url.clone(),
+            chosen: n,
+            settings,
+            new_offer: page.button("Feed a new offer", &new_offer(page, seller), NEW_OFFER)?,
+            orders: cards(&orders, |parts| order(page, parts))?,
+            offers: cards(&offers, |offer| offer_card(page, n, offer))?,
+            applications: cards(items.into_iter().flatten(), |found| application(page, found))?,
         })
-    })();
-    match cards {
-        Ok(cards) => html(StatusCode::OK, &cards),
+    };
+    match shown() {
+        Ok(shown) => html(StatusCode::OK, &shown),
         Err(error) => unrendered(&error),
     }
 }
 
-const NEW_OFFER: [(&str, &str); 3] = [
-    ("/title", "Title"),
-    ("/price/amount", "Price in grosze"),
-    ("/stock", "Stock"),
-];
+fn cards<T>(
+    all: impl IntoIterator<Item = T>,
+    card: impl Fn(T) -> askama::Result<Card>,
+) -> askama::Result<Vec<Card>> {
+    all.into_iter().map(card).collect()
+}
+
+const PRICE: (&str, &str) = ("/price/amount", "Price in grosze");
+const STOCK: (&str, &str) = ("/stock", "Stock");
+const NEW_OFFER: Inputs = &[("/title", "Title"), PRICE, STOCK];
 
 fn new_offer(page: &SandboxPage, seller: &SandboxSeller) -> Call {
     let id = page.shared.settings.randomness.uuid();
@@ -113,62 +89,51 @@ fn new_offer(page: &SandboxPage, seller: &SandboxSeller) -> Call {
     )
 }
 
-fn order(page: &SandboxPage, parts: &[SellerOrder]) -> Result<Card, askama::Error> {
-    let status = OrderStatus::aggregate(parts.iter().map(SellerOrder::status));
-    let status = status.map_or("", OrderStatus::as_str);
-    let (id, number) = match parts.first() {
-        Some(first) => (first.id.to_string(), first.number.as_str().to_owned()),
-        None => (String::new(), String::new()),
-    };
-    let mut buttons = Vec::new();
-    if status == "processing" {
-        if let [part] = parts {
-            buttons.extend(seller_ships(page, &part.seller.to_string(), &id));
-        }
-        buttons.push(marketplace_ships(page, &id)?);
-    }
-    if matches!(status, "processing" | "shipped") {
-        buttons.push(page.button("Report the delivery", &order_call(&id, "delivery"), &[])?);
-    }
-    if parts.iter().any(|part| part.buyer.is_some()) {
-        buttons.push(page.button("Erase the buyer", &order_call(&id, "buyer-erasure"), &[])?);
-    }
-    Ok(Card {
-        title: number,
-        about: status.to_owned(),
-        lines: lines(parts),
-        buttons,
-    })
-}
-
-/// The items of an order, and its parcels.
-fn lines(parts: &[SellerOrder]) -> Vec<String> {
-    let mut lines: Vec<String> = parts.iter().flat_map(|part| &part.items).map(item).collect();
-    lines.extend(parts.iter().filter_map(|part| {
+fn order(page: &SandboxPage, parts: &[SellerOrder]) -> askama::Result<Card> {
+    let (mut card, status) = order_card(parts);
+    // The items, and the parcels.
+    card.lines.extend(parts.iter().filter_map(|part| {
         let shipment = part.shipment()?;
-        let status = shipment
-            .tracking_status
-            .map_or("not known to the carrier yet", TrackingStatus::as_str);
+        let status = shipment.tracking_status;
+        let status = status.map_or("not known to the carrier yet", TrackingStatus::as_str);
         let (carrier, number) = (shipment.carrier.display_name(), shipment.tracking_number.as_str());
         Some(format!("Parcel {number} with {carrier}: {status}"))
     }));
-    lines
+    let is_processing = status == Some(OrderStatus::Processing);
+    if is_processing {
+        if let [part] = parts {
+            card.buttons
+                .extend(seller_ships(page, &part.seller.to_string(), &card.id));
+        }
+        card.buttons.push(marketplace_ships(page, &card.id)?);
+    }
+    let holds_buyer = parts.iter().any(|part| part.buyer.is_some());
+    for (is_possible, label, step) in [
+        (
+            is_processing || status == Some(OrderStatus::Shipped),
+            "Report the delivery",
+            "delivery",
+        ),
+        (holds_buyer, "Erase the buyer", "buyer-erasure"),
+    ] {
+        if is_possible {
+            card.buttons
+                .push(page.button(label, &order_call(&card.id, step), &[])?);
+        }
+    }
+    Ok(card)
 }
 
-fn offer_card(page: &SandboxPage, n: usize, offer: &Offer) -> Result<Card, askama::Error> {
+fn offer_card(page: &SandboxPage, n: usize, offer: &Offer) -> askama::Result<Card> {
     let path = format!("/sellers/{}/offers/{}", offer.seller, offer.id);
-    let moderate = |decision: &str| {
-        let body = Body::Json(json!({ "decision": decision }));
-        Call::by_office(Method::POST, format!("{path}/moderation"), body)
-    };
-    let price = offer.price.map(|price| price.money.amount());
+    let post = |what, body| Call::by_office(Method::POST, format!("{path}/{what}"), Body::Json(body));
+    let (price, stock) = (
+        offer.price.map(|price| price.money.amount()),
+        offer.stock.map(Stock::get),
+    );
     let amount = json!({ "amount": price.unwrap_or(1_000), "currency": "PLN" });
-    let by_engine = Body::Json(json!({ "price": amount }));
-    let by_engine = Call::by_office(Method::POST, format!("{path}/automatic-price"), by_engine);
-    let stock = offer.stock.map(Stock::get);
-    let by_seller = Body::Json(json!({ "price": amount, "stock": stock.unwrap_or_default() }));
-    let by_seller = Call::by_seller(n, Method::PATCH, format!("/v1/offers/{}", offer.id), by_seller);
-    let amount = [("/price/amount", "Price in grosze")];
+    let change = Body::Json(json!({ "price": amount, "stock": stock.unwrap_or_default() }));
+    let change = Call::by_seller(n, Method::PATCH, format!("/v1/offers/{}", offer.id), change);
     Ok(Card {
         title: offer.title.clone(),
         about: offer.status.as_str().to_owned(),
@@ -179,20 +144,29 @@ fn offer_card(page: &SandboxPage, n: usize, offer: &Offer) -> Result<Card, askam
                 |stock| format!("{stock} in stock"),
             ),
         ],
+        id: offer.id.to_string(),
         buttons: vec![
-            page.button("Approve", &moderate("approve"), &[])?,
-            page.button("Reject", &moderate("reject"), &[])?,
-            page.button("Reprice", &by_engine, &amount)?,
             page.button(
-                "Change as its seller",
-                &by_seller,
-                &[("/price/amount", "Price in grosze"), ("/stock", "Stock")],
+                "Approve",
+                &post("moderation", json!({ "decision": "approve" })),
+                &[],
             )?,
+            page.button(
+                "Reject",
+                &post("moderation", json!({ "decision": "reject" })),
+                &[],
+            )?,
+            page.button(
+                "Reprice",
+                &post("automatic-price", json!({ "price": amount })),
+                &[PRICE],
+            )?,
+            page.button("Change as its seller", &change, &[PRICE, STOCK])?,
         ],
     })
 }
 
-fn application(page: &SandboxPage, found: &Value) -> Result<Card, askama::Error> {
+fn application(page: &SandboxPage, found: &Value) -> askama::Result<Card> {
     let text = |name| found.get(name).and_then(Value::as_str).unwrap_or_default();
     let (client_id, status) = (text("client_id"), text("status"));
     let steps: &[(&str, &str)] = match status {
@@ -213,6 +187,7 @@ fn application(page: &SandboxPage, found: &Value) -> Result<Card, askama::Error>
         title: text("name").to_owned(),
         about: status.to_owned(),
         lines: vec![client_id.to_owned()],
+        id: client_id.to_owned(),
         buttons: steps.iter().map(button).collect::<Result<_, _>>()?,
     })
 }

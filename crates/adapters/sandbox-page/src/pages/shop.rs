@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use web::form::Form;
 
-use super::{Frame, html, latest_orders, unavailable};
+use super::{Card, Frame, Inputs, html, latest_orders, unavailable};
 use crate::SandboxPage;
 use crate::calls::{Answered, Body, Call};
 
@@ -82,22 +82,13 @@ async fn catalogue(
     Ok(all)
 }
 
-/// An order as a page shows it.
-struct OrderCard {
-    number: String,
-    id: String,
-    status: &'static str,
-    items: Vec<String>,
-    buttons: Vec<String>,
-}
-
 #[derive(Template)]
 #[template(path = "shop.html")]
 struct ShopPage {
     frame: Frame,
     offers: Vec<CatalogueOffer>,
     curl: String,
-    orders: Vec<OrderCard>,
+    orders: Vec<Card>,
 }
 
 /// `GET /sandbox/shop`.
@@ -110,37 +101,47 @@ pub(crate) async fn shop(page: &SandboxPage, form: &Form) -> HttpResponse {
         Ok(read) => read,
         Err(error) => return unavailable(&error),
     };
-    let card = |parts: Vec<SellerOrder>| {
-        let status = OrderStatus::aggregate(parts.iter().map(SellerOrder::status));
-        let first = parts.first()?;
-        let (id, pending) = (first.id.to_string(), status == Some(OrderStatus::Pending));
-        let processing = status == Some(OrderStatus::Processing);
-        let moves = [
-            (pending, "Pay", "payment"),
-            (pending || processing, "Cancel", "cancellation"),
-        ];
-        let buttons = moves.into_iter().filter(|(is_possible, ..)| *is_possible);
-        let buttons =
-            buttons.filter_map(|(_, label, step)| page.button(label, &order_call(&id, step), &[]).ok());
-        Some(OrderCard {
-            number: first.number.as_str().to_owned(),
-            status: status.map_or("", OrderStatus::as_str),
-            items: parts.iter().flat_map(|part| &part.items).map(item).collect(),
-            buttons: buttons.collect(),
-            id,
-        })
-    };
     let shop = ShopPage {
         frame: page.frame("Buyer", "/sandbox/shop"),
         curl: place(page, form).curl(&page.shared.settings),
         offers,
-        orders: orders.into_iter().filter_map(card).collect(),
+        orders: orders
+            .iter()
+            .filter_map(|parts| order(page, parts).ok())
+            .collect(),
     };
     html(StatusCode::OK, &shop)
 }
 
+/// An order with what its buyer can do.
+fn order(page: &SandboxPage, parts: &[SellerOrder]) -> askama::Result<Card> {
+    let (card, status) = order_card(parts);
+    let moves: &[_] = match status {
+        Some(OrderStatus::Pending) => &[("Pay", "payment"), ("Cancel", "cancellation")],
+        Some(OrderStatus::Processing) => &[("Cancel", "cancellation")],
+        _ => &[],
+    };
+    let button = |(label, step): &(&str, &str)| page.button(label, &order_call(&card.id, step), &[]);
+    let buttons = moves.iter().map(button).collect::<Result<_, _>>()?;
+    Ok(Card { buttons, ..card })
+}
+
+/// An order without buttons, and its status.
+pub(super) fn order_card(parts: &[SellerOrder]) -> (Card, Option<OrderStatus>) {
+    let status = OrderStatus::aggregate(parts.iter().map(SellerOrder::status));
+    let first = parts.first();
+    let card = Card {
+        title: first.map_or_else(String::new, |first| first.number.as_str().to_owned()),
+        about: status.map_or("", OrderStatus::as_str).to_owned(),
+        lines: parts.iter().flat_map(|part| &part.items).map(item).collect(),
+        id: first.map_or_else(String::new, |first| first.id.to_string()),
+        buttons: Vec::new(),
+    };
+    (card, status)
+}
+
 /// An item for people.
-pub(super) fn item(item: &orders::OrderItem) -> String {
+fn item(item: &orders::OrderItem) -> String {
     format!(
         "{} × {}",
         item.quantity,
@@ -242,7 +243,7 @@ pub(crate) fn after_order(
 }
 
 /// The places of a shipment that a person may change.
-const PARCEL: [(&str, &str); 2] = [("/carrier", "Carrier"), ("/tracking_number", "Tracking number")];
+const PARCEL: Inputs = &[("/carrier", "Carrier"), ("/tracking_number", "Tracking number")];
 
 fn parcel(page: &SandboxPage) -> Body {
     // Carriers know no other parcel of this number.
@@ -264,7 +265,7 @@ pub(super) fn seller_ships(page: &SandboxPage, seller: &str, order: &str) -> Opt
     let (n, seller) = sellers.find(|(_, other)| other.id.to_string() == seller)?;
     let path = format!("/v1/orders/{order}/shipments");
     let call = Call::by_seller(n, Method::POST, path, parcel(page));
-    page.button(&format!("Ship as seller {}", seller.seller_no), &call, &PARCEL)
+    page.button(&format!("Ship as seller {}", seller.seller_no), &call, PARCEL)
         .ok()
 }
 
@@ -274,5 +275,5 @@ pub(super) fn marketplace_ships(page: &SandboxPage, order: &str) -> Result<Strin
         body: parcel(page),
         ..order_call(order, "shipment")
     };
-    page.button("Ship as the marketplace", &call, &PARCEL)
+    page.button("Ship as the marketplace", &call, PARCEL)
 }
