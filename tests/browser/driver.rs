@@ -144,9 +144,18 @@ impl Session {
 
     /// Waits until a matching element shows this text.
     pub(crate) async fn wait_for(&self, css: &str, text: &str) {
-        let script = "const one = document.querySelector(arguments[0]); return one && one.innerText.includes(arguments[1])";
+        self.wait_for_text("innerText", css, text).await;
+    }
+
+    /// Waits until a matching element has this text, shown or not.
+    pub(crate) async fn wait_for_content(&self, css: &str, text: &str) {
+        self.wait_for_text("textContent", css, text).await;
+    }
+
+    async fn wait_for_text(&self, property: &str, css: &str, text: &str) {
+        let script = "const one = document.querySelector(arguments[0]); return one && one[arguments[2]].includes(arguments[1])";
         let shown = async {
-            let body = json!({"script": script, "args": [css, text]});
+            let body = json!({"script": script, "args": [css, text, property]});
             while self.post("execute/sync", body.clone()).await != true {
                 tokio::time::sleep(PAUSE).await;
             }

@@ -118,6 +118,14 @@ async fn a_trade_is_played_with_the_keyboard_alone_on_a_phone() {
         player.press("#outcome form.call button:not([type])").await;
         browser.wait_for("#outcome", "buyer_notified").await;
 
+        // A command follows what is typed, and a button of a list answers as the others do.
+        player.open("/sandbox/shop").await;
+        player.reach("input[name^='q/0/']").await;
+        press(&browser, "3", false).await;
+        browser.wait_for_content("pre[hx-post]", "\"quantity\":3").await;
+        player.press("#orders form.call button:not([type])").await;
+        browser.wait_for("#outcome", "cancelled").await;
+
         player.open("/sandbox/receiver").await;
         browser.wait_for("main", "order.shipped").await;
         browser
@@ -135,7 +143,40 @@ async fn a_trade_is_played_with_the_keyboard_alone_on_a_phone() {
         }
         assert_eq!(browser.complaints().await, Vec::<serde_json::Value>::new());
     }
+    walk_through_consent(&browser, &sandbox).await;
     assert!(player.faults.is_empty(), "{:#?}", player.faults);
+}
+
+/// The built-in client asks a seller, and ends with a reuse that revokes its tokens.
+async fn walk_through_consent(browser: &Session, sandbox: &Sandbox) {
+    let sellers = sandbox.credentials["sellers"].as_array().unwrap();
+    let seller = sellers.last().unwrap();
+    browser
+        .go(&format!("{}/sandbox/client", sandbox.text("base_url")))
+        .await;
+    browser.follow("main a[href*='/oauth/authorize']").await;
+    for name in ["email", "password"] {
+        let value = seller[name].as_str().unwrap();
+        browser.fill(&format!("input[name={name}]"), value).await;
+    }
+    browser.follow("main form button").await;
+    browser.follow("button[value=approve]").await;
+    for (step, shown) in [
+        (3, "refresh_token"),
+        (4, "seller_no"),
+        (5, "refresh_token"),
+        (6, "invalid_grant"),
+        (7, "Status 401"),
+    ] {
+        browser
+            .follow("form[action='/sandbox/client'] button.primary")
+            .await;
+        let text = browser.text("#latest").await;
+        assert!(
+            text.contains(&format!("{step}. ")) && text.contains(shown),
+            "{text}"
+        );
+    }
 }
 
 /// The most that all pictures may have, in bytes.
@@ -202,10 +243,6 @@ async fn draw(browser: &Session, sandbox: &Sandbox, pictures: &Path) {
     browser.go(&format!("{base_url}/panel/applications")).await;
     take("panel").await;
     browser.go(&format!("{base_url}/sandbox/client")).await;
-    browser.follow("main form button").await;
-    browser
-        .run("document.querySelector(\"main a[href*='/oauth/authorize']\").target = ''")
-        .await;
     browser.follow("main a[href*='/oauth/authorize']").await;
     take("consent").await;
 }

@@ -7,6 +7,7 @@ mod observing;
 mod parcels;
 mod plan;
 mod seed;
+mod walk;
 
 use std::{path::PathBuf, process::ExitCode, sync::Arc};
 
@@ -118,6 +119,7 @@ async fn prepare(
     };
     let external = observing.services(external);
     let observer: Arc<dyn Observer> = Arc::new(observing.clone());
+    let port = public.address().port();
     let origin = |socket: &BoundSocket| format!("http://{}", crate::config::reachable(socket.address()));
     let origins = [origin(&public), origin(&backoffice)];
     let mut service = Service::new(
@@ -131,11 +133,22 @@ async fn prepare(
     let sellers = page_sellers(&credentials)?;
     observing.follow(&service.shared, sellers.iter().map(|seller| seller.id));
     let [api_url, backoffice_url] = origins;
+    let client_id = match sellers.first() {
+        Some(owner) => walk::client(&database, owner.id, port, format!("{api_url}/sandbox/client")).await,
+        None => bail!("the sandbox has no sellers: begin anew with --fresh"),
+    };
+    let client_id = client_id.inspect_err(|error| {
+        tracing::warn!(
+            cause = error_chain(error.as_ref()),
+            "the client of the consent walk cannot be registered"
+        );
+    });
     let settings = Settings {
         api_url,
         backoffice_url,
         backoffice_token: credentials.backoffice_token.clone(),
         sellers,
+        client_id: client_id.ok().map(|client_id| client_id.to_string()),
         mails: data_dir.mails(),
         parcels: Arc::new(Parcels {
             carriers,

@@ -7,20 +7,15 @@ use askama::Template;
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use reqwest::Method;
 use ring::digest::{SHA256, digest};
-use serde_json::{Value, json};
 use tokio::sync::Mutex;
-use url::Url;
 use web::form::Form;
 
 use crate::calls::{Answered, Body, By, Call};
-use crate::inbox::{Check, list, made, see_other, text};
+use crate::inbox::{Check, see_other, text};
 use crate::pages::{Frame, html};
-use crate::{SandboxPage, SandboxSeller, Settings};
+use crate::{SandboxPage, Settings};
 
 const PATH: &str = "/sandbox/client";
-/// Redirect addresses are https and public, in the sandbox too, so that nobody answers here: a person copies the
-/// address from the browser's bar.
-const REDIRECT: &str = "https://consent-walk.example/callback";
 /// The statuses with which the walk goes on: exchange, call, refresh, the same refresh again, call.
 const EXPECTED: [u16; 5] = [200, 200, 200, 400, 401];
 
@@ -32,6 +27,7 @@ pub(crate) struct WalkedClient(Mutex<Option<Walk>>);
 #[derive(Default)]
 struct Walk {
     client_id: String,
+    redirect_uri: String,
     verifier: String,
     state: String,
     /// Of what the browser came back with; empty before.
@@ -77,7 +73,7 @@ impl Walk {
             0 => fields.extend([
                 ("grant_type", "authorization_code".to_owned()),
                 ("code", self.code.clone()),
-                ("redirect_uri", REDIRECT.to_owned()),
+                ("redirect_uri", self.redirect_uri.clone()),
                 ("code_verifier", self.verifier.clone()),
             ]),
             2 | 3 => fields.extend([
@@ -125,99 +121,64 @@ struct ClientPage<'a> {
 /// `GET /sandbox/client`: how far the walk is, and with `code` or `error` the browser's return.
 pub(crate) async fn walk(page: &SandboxPage, query: &Form) -> HttpResponse {
     let mut walk = page.shared.client.0.lock().await;
-    let is_return = query.get("code").or(query.get("error")).is_some();
-    if let Some(walk) = walk.as_mut().filter(|walk| is_return && walk.made.is_empty()) {
+    if walk.is_none() {
+        *walk = begin(&page.shared.settings);
+    }
+    // Anybody may link here: only the answer to the own request counts.
+    let is_return = |walk: &&mut Walk| query.get("state") == Some(&walk.state) && walk.made.is_empty();
+    if let Some(walk) = walk.as_mut().filter(is_return) {
         walk.arrive(query, &page.shared.settings.service.public_url);
     }
     show(page, walk.as_ref(), String::new())
 }
 
 fn show(page: &SandboxPage, walk: Option<&Walk>, alert: String) -> HttpResponse {
-    let (frame, settings) = (page.frame("Consent", PATH), &page.shared.settings);
-    let next = walk.and_then(Walk::next);
-    html(
-        StatusCode::OK,
-        &ClientPage {
-            frame,
-            settings,
-            alert,
-            walk,
-            next,
-        },
-    )
+    let shown = ClientPage {
+        frame: page.frame("Consent", PATH),
+        settings: &page.shared.settings,
+        alert,
+        walk,
+        next: walk.and_then(Walk::next),
+    };
+    html(StatusCode::OK, &shown)
 }
 
-/// `POST /sandbox/client`: takes a step.
+/// `POST /sandbox/client`: makes the call that comes next, or starts over.
 pub(crate) async fn step(page: &SandboxPage, form: &Form) -> HttpResponse {
-    let mut walk = page.shared.client.0.lock().await;
-    match stepped(page, form, &mut walk).await {
-        Ok(query) => see_other(&format!("{PATH}{query}#latest")),
+    let (settings, mut walk) = (&page.shared.settings, page.shared.client.0.lock().await);
+    let made = match walk.as_mut() {
+        Some(walk) if form.get("step") == Some("next") => next_step(page, form, walk).await,
+        _ => {
+            *walk = begin(settings);
+            Ok(())
+        }
+    };
+    match made {
+        Ok(()) => see_other(&format!("{PATH}#latest")),
         Err(sentence) => show(page, walk.as_ref(), sentence),
     }
 }
 
-/// Returns the query of the page that shows what came of the step.
-async fn stepped(page: &SandboxPage, form: &Form, walk: &mut Option<Walk>) -> Result<String, String> {
-    match (form.get("step").unwrap_or_default(), walk.as_mut()) {
-        ("register", _) => *walk = Some(register(page, page.seller(form).1).await?),
-        ("return", _) => {
-            let url = Url::parse(form.get("address").unwrap_or_default().trim()).ok();
-            let query = url.and_then(|url| Some(format!("?{}", url.query()?)));
-            return query.ok_or_else(|| format!("Copy the whole address: {REDIRECT}?…"));
-        }
-        ("next", Some(walk)) => {
-            // A form that was sent twice has had its step.
-            let is_due = form.get("made") == Some(&walk.made.len().to_string());
-            if let Some(call) = walk.next().filter(|_| is_due) {
-                let answered = page.shared.calls.make(&page.shared.settings, &call).await?;
-                if EXPECTED.get(walk.made.len()) != Some(&answered.status) {
-                    return Err(format!("Try again, or start over. {}", answered.body));
-                }
-                walk.made.push((call, answered));
-            }
-        }
-        _ => *walk = None,
-    }
-    Ok(String::new())
-}
-
-/// The name is the same in each run, since an accepted name stays taken for good.
-fn name(seller: &SandboxSeller) -> String {
-    format!("Consent walk {}", seller.seller_no)
-}
-
-fn registration(seller: &SandboxSeller) -> Call {
-    let body = json!({
-        "name": name(seller),
-        "documentation_url": "https://consent-walk.example/docs",
-        "purpose": "for_other_sellers",
-        "client_type": "public",
-        "redirect_uris": [REDIRECT],
-        "scopes": ["offers:read", "orders:read"],
-        "accept_terms": true,
-    });
-    let path = format!("/sellers/{}/applications", seller.id);
-    Call::by_office(Method::POST, path, Body::Json(body))
-}
-
-/// Finds the seller's application of an earlier run, or registers it; and accepts it.
-async fn register(page: &SandboxPage, owner: Option<&SandboxSeller>) -> Result<Walk, String> {
-    let (settings, seller) = (&page.shared.settings, owner.ok_or("The sandbox has no sellers.")?);
-    let path = format!("/sellers/{}/applications?limit=100", seller.id);
-    let all: Vec<Value> = list(page, By::Office, path).await?;
-    let found = all.into_iter().find(|one| text(one, "name") == name(seller));
-    let application = match found {
-        Some(application) => application,
-        None => made(page, &registration(seller)).await?.json(),
+async fn next_step(page: &SandboxPage, form: &Form, walk: &mut Walk) -> Result<(), String> {
+    // A form that was sent twice has had its step.
+    let is_due = form.get("made") == Some(&walk.made.len().to_string());
+    let Some(call) = walk.next().filter(|_| is_due) else {
+        return Ok(());
     };
-    let client_id = text(&application, "client_id").to_owned();
-    if text(&application, "status") != "active" {
-        let path = format!("/applications/{client_id}/acceptance");
-        made(page, &Call::by_office(Method::POST, path, Body::None)).await?;
+    let answered = page.shared.calls.make(&page.shared.settings, &call).await?;
+    if EXPECTED.get(walk.made.len()) != Some(&answered.status) {
+        return Err(format!("Try again, or start over. {}", answered.body));
     }
+    walk.made.push((call, answered));
+    Ok(())
+}
+
+/// None if the sandbox could not register the client.
+fn begin(settings: &Settings) -> Option<Walk> {
     let [verifier, state] = [(); 2].map(|()| URL_SAFE_NO_PAD.encode(settings.randomness.secret()));
-    Ok(Walk {
-        client_id,
+    Some(Walk {
+        client_id: settings.client_id.clone()?,
+        redirect_uri: format!("{}{PATH}", settings.api_url),
         verifier,
         state,
         ..Walk::default()

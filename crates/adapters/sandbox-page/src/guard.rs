@@ -14,6 +14,8 @@ use web::request::Request;
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
                       connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
+const FORWARDED: [&str; 3] = ["forwarded", "x-forwarded-for", "x-forwarded-host"];
+
 /// Why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Refused {
@@ -31,11 +33,9 @@ pub(crate) enum Refused {
 /// Checks peer and `Host` of any request.
 pub(crate) fn check(request: &Request) -> Result<(), Refused> {
     let peer = request.http.peer_addr().map(|peer| peer.ip());
-    // Behind a proxy on this machine, the client may be elsewhere.
-    if ![peer, Some(request.client)]
-        .into_iter()
-        .all(|address| address.is_some_and(is_local))
-    {
+    // Behind a proxy or a tunnel on this machine, the client is elsewhere.
+    let is_forwarded = FORWARDED.iter().any(|name| request.headers().contains_key(*name));
+    if is_forwarded || !peer.is_some_and(is_local) {
         return Err(Refused::NotFromHere);
     }
     let origin = own_origin(request.headers()).ok_or(Refused::ForeignHost)?;

@@ -19,7 +19,9 @@ use reqwest::Method;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use tokio::select;
 use tokio::time::sleep;
+use web::Tasks;
 use web::body::BodyLimits;
 use web::form::Form;
 use web::request::Request;
@@ -52,12 +54,16 @@ kernel::words! {
 }
 
 impl Behaviour {
-    async fn answer(self, is_verified: bool) -> HttpResponse {
-        match self {
-            Self::Slow => sleep(Duration::from_secs(3)).await,
+    async fn answer(self, tasks: &Tasks, is_verified: bool) -> HttpResponse {
+        let waits = match self {
+            Self::Slow => Duration::from_secs(3),
             // Longer than an attempt.
-            Self::Silent => sleep(Duration::from_mins(1)).await,
-            Self::Accept | Self::Fail | Self::Close => {}
+            Self::Silent => Duration::from_mins(1),
+            Self::Accept | Self::Fail | Self::Close => Duration::ZERO,
+        };
+        select! {
+            () = sleep(waits) => {}
+            () = tasks.stopping() => {}
         }
         match self {
             Self::Fail => HttpResponse::InternalServerError().finish(),
@@ -112,6 +118,7 @@ fn text_of(headers: &HeaderMap, name: &str) -> String {
 struct Received {
     at: DateTime<Utc>,
     event: String,
+    delivery: String,
     /// Headers and the beginning of the body.
     content: String,
     checks: Vec<Check>,
@@ -170,10 +177,11 @@ impl Inbox {
                 None => vec![(false, "The secret is known: subscribe to see it.".to_owned())],
             };
             let (behaviour, is_verified) = (receiver.behaviour, checks.iter().all(|(holds, _)| *holds));
-            let event = text_of(headers, "x-event");
+            let [event, delivery] = ["x-event", "x-delivery-id"].map(|name| text_of(headers, name));
             let received = Received {
                 at: now,
                 event,
+                delivery,
                 content,
                 checks,
                 is_verified,
@@ -195,7 +203,7 @@ pub(crate) async fn receive(page: &SandboxPage, n: usize, request: &mut Request)
         Ok(body) => {
             let now = settings.clock.now();
             let (behaviour, is_verified) = page.shared.inbox.add(n, request.headers(), &body, now);
-            behaviour.answer(is_verified).await
+            behaviour.answer(&settings.tasks, is_verified).await
         }
         Err(_) => HttpResponse::BadRequest().force_close().finish(),
     }
@@ -245,8 +253,13 @@ async fn show(page: &SandboxPage, query: &Form, mut alert: String) -> HttpRespon
             Err(sentence) => alert = sentence,
         }
     }
+    let mut frame = page.frame("Receiver", "/sandbox/receiver");
+    if query.get("polls").is_some() {
+        // Only the deliveries are taken.
+        frame.aside.clear();
+    }
     let shown = ReceiverPage {
-        frame: page.frame("Receiver", "/sandbox/receiver"),
+        frame,
         page,
         n,
         receiver: inbox.with(n, |receiver| receiver.clone()),

@@ -22,6 +22,7 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use kernel::{Clock, Randomness, SellerId};
 use offers::OfferReader;
 use orders::OrderReader;
+use tokio::sync::Semaphore;
 use web::body::BodyLimits;
 use web::form::Form;
 use web::front::Front;
@@ -67,6 +68,8 @@ pub struct Settings {
     pub backoffice_token: String,
     /// At least one.
     pub sellers: Vec<SandboxSeller>,
+    /// A public client whose redirect URI is `/sandbox/client` at [`Self::api_url`], if there is one.
+    pub client_id: Option<String>,
     /// The folder of mails, `<mail id>.eml`.
     pub mails: PathBuf,
     pub parcels: Arc<dyn SimulatedParcels>,
@@ -86,6 +89,8 @@ pub(crate) struct Shared {
     pub(crate) form_token: String,
     pub(crate) inbox: Inbox,
     pub(crate) client: WalkedClient,
+    /// Places of pages that are told of new rows.
+    pub(crate) streams: Arc<Semaphore>,
 }
 
 /// The page. Clones share everything but their ports.
@@ -107,6 +112,7 @@ impl SandboxPage {
             form_token: URL_SAFE_NO_PAD.encode(settings.randomness.secret()),
             inbox: Inbox::default(),
             client: WalkedClient::default(),
+            streams: Arc::new(Semaphore::new(STREAMS)),
             settings,
         };
         let shared = Arc::new(shared);
@@ -130,6 +136,8 @@ pub fn configure(page: SandboxPage) -> impl FnOnce(&mut ServiceConfig) {
         config.service(scope("/sandbox").default_service(front.route(answer)));
     }
 }
+
+const STREAMS: usize = 64;
 
 /// The largest form.
 const FORM: BodyLimits = BodyLimits {

@@ -175,6 +175,9 @@ struct Listener<R> {
 
 /// `GET /sandbox/live`: the rows after the one numbered `after`, as they come.
 pub(crate) fn live(page: &SandboxPage, query: &Form, headers: &HeaderMap) -> HttpResponse {
+    let Ok(place) = Arc::clone(&page.shared.streams).try_acquire_owned() else {
+        return HttpResponse::ServiceUnavailable().body("Too many pages are open: close some.\n");
+    };
     let shared = Arc::clone(&page.shared);
     let (timeline, tasks) = (shared.settings.timeline.clone(), shared.settings.tasks.clone());
     let last = timeline.last();
@@ -193,9 +196,9 @@ pub(crate) fn live(page: &SandboxPage, query: &Form, headers: &HeaderMap) -> Htt
         heartbeat: Instant::now(),
         end: Instant::now() + LONGEST,
     };
-    let told = unfold(listener, |mut listener| async move {
+    let told = unfold((listener, place), |(mut listener, place)| async move {
         let message = listener.next().await?;
-        Some((Ok::<_, Infallible>(Bytes::from(message)), listener))
+        Some((Ok::<_, Infallible>(Bytes::from(message)), (listener, place)))
     });
     HttpResponse::Ok()
         .insert_header((CONTENT_TYPE, "text/event-stream"))

@@ -12,7 +12,7 @@ use kernel::SellerId;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use web::access_log::start_of_secret;
-use web::form::{Form, form_decode};
+use web::form::Form;
 
 const MOST_ROWS: usize = 2_000;
 const MOST_BYTES: usize = 16 * 1024 * 1024;
@@ -20,19 +20,8 @@ const MOST_BYTES: usize = 16 * 1024 * 1024;
 const MOST_BODY: usize = 4 * 1024;
 /// In place of a secret.
 const HIDDEN: &str = "•••";
-/// Fields whose values are secrets, in JSON and in forms.
-const SECRETS: [&str; 8] = [
-    "access_token",
-    "refresh_token",
-    "client_secret",
-    "current_password",
-    "password",
-    "secret",
-    "signing_secret",
-    "token",
-];
-/// The same in forms and queries alone: in JSON, `code` is the code of an error.
-const FORM_SECRETS: [&str; 2] = ["code", "code_verifier"];
+/// Ends of the names of fields whose values may lack the prefix of a secret. In JSON, `code` is that of an error.
+const SECRETS: [&str; 5] = ["password", "code_verifier", "secret", "token", "code="];
 
 kernel::words! {
     /// What happened.
@@ -54,6 +43,8 @@ pub struct Row {
     pub caused_at: DateTime<Utc>,
     pub kind: Kind,
     pub seller: Option<SellerId>,
+    /// Other sellers with a part in it.
+    pub sellers: Vec<String>,
     /// The application's `client_id`.
     pub application: Option<String>,
     /// The orders, offers and applications that it is about.
@@ -81,6 +72,7 @@ impl Row {
             caused_at: at,
             kind,
             seller: None,
+            sellers: Vec::new(),
             application: None,
             ids: Vec::new(),
             trace_id: None,
@@ -130,13 +122,9 @@ fn cut(mut text: String) -> String {
     text
 }
 
-/// Hides the values of secret fields, of JSON and of forms, and tokens wherever they stand.
+/// Hides the values of secret fields, and tokens wherever they stand.
 fn hide_secrets(text: &str) -> String {
-    let text = if text.starts_with(['{', '[']) {
-        hide_members(text)
-    } else {
-        hide_fields(text)
-    };
+    let text = hide_values(&text.replace("%5F", "_").replace("%5f", "_"));
     let (mut shown, mut rest) = (String::with_capacity(text.len()), text.as_str());
     while let Some((before, secret)) = start_of_secret(rest).and_then(|at| rest.split_at_checked(at)) {
         let is_inside = |c: char| c.is_ascii_alphanumeric() || "_-+/=%".contains(c);
@@ -147,41 +135,40 @@ fn hide_secrets(text: &str) -> String {
     shown + rest
 }
 
-/// Hides secrets in JSON, which may be cut anywhere.
-fn hide_members(json: &str) -> String {
-    let (mut shown, mut name, mut rest) = (String::with_capacity(json.len()), "", json);
-    while let Some((before, literal)) = rest.split_once('"') {
-        let mut is_escaped = false;
-        let end = literal.find(|c| {
-            let ends = c == '"' && !is_escaped;
-            is_escaped = c == '\\' && !is_escaped;
-            ends
-        });
-        let (content, after) = literal.split_at(end.unwrap_or(literal.len()));
-        let is_secret = before.trim() == ":" && SECRETS.contains(&name);
-        shown.extend([before, "\"", if is_secret { HIDDEN } else { content }]);
-        name = content;
-        rest = after;
-        if let Some(after) = after.strip_prefix('"') {
-            shown.push('"');
-            rest = after;
+/// Hides what follows the names of secret fields, in JSON, forms and queries, which may be cut anywhere.
+fn hide_values(text: &str) -> String {
+    let (mut shown, mut rest) = (String::with_capacity(text.len()), text);
+    let end_of_name = |rest: &str| {
+        let ends = SECRETS
+            .iter()
+            .filter_map(|name| Some(rest.find(name)? + name.len()));
+        ends.min()
+    };
+    while let Some((name, after)) = end_of_name(rest).and_then(|end| rest.split_at_checked(end)) {
+        let is_between = |c: char| c.is_whitespace() || "\":=[".contains(c);
+        let value = after.trim_start_matches(is_between);
+        let between = after.strip_suffix(value).unwrap_or_default();
+        shown.extend([name, between]);
+        rest = value;
+        let has_value = name.ends_with('=') || between.contains([':', '=']);
+        if has_value && !value.starts_with('{') {
+            let mut is_escaped = false;
+            let is_text = between.ends_with('"');
+            let end = value.find(|c: char| {
+                let ends = !is_escaped
+                    && if is_text {
+                        c == '"'
+                    } else {
+                        "&,]}".contains(c) || c.is_whitespace()
+                    };
+                is_escaped = c == '\\' && !is_escaped;
+                ends
+            });
+            shown += HIDDEN;
+            rest = end.and_then(|end| value.get(end..)).unwrap_or_default();
         }
     }
     shown + rest
-}
-
-/// Hides secrets in a form, or in the query of an address.
-fn hide_fields(form: &str) -> String {
-    let shown = |pair: &str| match pair.split_once('=') {
-        Some((name, _)) if is_secret_field(name) => format!("{name}={HIDDEN}"),
-        _ => pair.to_owned(),
-    };
-    form.split('&').map(shown).collect::<Vec<_>>().join("&")
-}
-
-fn is_secret_field(name: &str) -> bool {
-    let name = name.rsplit('?').next().and_then(form_decode);
-    name.is_some_and(|name| SECRETS.iter().chain(&FORM_SECRETS).any(|secret| *secret == name))
 }
 
 /// A row and its number: they rise in the order of the recording.
@@ -320,11 +307,9 @@ impl Filter {
     fn admits(&self, row: &Row) -> bool {
         let is = |wanted: &str, value: Option<&str>| wanted.is_empty() || value == Some(wanted);
         let names = |id: &String| row.ids.contains(id);
+        let seller = row.seller.map(|seller| seller.to_string());
         is(&self.kind, Some(row.kind.as_str()))
-            && is(
-                &self.seller,
-                row.seller.map(|seller| seller.to_string()).as_deref(),
-            )
+            && (is(&self.seller, seller.as_deref()) || row.sellers.contains(&self.seller))
             && (self.about.is_empty() || names(&self.about))
             && (is(&self.application, row.application.as_deref()) || names(&self.application))
     }

@@ -87,12 +87,14 @@ struct About {
     client_id: Option<String>,
     seller_id: Option<String>,
     items: Vec<Item>,
+    parts: Vec<Item>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Item {
     id: Option<String>,
+    seller_id: Option<String>,
 }
 
 impl About {
@@ -100,6 +102,12 @@ impl About {
         let body = Some(body).filter(|body| body.len() <= MOST_READ);
         body.and_then(|body| serde_json::from_slice(body).ok())
             .unwrap_or_default()
+    }
+
+    /// The sellers of an order's items or parts.
+    fn sellers(&self) -> impl Iterator<Item = String> {
+        let all = self.items.iter().chain(&self.parts);
+        all.filter_map(|item| item.seller_id.clone())
     }
 
     fn ids(self) -> impl Iterator<Item = String> {
@@ -145,6 +153,7 @@ fn request(line: &AccessLine<'_>, bodies: &Bodies, now: DateTime<Utc>) -> Row {
     let named = [of_path, asked.seller_id.as_deref(), answered.seller_id.as_deref()];
     let named = || named.into_iter().flatten().find_map(|id| id.parse().ok());
     let seller = line.caller.seller.or_else(named);
+    let sellers = asked.sellers().chain(answered.sellers()).collect();
     let of_path = line.ids().into_iter().map(str::to_owned);
     let mut ids: Vec<_> = of_path.chain(asked.ids()).chain(answered.ids()).collect();
     let mut known = HashSet::new();
@@ -159,6 +168,7 @@ fn request(line: &AccessLine<'_>, bodies: &Bodies, now: DateTime<Utc>) -> Row {
         .map_or_else(String::new, |refusal| format!(" {}", refusal.error));
     Row {
         seller,
+        sellers,
         application: line.caller.client_id.map(|client_id| client_id.to_string()),
         ids,
         trace_id: Some(line.trace_id.as_str().to_owned()),

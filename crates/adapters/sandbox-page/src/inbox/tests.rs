@@ -11,6 +11,8 @@ use tokio::time::timeout;
 use web::front::Front;
 use web::{ServiceSettings, TrustedProxies};
 
+use tokio::runtime::Handle;
+
 use super::*;
 
 const BODY: &[u8] = br#"{"id":"x","event":"order.paid"}"#;
@@ -106,7 +108,7 @@ async fn over_a_socket(behaviour: Behaviour) -> Option<String> {
         let front = Front::public("test", &service);
         App::new().default_service(front.route(move |mut request: Request| async move {
             request.body(LIMITS).await.unwrap();
-            let response = behaviour.answer(true).await;
+            let response = behaviour.answer(&Tasks::new(Handle::current()), true).await;
             request.end(response, "-", false)
         }))
     });

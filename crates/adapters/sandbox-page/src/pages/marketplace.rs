@@ -197,7 +197,9 @@ pub(crate) async fn carrier(page: &SandboxPage, form: &Form) -> HttpResponse {
     let field = |name| form.get(name).unwrap_or_default().trim().to_owned();
     let (number, status) = (field("tracking_number"), field("status"));
     match page.shared.settings.parcels.set(&number, &status).await {
-        Ok(()) => HttpResponse::Ok().body(format!("Carriers say of {number} from now on: {status}.\n")),
+        Ok(()) => HttpResponse::Ok()
+            .insert_header(("HX-Trigger", "called"))
+            .body(format!("Carriers say of {number} from now on: {status}.\n")),
         Err(sentence) => HttpResponse::BadRequest().body(format!("{sentence}\n")),
     }
 }

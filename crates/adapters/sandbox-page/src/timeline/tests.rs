@@ -97,10 +97,15 @@ fn secrets_are_hidden() {
         ),
         (
             "grant_type=authorization_code&code=xyz&code%5Fverifier=v&client_id=psa_1",
-            "grant_type=authorization_code&code=•••&code%5Fverifier=•••&client_id=psa_1",
+            "grant_type=authorization_code&code=•••&code_verifier=•••&client_id=psa_1",
         ),
         ("GET /back?code=xyz&state=s", "GET /back?code=•••&state=s"),
         ("email=a%40b&password=p%26q", "email=a%40b&password=•••"),
+        (
+            r#" {"code_verifier": "v", "password":["x"]}"#,
+            r#" {"code_verifier": "•••", "password":["•••"]}"#,
+        ),
+        ("GET /x?a=ps%5Fpt%5Fy", "GET /x?a=•••"),
         ("whsec_aB+/= pss_x, ps_pt_y", "••• •••, •••"),
         (
             "order.paid → http://127.0.0.1:9000",
