@@ -244,5 +244,7 @@ async fn draw(browser: &Session, sandbox: &Sandbox, pictures: &Path) {
     take("panel").await;
     browser.go(&format!("{base_url}/sandbox/client")).await;
     browser.follow("main a[href*='/oauth/authorize']").await;
+    let size = json!({"width": 640, "height": 620, "deviceScaleFactor": 1, "mobile": false});
+    browser.devtools("Emulation.setDeviceMetricsOverride", size).await;
     take("consent").await;
 }
