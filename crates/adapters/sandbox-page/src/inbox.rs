@@ -226,7 +226,7 @@ impl ReceiverPage<'_> {
     }
 
     /// The button of a POST by the seller.
-    fn button(&self, label: &str, path: String) -> Result<String, askama::Error> {
+    fn button(&self, label: &str, path: String) -> String {
         let call = Call::by_seller(self.n, Method::POST, path, Body::None);
         self.page.button(label, &call, &[])
     }

@@ -12,7 +12,6 @@ use actix_web::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderMap, 
 use askama::Template;
 use bytes::Bytes;
 use futures_util::stream::unfold;
-use kernel::error_chain;
 use mail_parser::MessageParser;
 use serde_json::json;
 use tokio::select;
@@ -22,7 +21,7 @@ use uuid::Uuid;
 use web::Tasks;
 use web::form::Form;
 
-use crate::pages::{Frame, html};
+use crate::pages::{Frame, html, rendered};
 use crate::timeline::{Filter, Kind, Numbered, Row, Timeline};
 use crate::{SandboxPage, SandboxSeller};
 
@@ -98,13 +97,6 @@ fn filtered(page: &SandboxPage, filter: &Filter) -> String {
     rendered(&List {
         address: format!("/sandbox/live?after={newest}&{}", filter.query()),
         rows: Rows::new(&settings.sellers, rows, ON_PAGE),
-    })
-}
-
-fn rendered(template: &impl Template) -> String {
-    template.render().unwrap_or_else(|error| {
-        tracing::error!(cause = error_chain(&error), "the timeline could not be rendered");
-        String::new()
     })
 }
 

@@ -62,22 +62,21 @@ impl SandboxPage {
     }
 }
 
-/// A page; 500 if it cannot be rendered.
+/// A page, or a part of one.
 pub(crate) fn html(status: StatusCode, page: &impl Template) -> HttpResponse {
-    match page.render() {
-        Ok(text) => HttpResponse::build(status)
-            .insert_header((CONTENT_TYPE, "text/html; charset=utf-8"))
-            .body(text),
-        Err(error) => unrendered(&error),
-    }
+    HttpResponse::build(status)
+        .insert_header((CONTENT_TYPE, "text/html; charset=utf-8"))
+        .body(rendered(page))
 }
 
-pub(crate) fn unrendered(error: &askama::Error) -> HttpResponse {
-    tracing::error!(
-        cause = error_chain(error),
-        "a page of the sandbox could not be rendered"
-    );
-    HttpResponse::InternalServerError().body("This page could not be rendered: see the sandbox's log.\n")
+pub(crate) fn rendered(template: &impl Template) -> String {
+    template.render().unwrap_or_else(|error| {
+        tracing::error!(
+            cause = error_chain(&error),
+            "the sandbox's page could not be rendered"
+        );
+        "This could not be rendered: see the sandbox's log.".to_owned()
+    })
 }
 
 /// The store cannot be read now.
@@ -103,16 +102,14 @@ pub(crate) type Inputs = &'static [(&'static str, &'static str)];
 
 impl SandboxPage {
     /// The button as HTML.
-    pub(crate) fn button(&self, label: &str, call: &Call, inputs: Inputs) -> askama::Result<String> {
-        let (token, curl) = (&self.shared.form_token, call.curl(&self.shared.settings));
-        Button {
+    pub(crate) fn button(&self, label: &str, call: &Call, inputs: Inputs) -> String {
+        rendered(&Button {
             label,
-            token,
+            token: &self.shared.form_token,
             call,
-            curl,
+            curl: call.curl(&self.shared.settings),
             inputs,
-        }
-        .render()
+        })
     }
 }
 
@@ -154,7 +151,7 @@ pub(crate) async fn call(page: &SandboxPage, form: &Form, headers: &HeaderMap) -
     let next = answer
         .as_ref()
         .ok()
-        .and_then(|answer| shop::after_order(page, &call, answer).ok());
+        .map(|answer| shop::after_order(page, &call, answer));
     let outcome = Outcome {
         curl,
         answer,

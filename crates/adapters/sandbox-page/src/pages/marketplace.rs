@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use web::form::Form;
 
 use super::shop::{marketplace_ships, order_call, order_card, seller_ships, zloty};
-use super::{Card, Frame, Inputs, html, latest_orders, unavailable, unrendered};
+use super::{Card, Frame, Inputs, html, latest_orders, unavailable};
 use crate::calls::{Body, By, Call};
 use crate::{SandboxPage, SandboxSeller, Settings};
 
@@ -47,28 +47,20 @@ pub(crate) async fn marketplace(page: &SandboxPage, form: &Form) -> HttpResponse
         Err(sentence) => return HttpResponse::BadGateway().body(sentence),
     };
     let items = applications.get("items").and_then(Value::as_array);
-    let shown = || {
-        Ok::<_, askama::Error>(MarketplacePage {
-            frame: page.frame("Marketplace", "/sandbox/marketplace"),
-            chosen: n,
-            settings,
-            new_offer: page.button("Feed a new offer", &new_offer(page, seller), NEW_OFFER)?,
-            orders: cards(&orders, |parts| order(page, parts))?,
-            offers: cards(&offers, |offer| offer_card(page, n, offer))?,
-            applications: cards(items.into_iter().flatten(), |found| application(page, found))?,
-        })
+    let shown = MarketplacePage {
+        frame: page.frame("Marketplace", "/sandbox/marketplace"),
+        chosen: n,
+        settings,
+        new_offer: page.button("Feed a new offer", &new_offer(page, seller), NEW_OFFER),
+        orders: orders.iter().map(|parts| order(page, parts)).collect(),
+        offers: offers.iter().map(|offer| offer_card(page, n, offer)).collect(),
+        applications: items
+            .into_iter()
+            .flatten()
+            .map(|found| application(page, found))
+            .collect(),
     };
-    match shown() {
-        Ok(shown) => html(StatusCode::OK, &shown),
-        Err(error) => unrendered(&error),
-    }
-}
-
-fn cards<T>(
-    all: impl IntoIterator<Item = T>,
-    card: impl Fn(T) -> askama::Result<Card>,
-) -> askama::Result<Vec<Card>> {
-    all.into_iter().map(card).collect()
+    html(StatusCode::OK, &shown)
 }
 
 const PRICE: (&str, &str) = ("/price/amount", "Price in grosze");
@@ -89,7 +81,7 @@ fn new_offer(page: &SandboxPage, seller: &SandboxSeller) -> Call {
     )
 }
 
-fn order(page: &SandboxPage, parts: &[SellerOrder]) -> askama::Result<Card> {
+fn order(page: &SandboxPage, parts: &[SellerOrder]) -> Card {
     let (mut card, status) = order_card(parts);
     // The items, and the parcels.
     card.lines.extend(parts.iter().filter_map(|part| {
@@ -105,7 +97,7 @@ fn order(page: &SandboxPage, parts: &[SellerOrder]) -> askama::Result<Card> {
             card.buttons
                 .extend(seller_ships(page, &part.seller.to_string(), &card.id));
         }
-        card.buttons.push(marketplace_ships(page, &card.id)?);
+        card.buttons.push(marketplace_ships(page, &card.id));
     }
     let holds_buyer = parts.iter().any(|part| part.buyer.is_some());
     for (is_possible, label, step) in [
@@ -118,13 +110,13 @@ fn order(page: &SandboxPage, parts: &[SellerOrder]) -> askama::Result<Card> {
     ] {
         if is_possible {
             card.buttons
-                .push(page.button(label, &order_call(&card.id, step), &[])?);
+                .push(page.button(label, &order_call(&card.id, step), &[]));
         }
     }
-    Ok(card)
+    card
 }
 
-fn offer_card(page: &SandboxPage, n: usize, offer: &Offer) -> askama::Result<Card> {
+fn offer_card(page: &SandboxPage, n: usize, offer: &Offer) -> Card {
     let path = format!("/sellers/{}/offers/{}", offer.seller, offer.id);
     let post = |what, body| Call::by_office(Method::POST, format!("{path}/{what}"), Body::Json(body));
     let (price, stock) = (
@@ -134,7 +126,7 @@ fn offer_card(page: &SandboxPage, n: usize, offer: &Offer) -> askama::Result<Car
     let amount = json!({ "amount": price.unwrap_or(1_000), "currency": "PLN" });
     let change = Body::Json(json!({ "price": amount, "stock": stock.unwrap_or_default() }));
     let change = Call::by_seller(n, Method::PATCH, format!("/v1/offers/{}", offer.id), change);
-    Ok(Card {
+    Card {
         title: offer.title.clone(),
         about: offer.status.as_str().to_owned(),
         lines: vec![
@@ -150,23 +142,23 @@ fn offer_card(page: &SandboxPage, n: usize, offer: &Offer) -> askama::Result<Car
                 "Approve",
                 &post("moderation", json!({ "decision": "approve" })),
                 &[],
-            )?,
+            ),
             page.button(
                 "Reject",
                 &post("moderation", json!({ "decision": "reject" })),
                 &[],
-            )?,
+            ),
             page.button(
                 "Reprice",
                 &post("automatic-price", json!({ "price": amount })),
                 &[PRICE],
-            )?,
-            page.button("Change as its seller", &change, &[PRICE, STOCK])?,
+            ),
+            page.button("Change as its seller", &change, &[PRICE, STOCK]),
         ],
-    })
+    }
 }
 
-fn application(page: &SandboxPage, found: &Value) -> askama::Result<Card> {
+fn application(page: &SandboxPage, found: &Value) -> Card {
     let text = |name| found.get(name).and_then(Value::as_str).unwrap_or_default();
     let (client_id, status) = (text("client_id"), text("status"));
     let steps: &[(&str, &str)] = match status {
@@ -183,13 +175,13 @@ fn application(page: &SandboxPage, found: &Value) -> askama::Result<Card> {
         );
         page.button(label, &call, &[])
     };
-    Ok(Card {
+    Card {
         title: text("name").to_owned(),
         about: status.to_owned(),
         lines: vec![client_id.to_owned()],
         id: client_id.to_owned(),
-        buttons: steps.iter().map(button).collect::<Result<_, _>>()?,
-    })
+        buttons: steps.iter().map(button).collect(),
+    }
 }
 
 /// `POST /sandbox/api/carrier`: what the simulated carriers say of a parcel from now on.

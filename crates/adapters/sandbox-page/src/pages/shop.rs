@@ -105,16 +105,13 @@ pub(crate) async fn shop(page: &SandboxPage, form: &Form) -> HttpResponse {
         frame: page.frame("Buyer", "/sandbox/shop"),
         curl: place(page, form).curl(&page.shared.settings),
         offers,
-        orders: orders
-            .iter()
-            .filter_map(|parts| order(page, parts).ok())
-            .collect(),
+        orders: orders.iter().map(|parts| order(page, parts)).collect(),
     };
     html(StatusCode::OK, &shop)
 }
 
 /// An order with what its buyer can do.
-fn order(page: &SandboxPage, parts: &[SellerOrder]) -> askama::Result<Card> {
+fn order(page: &SandboxPage, parts: &[SellerOrder]) -> Card {
     let (card, status) = order_card(parts);
     let moves: &[_] = match status {
         Some(OrderStatus::Pending) => &[("Pay", "payment"), ("Cancel", "cancellation")],
@@ -122,8 +119,8 @@ fn order(page: &SandboxPage, parts: &[SellerOrder]) -> askama::Result<Card> {
         _ => &[],
     };
     let button = |(label, step): &(&str, &str)| page.button(label, &order_call(&card.id, step), &[]);
-    let buttons = moves.iter().map(button).collect::<Result<_, _>>()?;
-    Ok(Card { buttons, ..card })
+    let buttons = moves.iter().map(button).collect();
+    Card { buttons, ..card }
 }
 
 /// An order without buttons, and its status.
@@ -210,36 +207,27 @@ fn place(page: &SandboxPage, form: &Form) -> Call {
 }
 
 /// What comes next in a trade, as buttons.
-pub(crate) fn after_order(
-    page: &SandboxPage,
-    call: &Call,
-    answer: &Answered,
-) -> Result<Vec<String>, askama::Error> {
+pub(crate) fn after_order(page: &SandboxPage, call: &Call, answer: &Answered) -> Vec<String> {
     let json = answer.json();
     let order = json.get("order_id").and_then(Value::as_str).unwrap_or_default();
     if !answer.is_success() || order.is_empty() {
-        return Ok(Vec::new());
+        return Vec::new();
     }
     if call.path == "/orders" {
-        return Ok(vec![
-            page.button("Pay", &order_call(order, "payment"), &[])?,
-            page.button("Cancel", &order_call(order, "cancellation"), &[])?,
-        ]);
+        let moves = [("Pay", "payment"), ("Cancel", "cancellation")];
+        return moves
+            .map(|(label, step)| page.button(label, &order_call(order, step), &[]))
+            .into();
     }
     if !call.path.ends_with("/payment") {
-        return Ok(Vec::new());
+        return Vec::new();
     }
-    let parts = json
-        .get("parts")
-        .and_then(Value::as_array)
-        .map(Vec::as_slice)
-        .unwrap_or_default();
-    let sellers = parts.iter().filter_map(|part| part.get("seller_id")?.as_str());
-    let buttons = match sellers.collect::<Vec<_>>().as_slice() {
+    let parts = json.get("parts").and_then(Value::as_array).into_iter().flatten();
+    let sellers: Vec<_> = parts.filter_map(|part| part.get("seller_id")?.as_str()).collect();
+    match sellers.as_slice() {
         [seller] => seller_ships(page, seller, order).into_iter().collect(),
-        _ => vec![marketplace_ships(page, order)?],
-    };
-    Ok(buttons)
+        _ => vec![marketplace_ships(page, order)],
+    }
 }
 
 /// The places of a shipment that a person may change.
@@ -265,12 +253,11 @@ pub(super) fn seller_ships(page: &SandboxPage, seller: &str, order: &str) -> Opt
     let (n, seller) = sellers.find(|(_, other)| other.id.to_string() == seller)?;
     let path = format!("/v1/orders/{order}/shipments");
     let call = Call::by_seller(n, Method::POST, path, parcel(page));
-    page.button(&format!("Ship as seller {}", seller.seller_no), &call, PARCEL)
-        .ok()
+    Some(page.button(&format!("Ship as seller {}", seller.seller_no), &call, PARCEL))
 }
 
 /// The button by which the marketplace ships all parts of an order.
-pub(super) fn marketplace_ships(page: &SandboxPage, order: &str) -> Result<String, askama::Error> {
+pub(super) fn marketplace_ships(page: &SandboxPage, order: &str) -> String {
     let call = Call {
         body: parcel(page),
         ..order_call(order, "shipment")
