@@ -114,6 +114,10 @@ impl Subscribed {
     }
 }
 
+/// Deliveries of a subscription whose first attempt has failed, and which have a next one.
+const FAILED_ONCE: &str = "select count(*) from deliveries where subscription_id::text = $1 and attempt = 1 \
+    and response_status = 500 and due_at is not null";
+
 #[tokio::test]
 async fn a_suspension_pauses_deliveries_and_a_reinstatement_resumes_them() {
     let test = Subscribed::waiting().await;
@@ -184,6 +188,10 @@ async fn an_ended_connection_is_told_once_to_each_subscription_that_asked() {
         test.receiver.has(2).await;
         test.ends(what).await;
         alone.has(1).await;
+        // The second attempt is due after the first one's result.
+        test.world
+            .until_count("its result", FAILED_ONCE, &[&text(&hooks[0], "id")], 1)
+            .await;
         test.its_time_passes().await;
         for ((receiver, _), hook) in wanted.iter().zip(&hooks) {
             let last = receiver.hears("connection.ended").await;
@@ -220,10 +228,8 @@ async fn an_ended_connection_is_told_once_to_each_subscription_that_asked() {
 async fn an_attempt_in_flight_at_the_suspension_counts_and_the_next_one_waits() {
     let test = Subscribed::under_way().await;
     test.world.moved(&test.own.application, "suspension").await;
-    let recorded = "select count(*) from deliveries where subscription_id::text = $1 and attempt = 1 \
-        and response_status = 500 and due_at is not null";
     test.world
-        .until_count("its result", recorded, &[&test.hook.id], 1)
+        .until_count("its result", FAILED_ONCE, &[&test.hook.id], 1)
         .await;
     test.its_time_passes().await;
     assert_eq!(test.receiver.count(), 1, "paused");
