@@ -118,17 +118,25 @@ async fn a_request_whose_database_crashes_behind_the_pooler_is_an_outage() {
     let pooled = TestDatabase::at_url(pgbouncer.url());
     let world = World::over(PROGRAM, pooled, settings).await;
     let trader = world.trader().await;
-    let offer = world.any_offer(&trader.seller, json!({})).await;
+    let offers = [
+        world.any_offer(&trader.seller, json!({})).await,
+        world.any_offer(&trader.seller, json!({})).await,
+    ];
     let holder = postgres.database().connect().await;
     let lock = "begin; select 1 from offers for update";
     holder.batch_execute(lock).await.unwrap();
-    let change = world.patching(&trader.token, &offer, &json!({"stock": 1}));
-    let answer = tokio::spawn(change.send());
-    world.waiters(1).await;
-    let waiting = "select pid from pg_stat_activity where wait_event_type = 'Lock'";
+    // Two connections are lost: the end of an outage counts no single one.
+    let answers = offers.map(|offer| {
+        let change = world.patching(&trader.token, &offer, &json!({"stock": 1}));
+        tokio::spawn(change.send())
+    });
+    world.waiters(2).await;
+    let waiting = "select min(pid) from pg_stat_activity where wait_event_type = 'Lock'";
     let waiting: i32 = holder.query_one(waiting, &[]).await.unwrap().get(0);
     kill_process(Pid::from_raw(waiting).unwrap(), Signal::KILL).unwrap();
-    answer.await.unwrap().expect(500).must("retry-after");
+    for answer in answers {
+        answer.await.unwrap().expect(500).must("retry-after");
+    }
     let told = |log: &str| log.contains("is unavailable: server conn crashed?");
     world.server.log_with(told).await;
     world.server.ready().await;
