@@ -59,7 +59,7 @@ pub trait SimulatedParcels: Send + Sync {
     async fn set(&self, tracking_number: &str, status: &str) -> Result<(), String>;
 }
 
-/// What all threads share.
+/// What the page needs of the sandbox.
 pub struct Settings {
     /// The origin of the API, reachable from this process, without a trailing slash.
     pub api_url: String,
@@ -77,7 +77,7 @@ pub struct Settings {
     pub clock: Arc<dyn Clock>,
     pub randomness: Arc<dyn Randomness>,
     pub service: Arc<ServiceSettings>,
-    /// Tells open pages when the process stops.
+    /// Ends event streams and delayed answers when the process stops.
     pub tasks: Tasks,
 }
 
@@ -89,7 +89,7 @@ pub(crate) struct Shared {
     pub(crate) form_token: String,
     pub(crate) inbox: Inbox,
     pub(crate) client: WalkedClient,
-    /// Places of pages that are told of new rows.
+    /// Limits the open event streams.
     pub(crate) streams: Arc<Semaphore>,
 }
 
@@ -137,6 +137,7 @@ pub fn configure(page: SandboxPage) -> impl FnOnce(&mut ServiceConfig) {
     }
 }
 
+/// The most event streams at a time.
 const STREAMS: usize = 64;
 
 /// The largest form.

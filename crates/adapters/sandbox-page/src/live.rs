@@ -152,14 +152,14 @@ pub(crate) fn json(page: &SandboxPage, query: &Form) -> HttpResponse {
     HttpResponse::Ok().json(json!({ "items": items }))
 }
 
-/// An open page that is told of new rows.
+/// The connection of an open page, which receives new rows.
 struct Listener<R> {
     timeline: Timeline,
     filter: Filter,
     tasks: Tasks,
     render: R,
     last: watch::Receiver<u64>,
-    /// The last row that the page was told of.
+    /// The number of the last row that was sent.
     seen: u64,
     heartbeat: Instant,
     end: Instant,
