@@ -7,6 +7,7 @@ use blackbox::{Receiver, World, local_receivers, skipped};
 use chrono::Utc;
 use testkit::{OwnPostgres, ServerOptions};
 
+use crate::metrics::value_at;
 use crate::{PROGRAM, ledger::Ledger, served_by};
 
 /// The path of Debian's libfaketime, in the folder of the machine's architecture. This form is right for the
@@ -63,6 +64,8 @@ async fn a_process_whose_clock_steps_by_hours_goes_by_the_databases() {
     served_by(&mut world, &options, &url).await;
     let differs = |log: &str| log.contains("clock differs");
     world.server.log_with(differs).await;
+    let difference = value_at(&world.server.backoffice_url, "database_clock_difference_seconds").await;
+    assert!((3_590.0..3_610.0).contains(&difference), "{difference}");
 
     let (own, receiver) = (world.integration().await, Receiver::start().await);
     let hook = world.hook(&own.token, &receiver).await;

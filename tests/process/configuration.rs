@@ -89,3 +89,36 @@ async fn a_start_that_fails_says_why_in_the_format_of_the_log() {
         }
     }
 }
+
+/// Links in mails and answers lead to it, so that it cannot be guessed where others reach the process.
+#[tokio::test]
+async fn no_command_that_serves_goes_without_a_public_url_where_others_reach_it() {
+    let key = sealing_key();
+    let always = [
+        ("DATABASE_URL", "postgres://nobody@127.0.0.1:1/nowhere"),
+        ("SELLER_API__KEYS__SEALING", key.as_str()),
+        ("SELLER_API__SERVER__BACKOFFICE_BIND", "127.0.0.1:0"),
+        ("SELLER_API__WORKER__BIND", "127.0.0.1:0"),
+    ];
+    for public in [
+        ("SELLER_API__SERVER__BIND", "0.0.0.0:0"),
+        ("SELLER_API__SERVER__TRUSTED_PROXIES", "10.0.0.0/8"),
+    ] {
+        let environment = [&always[..], &[public]].concat();
+        for command in ["config", "serve", "worker"] {
+            let refused = run(PROGRAM, &[command], &environment).await.ended(1);
+            let says_what = refused.stderr.contains("server.public_url");
+            assert!(says_what, "{command}, {public:?}: {}", refused.output());
+        }
+        let plain = ("SELLER_API__SERVER__PUBLIC_URL", "http://api.shop.example");
+        let environment = [&environment[..], &[plain]].concat();
+        let warned = run(PROGRAM, &["config"], &environment).await.success();
+        let is_public = public.1.starts_with("0.0.0.0");
+        assert_eq!(
+            warned.stderr.contains("http://"),
+            is_public,
+            "{}",
+            warned.output()
+        );
+    }
+}

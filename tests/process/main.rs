@@ -8,6 +8,7 @@
 )]
 
 mod admin;
+mod another_database;
 mod any_bytes;
 mod citus;
 mod clock_steps;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use blackbox::{Receiver, Wire, World, eventually, local_receivers, request, requests};
 use seller_api::prometheus::{Kind, Label, table};
 use serde_json::Value;
-use testkit::{Client, TestDatabase, TestServer};
+use testkit::{Client, ServerOptions, TestDatabase, TestServer, TestWorker};
 
 use crate::PROGRAM;
 
@@ -92,11 +92,9 @@ fn value(found: &BTreeMap<Series, f64>, name: &str, labels: &[(&str, &str)]) -> 
         let fits = |(label, value): &(&str, &str)| series.labels.get(*label).is_some_and(|is| is == value);
         series.name == name && labels.iter().all(fits)
     };
-    found
-        .iter()
-        .filter(|(series, _)| of(series))
-        .map(|(_, value)| value)
-        .sum()
+    let values: Vec<_> = found.iter().filter(|(series, _)| of(series)).collect();
+    assert!(!values.is_empty(), "{name} {labels:?} is not exported");
+    values.into_iter().map(|(_, value)| value).sum()
 }
 
 #[tokio::test]
@@ -110,13 +108,13 @@ async fn every_exported_series_is_in_the_table() {
     for path in ["/v1/me", "/v1/offers", "/v1/offers?limit=1"] {
         world.get(&token, path).await.expect(200);
     }
+    let _snapshot = world
+        .open_transaction("set transaction isolation level repeatable read; select 1")
+        .await;
     let looked = async || {
         let found = scraped(&world.server).await;
-        (value(&found, "webhook_queue_deliveries", &[("attempt", "first")]).abs() < f64::EPSILON
-            && found
-                .keys()
-                .any(|series| series.name == "webhook_queue_deliveries"))
-        .then_some(found)
+        let has_snapshot = value(&found, "database_oldest_snapshot_seconds", &[]) > 0.0;
+        has_snapshot.then_some(found)
     };
     let found = eventually("a look at the queues", looked).await;
     assert_in_table(&found);
@@ -126,7 +124,9 @@ async fn every_exported_series_is_in_the_table() {
         ("webhook_lanes_claimed_total", &[], 1.0),
         ("webhook_attempts_in_flight", &[], 0.0),
         ("webhook_first_attempt_delay_seconds_count", &[], 1.0),
+        ("webhook_queue_deliveries", &[("attempt", "first")], 0.0),
         ("ready", &[], 1.0),
+        ("database_info", &[], 1.0),
         ("database_clock_difference_seconds", &[], 0.0),
         ("log_lines_lost_total", &[], 0.0),
         ("sealing_keys_missing", &[], 0.0),
@@ -161,10 +161,31 @@ async fn every_exported_series_is_in_the_table() {
     assert!(value(&found, "database_pool_connections_max", &[]) >= 1.0);
     assert!(value(&found, "process_resident_memory_bytes", &[]) > 1_000_000.0);
     assert!(value(&found, "process_open_fds", &[]) > 3.0 && value(&found, "process_threads", &[]) > 1.0);
-    for (name, label) in [("build_info", "version"), ("database_info", "id")] {
-        let has_label = |series: &Series| series.name == name && series.labels.contains_key(label);
-        assert!(found.keys().any(has_label), "{name}");
+    let has_version = |series: &Series| series.name == "build_info" && series.labels.contains_key("version");
+    assert!(found.keys().any(has_version));
+}
+
+/// The labels of a gauge that is 1.
+pub(crate) async fn label_at(url: &str, name: &str, label: &str) -> Vec<String> {
+    let found = scraped_at(url).await.into_iter();
+    let found = found.filter(|(series, value)| series.name == name && (value - 1.0).abs() < f64::EPSILON);
+    found.map(|(series, _)| series.labels[label].clone()).collect()
+}
+
+#[tokio::test]
+async fn every_process_shows_its_role() {
+    let (database, options) = (TestDatabase::create().await, ServerOptions::new(PROGRAM));
+    let role = async |url: &str| label_at(url, "process_role", "role").await;
+    for (workers, expected) in [("all", "both"), ("none", "serve")] {
+        let options = options
+            .clone()
+            .set("SELLER_API__SERVER__WORKERS", workers)
+            .in_one_process();
+        let server = blackbox::listen(&options, database.url()).await;
+        assert_eq!(role(&server.backoffice_url).await, [expected]);
     }
+    let (_worker, probes) = TestWorker::listening(&options, &database).await;
+    assert_eq!(role(&probes).await, ["worker"]);
 }
 
 #[tokio::test]
@@ -211,7 +232,7 @@ async fn odd(wire: &mut Wire, method: &str, path: &str) {
 async fn metrics_are_exported_without_a_database() {
     let database = TestDatabase::create().await;
     database.block_connections().await;
-    let server = blackbox::listen(&testkit::ServerOptions::new(PROGRAM), database.url()).await;
+    let server = blackbox::listen(&ServerOptions::new(PROGRAM), database.url()).await;
     server.not_ready().await;
     server.log_with(|log| log.contains("not ready: waiting")).await;
     let found = scraped(&server).await;

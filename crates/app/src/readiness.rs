@@ -89,6 +89,14 @@ impl Readiness {
         Arc::clone(&self.ready)
     }
 
+    /// Looks whether the database is another one's, so that no request is answered from that, even before the
+    /// first check.
+    pub(crate) async fn look_at_identity(&self) {
+        if let Ok(Ok(identity)) = timeout(READY_TIMEOUT, self.database.identity()).await {
+            self.database.connector().set_foreign(!identity.is_own());
+        }
+    }
+
     /// Waits until a check has found the database ready.
     pub(crate) async fn wait_until_ready(&self) {
         // The sender lives as long as this value, so the wait cannot fail.
@@ -133,9 +141,9 @@ impl Readiness {
             }
             let state = self.check_in_time().await;
             if let Some(id) = state.database()
-                && shown.as_deref() != Some(id)
+                && shown.as_ref() != Some(&id)
             {
-                set_database(shown.replace(id.to_owned()), id);
+                set_database(shown.replace(id.clone()), &id);
             }
             // Compares reasons, because the causes of an outage may differ from check to check.
             let reason = Some(state.not_ready());
@@ -186,7 +194,7 @@ impl Readiness {
         if !identity.is_own() {
             return Ok(State::NotAdopted(identity));
         }
-        let ready = State::Ready(identity.here);
+        let ready = State::Ready(identity.with_timeline());
         if *self.reached.borrow() {
             return Ok(ready);
         }
@@ -265,10 +273,10 @@ impl State {
     }
 
     /// The identity of the database, if it was read.
-    fn database(&self) -> Option<&str> {
+    fn database(&self) -> Option<String> {
         match self {
-            Self::Ready(id) => Some(id),
-            Self::NotAdopted(identity) => Some(&identity.here),
+            Self::Ready(id) => Some(id.clone()),
+            Self::NotAdopted(identity) => Some(identity.with_timeline()),
             _ => None,
         }
     }

@@ -152,7 +152,7 @@ async fn prepare(
         mails: data_dir.mails(),
         parcels: Arc::new(Parcels {
             carriers,
-            database: database.clone(),
+            database: service.shared.database.clone(),
         }),
         timeline: observing.timeline,
         clock: observing.clock,
@@ -160,7 +160,9 @@ async fn prepare(
         service: Arc::clone(&service.shared.service),
         tasks: service.shared.tasks.clone(),
     };
-    let page = SandboxPage::new(settings, database.offer_reader(), database.order_reader());
+    // Not the database that was seeded: its connections are expected to end with the service.
+    let readers = &service.shared.database;
+    let page = SandboxPage::new(settings, readers.offer_reader(), readers.order_reader());
     service.shared.page = Some(page.context("the sandbox's page cannot be set up")?);
     let guide = guide::text(&credentials, data_dir.folder(), config.webhooks.addresses);
     Ok((service, home, guide, data_dir))

@@ -55,8 +55,8 @@ pub(crate) async fn end_counting(shared: &Shared) {
         let cause = error_chain(&error);
         tracing::warn!(
             cause,
-            "the calls of this process's last seconds are missing from the usage pages of panel and back office; nothing else \
-             counts by them, and nothing has to be done"
+            "the calls of this process's last seconds are missing from the panel's usage pages; nothing else counts by them, \
+             and nothing has to be done"
         );
     }
 }

@@ -4,8 +4,10 @@ use std::collections::HashMap;
 
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
+use diesel::deserialize;
 use diesel::pg::Pg;
 use diesel::prelude::*;
+use diesel::row::{Field as _, NamedRow, Row};
 use diesel::sql_types::{Array, BigInt, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use kernel::{SellerId, StoreError};
 use uuid::Uuid;
@@ -17,18 +19,26 @@ use webhooks::{
 use crate::connection::pool::Autocommit;
 use crate::schema;
 use crate::sql::column;
-use crate::statement::statements;
+use crate::statement::{TableRow, statements};
 
 statements! {
     "journal.sql";
-    PAGE: (SqlUuid, Nullable<BigInt>, Nullable<Timestamptz>, Array<Text>, BigInt, BigInt) -> PageRow;
+    PAGE: (SqlUuid, Nullable<BigInt>, Nullable<Timestamptz>, Array<Text>, BigInt, BigInt) -> PageRow = "last, oldest, present, at, begun_at, start, ended", EventRow;
     LAST_NUMBERS: (Array<SqlUuid>) -> LastNumber;
 }
 
-/// The journal, and an event of the page, if it has one.
+/// Where the event's columns begin in a [`PageRow`].
+const EVENT_AT: usize = 7;
+
+/// The state of the journal, first, or an event of the page.
+struct PageRow {
+    state: Option<StateRow>,
+    event: Option<EventRow>,
+}
+
 #[derive(QueryableByName)]
 #[diesel(check_for_backend(Pg))]
-struct PageRow {
+struct StateRow {
     #[diesel(sql_type = BigInt)]
     last: i64,
     #[diesel(sql_type = Nullable<BigInt>)]
@@ -46,11 +56,9 @@ struct PageRow {
     /// The last event that was looked at.
     #[diesel(sql_type = Nullable<SqlUuid>)]
     ended: Option<Uuid>,
-    #[diesel(embed)]
-    event: Option<EventRow>,
 }
 
-#[derive(QueryableByName)]
+#[derive(Queryable, Selectable)]
 #[diesel(table_name = schema::journal, check_for_backend(Pg))]
 struct EventRow {
     number: i64,
@@ -60,6 +68,20 @@ struct EventRow {
     order_id: Option<Uuid>,
     order_number: Option<String>,
     offer_id: Option<Uuid>,
+}
+
+impl TableRow for EventRow {
+    const TABLE: &'static str = "journal";
+}
+
+impl QueryableByName<Pg> for PageRow {
+    fn build<'a>(row: &impl NamedRow<'a, Pg>) -> deserialize::Result<Self> {
+        let is_event = Row::get(row, EVENT_AT).is_some_and(|number| !number.is_null());
+        Ok(Self {
+            state: <Option<StateRow> as QueryableByName<Pg>>::build(row)?,
+            event: is_event.then(|| EventRow::at(EVENT_AT, row)).transpose()?,
+        })
+    }
 }
 
 #[derive(QueryableByName)]
@@ -144,19 +166,19 @@ impl JournalReader for Journals {
             i64::from(limit) + 1,
             looked_at,
         ));
-        let rows = self.pool.of_seller(seller).rows(page).await?;
-        let Some(first) = rows.first() else {
+        let mut rows = self.pool.of_seller(seller).rows(page).await?.into_iter();
+        let Some(found) = rows.next().and_then(|first| first.state) else {
             return Err(StoreError::unexpected("a journal without a state"));
         };
-        let (at, present) = (first.at, first.present.map(EventId::from));
+        let (at, present) = (found.at, found.present.map(EventId::from));
         let state = JournalState {
-            last: first.last,
-            oldest: first.oldest,
+            last: found.last,
+            oldest: found.oldest,
         };
         let kept_since = at - self.kept_for;
         let judged = match start {
             JournalStart::After(place) => state.admits(place, present, kept_since),
-            JournalStart::Since(since) if Some(since) < first.begun_at.max(Some(kept_since)) => {
+            JournalStart::Since(since) if Some(since) < found.begun_at.max(Some(kept_since)) => {
                 Err(JournalRefusal::TooOld)
             }
             JournalStart::Oldest | JournalStart::Since(_) => Ok(()),
@@ -164,17 +186,17 @@ impl JournalReader for Journals {
         if let Err(refusal) = judged {
             return Ok(Err(refusal));
         }
-        let end = state.last.min(first.start.saturating_add(looked_at));
+        let end = state.last.min(found.start.saturating_add(looked_at));
         let most = usize::from(limit);
         let looked_to = JournalPlace {
             number: end,
-            event: first.ended.map(EventId::from),
+            event: found.ended.map(EventId::from),
             at,
         };
         let mut place = looked_to;
         let mut has_more = end < state.last;
         let mut events = Vec::with_capacity(rows.len());
-        for row in rows.into_iter().filter_map(|row| row.event) {
+        for row in rows.filter_map(|row| row.event) {
             if events.len() == most {
                 has_more = true;
                 break;

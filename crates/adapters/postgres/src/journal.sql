@@ -1,5 +1,5 @@
 -- name: PAGE
--- A page, and what is needed to judge its beginning: one row for each event, or one without an event.
+-- What is needed to judge a page's beginning, once and first, then its events.
 -- $1 the seller; $2 the number after which it begins, else $3 the time from which it has all events, else it begins with the oldest; $4 the
 -- names of events; $5 how many events at most; $6 how many are looked at.
 --
@@ -32,8 +32,8 @@ start as materialized (
         end as number
     from state
 )
-select state.last, state.oldest, state.present, state.at, state.begun_at, start.number as start, ended.id as ended, e.number, e.id, e.event,
-    e.occurred_at, e.order_id, e.order_number, e.offer_id
+select state.last, state.oldest, state.present, state.at, state.begun_at, start.number as start, ended.id as ended,
+    null as number, null as id, null as event, null as occurred_at, null as order_id, null as order_number, null as offer_id
 from state
 cross join start
 left join lateral (
@@ -42,7 +42,10 @@ left join lateral (
     where seller_id = $1
       and number = least(state.last, start.number + $6)
 ) as ended on true
-left join lateral (
+union all
+select null, null, null, null, null, null, null, e.number, e.id, e.event, e.occurred_at, e.order_id, e.order_number, e.offer_id
+from start
+cross join lateral (
     select *
     from (
         select *
@@ -55,8 +58,8 @@ left join lateral (
     where event = any($4)
     order by number
     limit $5
-) as e on true
-order by e.number
+) as e
+order by number nulls first
 
 -- name: LAST_NUMBERS
 -- $1 sellers.

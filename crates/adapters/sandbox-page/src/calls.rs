@@ -3,14 +3,16 @@
 use std::time::Duration;
 
 use kernel::error_chain;
-use reqwest::header::{CONTENT_TYPE, HeaderValue};
+use reqwest::header::{CONTENT_TYPE, USER_AGENT};
 use reqwest::{Client, Method};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
+use uuid::Uuid;
 use web::form::Form;
 
-use crate::Settings;
+use crate::{SandboxPage, Settings};
 
-const USER_AGENT: &str = "SandboxPage/1.0";
+const PLAYS: &str = "SandboxPage/1.0";
 /// What the page reads for itself, which the timeline leaves out.
 pub const READS: &str = "SandboxPage/1.0 (reads)";
 /// The API answers within a few seconds; a carrier that does not answer takes up to 10 s.
@@ -42,6 +44,8 @@ pub(crate) struct Call {
     /// With its query.
     pub(crate) path: String,
     pub(crate) body: Body,
+    /// The `Idempotency-Key`: see [`Self::keyed`].
+    pub(crate) key: Option<Uuid>,
 }
 
 /// An answer to a call.
@@ -62,6 +66,16 @@ impl Answered {
         (200..300).contains(&self.status)
     }
 
+    /// A success, or a sentence with the API's own words.
+    pub(crate) fn accepted(self) -> Result<Self, String> {
+        if self.is_success() {
+            return Ok(self);
+        }
+        let body = self.json();
+        let message = text(body.pointer("/errors/0").unwrap_or(&Value::Null), "message");
+        Err(format!("The API answered {}: {message}", self.status))
+    }
+
     /// The body for people.
     pub(crate) fn pretty(&self) -> String {
         match self.json() {
@@ -72,23 +86,22 @@ impl Answered {
 }
 
 impl Call {
-    pub(crate) fn by_seller(seller: usize, method: Method, path: impl Into<String>, body: Body) -> Self {
-        let (by, path) = (By::Seller(seller), path.into());
+    pub(crate) fn new(by: By, method: Method, path: impl Into<String>, body: Body) -> Self {
         Self {
             by,
             method,
-            path,
+            path: path.into(),
             body,
+            key: None,
         }
     }
 
-    pub(crate) fn by_office(method: Method, path: impl Into<String>, body: Body) -> Self {
-        let (by, path) = (By::Office, path.into());
+    /// With a key for its repetition, if it would do something twice and the interface takes one.
+    pub(crate) fn keyed(self, settings: &Settings) -> Self {
+        let is_keyed = self.method == Method::POST && !self.path.starts_with("/oauth/");
         Self {
-            by,
-            method,
-            path,
-            body,
+            key: is_keyed.then(|| settings.randomness.uuid()),
+            ..self
         }
     }
 
@@ -111,14 +124,8 @@ impl Call {
                 Body::Json(body)
             }
         };
-        let path = form.get("path").filter(|path| path.starts_with('/'))?.to_owned();
-        let method = form.get("method")?.parse().ok()?;
-        Some(Self {
-            by,
-            method,
-            path,
-            body,
-        })
+        let path = form.get("path").filter(|path| path.starts_with('/'))?;
+        Some(Self::new(by, form.get("method")?.parse().ok()?, path, body))
     }
 
     /// [`Self::by`] as a form names it.
@@ -169,12 +176,6 @@ impl Call {
         }
     }
 
-    /// A key for the repetition of a call that would do something twice; none where the interface takes none.
-    fn key(&self, settings: &Settings) -> Option<String> {
-        let is_keyed = self.method == Method::POST && !self.path.starts_with("/oauth/");
-        is_keyed.then(|| settings.randomness.uuid().to_string())
-    }
-
     /// The command that makes the call, for a POSIX shell.
     pub(crate) fn curl(&self, settings: &Settings) -> String {
         let mut parts = vec!["curl -s".to_owned()];
@@ -189,7 +190,7 @@ impl Call {
         if let Some(token) = self.bearer(settings) {
             parts.push(format!("\\\n  -H 'Authorization: Bearer {token}'"));
         }
-        if let Some(key) = self.key(settings) {
+        if let Some(key) = self.key {
             parts.push(format!("\\\n  -H 'Idempotency-Key: {key}'"));
         }
         match &self.body {
@@ -225,43 +226,34 @@ fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// Makes calls.
-pub(crate) struct Calls(Client);
+pub(crate) fn client() -> Result<Client, reqwest::Error> {
+    // The client wants one, though it speaks plain HTTP only. Fails if one is installed, which does as well.
+    drop(rustls::crypto::ring::default_provider().install_default());
+    let client = Client::builder()
+        .redirect(reqwest::redirect::Policy::none())
+        .no_proxy()
+        .timeout(TIMEOUT);
+    client.build()
+}
 
-impl Calls {
-    pub(crate) fn new() -> Result<Self, reqwest::Error> {
-        // The client wants one, though it speaks plain HTTP only. Fails if one is installed, which does as well.
-        drop(rustls::crypto::ring::default_provider().install_default());
-        let client = Client::builder()
-            .redirect(reqwest::redirect::Policy::none())
-            .no_proxy()
-            .timeout(TIMEOUT);
-        client.build().map(Self)
-    }
-
+impl SandboxPage {
     /// The answer, or a sentence about its absence.
-    pub(crate) async fn make(&self, settings: &Settings, call: &Call) -> Result<Answered, String> {
-        self.send(settings, call, USER_AGENT).await
+    pub(crate) async fn make(&self, call: &Call) -> Result<Answered, String> {
+        self.send(call, PLAYS).await
     }
 
-    /// As [`Self::make`], for what the page shows; the timeline leaves it out.
-    pub(crate) async fn read(&self, settings: &Settings, by: By, path: String) -> Result<Answered, String> {
-        let (method, body) = (Method::GET, Body::None);
-        self.send(
-            settings,
-            &Call {
-                by,
-                method,
-                path,
-                body,
-            },
-            READS,
-        )
-        .await
+    /// The items of a list that the page shows; the timeline leaves the call out.
+    pub(crate) async fn items<T: DeserializeOwned>(&self, by: By, path: String) -> Result<Vec<T>, String> {
+        let call = Call::new(by, Method::GET, path, Body::None);
+        let read = self.send(&call, READS).await?.accepted()?;
+        let items = read.json().get_mut("items").map(Value::take);
+        serde_json::from_value(items.unwrap_or_default())
+            .map_err(|error| format!("The API answered something else than a list: {error}."))
     }
 
-    async fn send(&self, settings: &Settings, call: &Call, agent: &str) -> Result<Answered, String> {
-        self.exchange(settings, call, agent).await.map_err(|error| {
+    async fn send(&self, call: &Call, agent: &str) -> Result<Answered, String> {
+        let sent = self.exchange(call, agent).await;
+        sent.map_err(|error| {
             format!(
                 "The call got no answer ({}): see the sandbox's log.",
                 error_chain(&error)
@@ -269,32 +261,25 @@ impl Calls {
         })
     }
 
-    async fn exchange(
-        &self,
-        settings: &Settings,
-        call: &Call,
-        agent: &str,
-    ) -> Result<Answered, reqwest::Error> {
-        let mut request = self
-            .0
-            .request(call.method.clone(), call.url(settings))
-            .header("User-Agent", agent);
+    async fn exchange(&self, call: &Call, agent: &str) -> Result<Answered, reqwest::Error> {
+        let (settings, client) = (&self.shared.settings, &self.shared.http);
+        let request = client.request(call.method.clone(), call.url(settings));
+        let mut request = request.header(USER_AGENT, agent);
         if let Some(token) = call.bearer(settings) {
             request = request.bearer_auth(token);
         }
-        if let Some(key) = call.key(settings) {
-            request = request.header("Idempotency-Key", key);
+        if let Some(key) = call.key {
+            request = request.header("Idempotency-Key", key.to_string());
         }
         request = match &call.body {
             Body::None => request,
-            Body::Json(json) => request
-                .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
-                .body(json.to_string()),
+            Body::Json(json) => request.json(json),
             Body::Form(fields) => {
                 let mut form = url::form_urlencoded::Serializer::new(String::new());
                 form.extend_pairs(fields);
-                let form_type = HeaderValue::from_static("application/x-www-form-urlencoded");
-                request.header(CONTENT_TYPE, form_type).body(form.finish())
+                request
+                    .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
+                    .body(form.finish())
             }
         };
         let response = request.send().await?;
@@ -305,6 +290,11 @@ impl Calls {
             body: response.text().await?,
         })
     }
+}
+
+/// A string of an object; empty for none.
+pub(crate) fn text<'a>(object: &'a Value, name: &str) -> &'a str {
+    object.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -323,7 +313,7 @@ mod tests {
         let body = json!({"price": {"amount": 250}, "name": "12", "sku": null});
         assert_eq!(
             call,
-            Call::by_seller(1, Method::PATCH, "/v1/offers/1", Body::Json(body))
+            Call::new(By::Seller(1), Method::PATCH, "/v1/offers/1", Body::Json(body))
         );
     }
 

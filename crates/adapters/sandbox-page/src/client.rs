@@ -10,9 +10,9 @@ use ring::digest::{SHA256, digest};
 use tokio::sync::Mutex;
 use web::form::Form;
 
-use crate::calls::{Answered, Body, By, Call};
-use crate::inbox::{Check, see_other, text};
-use crate::pages::{Frame, html};
+use crate::calls::{Answered, Body, By, Call, text};
+use crate::inbox::Check;
+use crate::pages::{Frame, html, see_other};
 use crate::{SandboxPage, Settings};
 
 const PATH: &str = "/sandbox/client";
@@ -85,15 +85,10 @@ impl Walk {
             _ => return None,
         }
         let (method, path, body) = match by {
-            By::Nobody => (Method::POST, "/oauth/token".to_owned(), Body::Form(fields)),
-            _ => (Method::GET, "/v1/me".to_owned(), Body::None),
+            By::Nobody => (Method::POST, "/oauth/token", Body::Form(fields)),
+            _ => (Method::GET, "/v1/me", Body::None),
         };
-        Some(Call {
-            by,
-            method,
-            path,
-            body,
-        })
+        Some(Call::new(by, method, path, body))
     }
 }
 
@@ -165,7 +160,7 @@ async fn next_step(page: &SandboxPage, form: &Form, walk: &mut Walk) -> Result<(
     let Some(call) = walk.next().filter(|_| is_due) else {
         return Ok(());
     };
-    let answered = page.shared.calls.make(&page.shared.settings, &call).await?;
+    let answered = page.make(&call).await?;
     if EXPECTED.get(walk.made.len()) != Some(&answered.status) {
         return Err(format!("Try again, or start over. {}", answered.body));
     }

@@ -30,6 +30,12 @@ pub(crate) enum Refused {
     ForeignForm,
 }
 
+impl Refused {
+    pub(crate) fn response(self) -> HttpResponse {
+        HttpResponse::Forbidden().body(format!("{self}\n"))
+    }
+}
+
 /// Checks peer and `Host` of any request.
 pub(crate) fn check(request: &Request) -> Result<(), Refused> {
     let peer = request.http.peer_addr().map(|peer| peer.ip());

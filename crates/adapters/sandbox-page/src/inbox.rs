@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue, LOCATION};
+use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
 use askama::Template;
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
@@ -17,7 +17,6 @@ use futures_util::stream;
 use parking_lot::Mutex;
 use reqwest::Method;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::select;
 use tokio::time::sleep;
@@ -27,8 +26,8 @@ use web::form::Form;
 use web::request::Request;
 use webhooks::{DeliveryId, WebhookEvent, WebhookSecret, signature, standard_signature};
 
-use crate::calls::{Answered, Body, By, Call};
-use crate::pages::{Frame, html};
+use crate::calls::{Body, By, Call, text};
+use crate::pages::{Frame, html, see_other};
 use crate::{SandboxPage, Settings};
 
 /// Deliveries that an inbox keeps, and bytes of a body.
@@ -222,13 +221,13 @@ struct ReceiverPage<'a> {
 impl ReceiverPage<'_> {
     fn curl(&self) -> String {
         let settings = &self.page.shared.settings;
-        subscription(settings, self.n).curl(settings)
+        subscription(settings, self.n).keyed(settings).curl(settings)
     }
 
     /// The button of a POST by the seller.
     fn button(&self, label: &str, path: String) -> String {
-        let call = Call::by_seller(self.n, Method::POST, path, Body::None);
-        self.page.button(label, &call, &[])
+        let call = Call::new(By::Seller(self.n), Method::POST, path, Body::None);
+        self.page.button(label, call, &[])
     }
 }
 
@@ -248,7 +247,10 @@ async fn show(page: &SandboxPage, query: &Form, mut alert: String) -> HttpRespon
         receiver.subscription.clone().filter(|_| !is_told || is_due)
     });
     if let Some(Subscription { id, .. }) = stale {
-        match list(page, By::Seller(n), format!("/v1/webhooks/{id}/deliveries")).await {
+        match page
+            .items(By::Seller(n), format!("/v1/webhooks/{id}/deliveries"))
+            .await
+        {
             Ok(sent) => inbox.with(n, |receiver| receiver.sent = sent),
             Err(sentence) => alert = sentence,
         }
@@ -281,13 +283,14 @@ pub(crate) async fn subscribe(page: &SandboxPage, form: &Form) -> HttpResponse {
 /// Deletes the inbox's earlier subscriptions, since their secrets may be lost, and makes a new one.
 async fn subscribed(page: &SandboxPage, n: usize) -> Result<Subscription, String> {
     let settings = &page.shared.settings;
-    let all: Vec<Value> = list(page, By::Seller(n), "/v1/webhooks".to_owned()).await?;
+    let all: Vec<Value> = page.items(By::Seller(n), "/v1/webhooks".to_owned()).await?;
     let own_url = url(settings, n);
     for earlier in all.iter().filter(|one| text(one, "url") == own_url) {
         let path = format!("/v1/webhooks/{}", text(earlier, "id"));
-        made(page, &Call::by_seller(n, Method::DELETE, path, Body::None)).await?;
+        let deletion = Call::new(By::Seller(n), Method::DELETE, path, Body::None);
+        page.make(&deletion).await?.accepted()?;
     }
-    let created = made(page, &subscription(settings, n)).await?.json();
+    let created = page.make(&subscription(settings, n)).await?.accepted()?.json();
     let [id, secret] = ["id", "secret"].map(|name| text(&created, name).to_owned());
     let secret = WebhookSecret::parse(secret).map_err(|error| format!("The secret {error}."))?;
     Ok(Subscription { id, secret })
@@ -295,7 +298,7 @@ async fn subscribed(page: &SandboxPage, n: usize) -> Result<Subscription, String
 
 fn subscription(settings: &Settings, n: usize) -> Call {
     let body = json!({ "url": url(settings, n), "events": WebhookEvent::ALL.map(WebhookEvent::as_str) });
-    Call::by_seller(n, Method::POST, "/v1/webhooks", Body::Json(body))
+    Call::new(By::Seller(n), Method::POST, "/v1/webhooks", Body::Json(body))
 }
 
 fn url(settings: &Settings, n: usize) -> String {
@@ -308,42 +311,6 @@ pub(crate) fn behave(page: &SandboxPage, form: &Form) -> HttpResponse {
     let chosen = form.get("behaviour").and_then(Behaviour::parse);
     inbox.with(n, |receiver| receiver.behaviour = chosen.unwrap_or_default());
     see_other(&format!("/sandbox/receiver?seller={n}"))
-}
-
-pub(crate) fn see_other(path: &str) -> HttpResponse {
-    HttpResponse::SeeOther().insert_header((LOCATION, path)).finish()
-}
-
-/// Makes a call that has to succeed; else a sentence.
-pub(crate) async fn made(page: &SandboxPage, call: &Call) -> Result<Answered, String> {
-    accepted(page.shared.calls.make(&page.shared.settings, call).await?)
-}
-
-/// Reads the items of a list.
-pub(crate) async fn list<T: DeserializeOwned>(
-    page: &SandboxPage,
-    by: By,
-    path: String,
-) -> Result<Vec<T>, String> {
-    let read = page.shared.calls.read(&page.shared.settings, by, path).await?;
-    let items = accepted(read)?.json().get_mut("items").map(Value::take);
-    Ok(serde_json::from_value(items.unwrap_or_default()).unwrap_or_default())
-}
-
-/// A success, or a sentence with the API's own words.
-fn accepted(answered: Answered) -> Result<Answered, String> {
-    if answered.is_success() {
-        return Ok(answered);
-    }
-    let body = answered.json();
-    let error = body.pointer("/errors/0").unwrap_or(&Value::Null);
-    let message = text(error, "message");
-    Err(format!("The API answered {}: {message}", answered.status))
-}
-
-/// A string of an object; empty for none.
-pub(crate) fn text<'a>(object: &'a Value, name: &str) -> &'a str {
-    object.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
 #[cfg(test)]

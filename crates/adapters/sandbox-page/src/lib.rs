@@ -23,6 +23,7 @@ use kernel::{Clock, Randomness, SellerId};
 use offers::OfferReader;
 use orders::OrderReader;
 use tokio::sync::Semaphore;
+use web::assets::Asset;
 use web::body::BodyLimits;
 use web::form::Form;
 use web::front::Front;
@@ -32,10 +33,10 @@ use web::{ServiceSettings, Tasks, head};
 pub use calls::READS;
 pub use timeline::{Kind, Row, Timeline};
 
-use crate::calls::Calls;
 use crate::client::WalkedClient;
 use crate::guard::Refused;
 use crate::inbox::Inbox;
+use crate::pages::Shown;
 
 /// A seller of the sandbox, as in `credentials.json`.
 #[derive(Debug, Clone)]
@@ -84,7 +85,7 @@ pub struct Settings {
 /// What all threads share.
 pub(crate) struct Shared {
     pub(crate) settings: Settings,
-    pub(crate) calls: Calls,
+    pub(crate) http: reqwest::Client,
     /// Proves that a form is of a page of this sandbox.
     pub(crate) form_token: String,
     pub(crate) inbox: Inbox,
@@ -108,7 +109,7 @@ impl SandboxPage {
         orders: Arc<dyn OrderReader>,
     ) -> Result<Self, reqwest::Error> {
         let shared = Shared {
-            calls: Calls::new()?,
+            http: calls::client()?,
             form_token: URL_SAFE_NO_PAD.encode(settings.randomness.secret()),
             inbox: Inbox::default(),
             client: WalkedClient::default(),
@@ -148,78 +149,68 @@ const FORM: BodyLimits = BodyLimits {
 
 impl SandboxPage {
     async fn answer(&self, mut request: Request) -> Answer {
-        let refused = |sentence: String| HttpResponse::Forbidden().body(format!("{sentence}\n"));
-        let (mut response, route) = match guard::check(&request) {
-            _ if head::check(request.http.head()).is_err() => (
-                HttpResponse::BadRequest().body("This request is too large.\n"),
-                "-",
-            ),
-            Err(error) => (refused(error.to_string()), "-"),
-            Ok(()) if request.path().starts_with("/sandbox/inbox/") => self.receive(&mut request).await,
-            Ok(()) => match *request.method() {
-                Method::GET | Method::HEAD => self.show(&request).await,
-                Method::POST => match self.form(&mut request).await {
-                    Ok(form) => self.act(&request, &form).await,
-                    Err(error) => (refused(error.to_string()), "-"),
-                },
-                _ => (
-                    HttpResponse::MethodNotAllowed().body("This page knows GET and POST.\n"),
-                    "-",
-                ),
-            },
+        let mut response = match guard::check(&request) {
+            _ if head::check(request.http.head()).is_err() => {
+                HttpResponse::BadRequest().body("This request is too large.\n")
+            }
+            Err(refused) => refused.response(),
+            Ok(()) => self.respond(&mut request).await,
         };
         guard::secure(&mut response);
-        request.end(response, route, false)
+        request.end(response, "/sandbox", false)
+    }
+
+    async fn respond(&self, request: &mut Request) -> HttpResponse {
+        let inbox = request.path().strip_prefix("/sandbox/inbox/");
+        let inbox = inbox.map(|n| n.parse().ok());
+        let shown = match (request.method(), inbox) {
+            (&Method::GET | &Method::HEAD, None) => self.show(request).await,
+            (&Method::POST, None) => match self.form(request).await {
+                Ok(form) => self.act(request, &form).await,
+                Err(refused) => return refused.response(),
+            },
+            (&Method::POST, Some(Some(n))) => return inbox::receive(self, n, request).await,
+            (_, Some(_)) => return missing(),
+            (_, None) => return HttpResponse::MethodNotAllowed().body("This page knows GET and POST.\n"),
+        };
+        shown.unwrap_or_else(pages::unavailable)
     }
 
     /// Every page and endpoint that changes nothing.
-    async fn show(&self, request: &Request) -> (HttpResponse, &'static str) {
+    async fn show(&self, request: &Request) -> Shown {
         let query = Form::parse(request.query().as_bytes()).unwrap_or_default();
-        match request.path() {
-            "/sandbox" | "/sandbox/" => (pages::first_steps(self), "/sandbox"),
-            "/sandbox/shop" => (pages::shop(self, &query).await, "/sandbox/shop"),
-            "/sandbox/marketplace" => (pages::marketplace(self, &query).await, "/sandbox/marketplace"),
-            "/sandbox/receiver" => (inbox::receiver(self, &query).await, "/sandbox/receiver"),
-            "/sandbox/client" => (client::walk(self, &query).await, "/sandbox/client"),
-            "/sandbox/timeline" => (live::timeline(self, &query), "/sandbox/timeline"),
-            "/sandbox/live" => (live::live(self, &query, request.headers()), "/sandbox/live"),
-            "/sandbox/api/offers" => (pages::offers_json(self).await, "/sandbox/api/offers"),
-            "/sandbox/api/timeline" => (live::json(self, &query), "/sandbox/api/timeline"),
+        Ok(match request.path() {
+            "/sandbox" | "/sandbox/" => pages::first_steps(self),
+            "/sandbox/shop" => pages::shop(self, &query).await?,
+            "/sandbox/marketplace" => pages::marketplace(self, &query).await?,
+            "/sandbox/receiver" => inbox::receiver(self, &query).await,
+            "/sandbox/client" => client::walk(self, &query).await,
+            "/sandbox/timeline" => live::timeline(self, &query),
+            "/sandbox/live" => live::live(self, &query, request.headers()),
+            "/sandbox/api/offers" => pages::offers_json(self).await?,
+            "/sandbox/api/timeline" => live::json(self, &query),
             path => {
-                if let Some(mail) = path.strip_prefix("/sandbox/mail/") {
-                    return (live::mail(self, mail).await, "/sandbox/mail/{id}");
+                if let Some(id) = path.strip_prefix("/sandbox/mail/") {
+                    return Ok(live::mail(self, id).await);
                 }
                 let asset = assets::ASSETS.iter().find(|asset| asset.address == path);
-                asset.map_or_else(missing, |asset| (asset.response(), "/sandbox/assets/{name}"))
+                asset.map_or_else(missing, Asset::response)
             }
-        }
+        })
     }
 
     /// Every endpoint that changes something.
-    async fn act(&self, request: &Request, form: &Form) -> (HttpResponse, &'static str) {
-        match request.path() {
-            "/sandbox/call" => (pages::call(self, form, request.headers()).await, "/sandbox/call"),
-            "/sandbox/preview" => (pages::preview(self, form), "/sandbox/preview"),
-            "/sandbox/sign-in" => (pages::sign_in(self, form).await, "/sandbox/sign-in"),
-            "/sandbox/receiver" => (inbox::subscribe(self, form).await, "/sandbox/receiver"),
-            "/sandbox/receiver/behaviour" => (inbox::behave(self, form), "/sandbox/receiver/behaviour"),
-            "/sandbox/client" => (client::step(self, form).await, "/sandbox/client"),
-            "/sandbox/api/carrier" => (pages::carrier(self, form).await, "/sandbox/api/carrier"),
+    async fn act(&self, request: &Request, form: &Form) -> Shown {
+        Ok(match request.path() {
+            "/sandbox/call" => pages::call(self, form, request.headers()).await,
+            "/sandbox/preview" => pages::preview(self, form),
+            "/sandbox/sign-in" => pages::sign_in(self, form).await?,
+            "/sandbox/receiver" => inbox::subscribe(self, form).await,
+            "/sandbox/receiver/behaviour" => inbox::behave(self, form),
+            "/sandbox/client" => client::step(self, form).await,
+            "/sandbox/api/carrier" => pages::carrier(self, form).await,
             _ => missing(),
-        }
-    }
-
-    async fn receive(&self, request: &mut Request) -> (HttpResponse, &'static str) {
-        let n = request
-            .path()
-            .strip_prefix("/sandbox/inbox/")
-            .and_then(|n| n.parse().ok());
-        match n {
-            Some(n) if request.method() == Method::POST => {
-                (inbox::receive(self, n, request).await, "/sandbox/inbox/{seller}")
-            }
-            _ => missing(),
-        }
+        })
     }
 
     /// The form in the body, if it comes from a page of this sandbox.
@@ -231,9 +222,6 @@ impl SandboxPage {
     }
 }
 
-fn missing() -> (HttpResponse, &'static str) {
-    (
-        HttpResponse::NotFound().body("The sandbox's page has no such address: go to /sandbox.\n"),
-        "-",
-    )
+fn missing() -> HttpResponse {
+    HttpResponse::NotFound().body("The sandbox's page has no such address: go to /sandbox.\n")
 }

@@ -3,13 +3,13 @@
 mod first_steps;
 mod marketplace;
 mod shop;
+mod trade;
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use actix_web::http::header::{CONTENT_TYPE, HeaderMap};
+use actix_web::http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use askama::Template;
-use kernel::{PageSize, StoreError, error_chain};
-use orders::{OrderFilter, SellerOrder};
+use kernel::{StoreError, error_chain};
 use web::form::Form;
 
 pub(crate) use first_steps::{first_steps, sign_in};
@@ -60,6 +60,12 @@ impl SandboxPage {
         let n = named.filter(|n| *n < sellers.len()).unwrap_or_default();
         (n, sellers.get(n))
     }
+
+    /// The seller with this id, and its place in the settings.
+    pub(crate) fn seller_with(&self, id: &str) -> Option<(usize, &SandboxSeller)> {
+        let mut sellers = self.shared.settings.sellers.iter().enumerate();
+        sellers.find(|(_, seller)| seller.id.to_string() == id)
+    }
 }
 
 /// A page, or a part of one.
@@ -79,11 +85,22 @@ pub(crate) fn rendered(template: &impl Template) -> String {
     })
 }
 
+pub(crate) fn see_other(path: &str) -> HttpResponse {
+    HttpResponse::SeeOther().insert_header((LOCATION, path)).finish()
+}
+
+/// A page, or a sentence about what is missing.
+pub(crate) type Shown = Result<HttpResponse, String>;
+
+/// The page needs something that does not answer now.
+pub(crate) fn unavailable(sentence: String) -> HttpResponse {
+    HttpResponse::ServiceUnavailable().body(sentence + "\n")
+}
+
 /// The store cannot be read now.
-pub(crate) fn unavailable(error: &StoreError) -> HttpResponse {
+pub(crate) fn unread(error: &StoreError) -> String {
     tracing::warn!(cause = error_chain(error), "the sandbox's page could not read");
-    HttpResponse::ServiceUnavailable()
-        .body("The sandbox's database does not answer now: load the page again.\n")
+    "The sandbox's database does not answer now: load the page again.".to_owned()
 }
 
 /// A form that makes one call, and shows it as a command.
@@ -102,12 +119,13 @@ pub(crate) type Inputs = &'static [(&'static str, &'static str)];
 
 impl SandboxPage {
     /// The button as HTML.
-    pub(crate) fn button(&self, label: &str, call: &Call, inputs: Inputs) -> String {
+    pub(crate) fn button(&self, label: &str, call: Call, inputs: Inputs) -> String {
+        let call = call.keyed(&self.shared.settings);
         rendered(&Button {
             label,
             token: &self.shared.form_token,
-            call,
             curl: call.curl(&self.shared.settings),
+            call: &call,
             inputs,
         })
     }
@@ -140,29 +158,35 @@ struct OutcomePage {
     outcome: Outcome,
 }
 
+/// The call of a form.
+fn call_of(page: &SandboxPage, form: &Form) -> Option<Call> {
+    let call = shop::basket_call(page, form).or_else(|| Call::parse(form))?;
+    Some(call.keyed(&page.shared.settings))
+}
+
 /// `POST /sandbox/call`: makes the call of a form. Scripts get its outcome alone.
 pub(crate) async fn call(page: &SandboxPage, form: &Form, headers: &HeaderMap) -> HttpResponse {
-    let Some(call) = shop::basket_call(page, form).or_else(|| Call::parse(form)) else {
+    let Some(call) = call_of(page, form) else {
         return HttpResponse::BadRequest().body("This is not a form of the page: load the page anew.\n");
     };
-    let settings = &page.shared.settings;
-    let curl = call.curl(settings);
-    let answer = page.shared.calls.make(settings, &call).await;
+    let answer = page.make(&call).await;
     let next = answer
         .as_ref()
         .ok()
-        .map(|answer| shop::after_order(page, &call, answer));
+        .map(|answer| trade::after(page, &call, answer));
     let outcome = Outcome {
-        curl,
+        curl: call.curl(&page.shared.settings),
         answer,
         next: next.unwrap_or_default(),
     };
     if headers.contains_key("HX-Request") {
         let mut response = html(StatusCode::OK, &outcome);
         // Lists of the page load themselves anew.
-        let header = actix_web::http::header::HeaderName::from_static("hx-trigger");
-        let called = actix_web::http::header::HeaderValue::from_static("called");
-        response.headers_mut().insert(header, called);
+        let (name, value) = (
+            HeaderName::from_static("hx-trigger"),
+            HeaderValue::from_static("called"),
+        );
+        response.headers_mut().insert(name, value);
         return response;
     }
     let frame = page.frame("The answer", "");
@@ -171,8 +195,7 @@ pub(crate) async fn call(page: &SandboxPage, form: &Form, headers: &HeaderMap) -
 
 /// `POST /sandbox/preview`: the command of a form, as it is filled in now.
 pub(crate) fn preview(page: &SandboxPage, form: &Form) -> HttpResponse {
-    let call = shop::basket_call(page, form).or_else(|| Call::parse(form));
-    let text = call.map_or_else(
+    let text = call_of(page, form).map_or_else(
         || "The values do not make a call yet.".to_owned(),
         |call| call.curl(&page.shared.settings),
     );
@@ -184,29 +207,3 @@ pub(crate) fn preview(page: &SandboxPage, form: &Form) -> HttpResponse {
 struct Text {
     text: String,
 }
-
-/// Each seller's latest orders: one order's parts stand together, the newest order comes first.
-pub(crate) async fn latest_orders(page: &SandboxPage) -> Result<Vec<Vec<SellerOrder>>, StoreError> {
-    let mut all: Vec<Vec<SellerOrder>> = Vec::new();
-    for seller in &page.shared.settings.sellers {
-        let orders = page
-            .orders
-            .orders(seller.id, OrderFilter::default(), None, PageSize::clamped(LATEST))
-            .await?;
-        for part in orders.items {
-            match all
-                .iter_mut()
-                .find(|parts| parts.iter().any(|other| other.id == part.id))
-            {
-                Some(parts) => parts.push(part),
-                None => all.push(vec![part]),
-            }
-        }
-    }
-    all.sort_by_key(|parts| std::cmp::Reverse(parts.first().map(|part| part.placed_at)));
-    all.truncate(usize::try_from(LATEST).unwrap_or_default());
-    Ok(all)
-}
-
-/// The most orders that are shown.
-const LATEST: i64 = 12;

@@ -91,7 +91,10 @@ labels! {
 
 const ROUTE: Label = any("route", "its template, such as `/v1/offers/{id}`, or `-`");
 const STATUS: Label = any("status", "the status");
-const ID: Label = any("id", "the cluster's system identifier and the database's oid");
+const ID: Label = any(
+    "id",
+    "the cluster's system identifier, the database's oid and the timeline",
+);
 const CARRIER: Label = one_of("carrier", &CARRIERS);
 const VERSION: Label = any("version", "the program's version");
 

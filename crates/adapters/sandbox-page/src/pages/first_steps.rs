@@ -2,15 +2,14 @@
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use actix_web::http::header::LOCATION;
 use askama::Template;
 use reqwest::Method;
-use serde_json::{Value, json};
-use url::Url;
+use serde_json::json;
+use url::{Position, Url};
 use web::form::Form;
 
-use super::{Frame, html};
-use crate::calls::{Body, Call};
+use super::{Frame, Shown, html, see_other};
+use crate::calls::{Body, By, Call, text};
 use crate::{SandboxPage, SandboxSeller};
 
 #[derive(Template)]
@@ -29,7 +28,8 @@ pub(crate) fn first_steps(page: &SandboxPage) -> HttpResponse {
         .and_then(|first| Some((first.offer.clone()?, first.order.clone()?)));
     let (offer, order) = examples.unwrap_or_default();
     let parcel = Body::Json(json!({ "carrier": "inpost", "tracking_number": "LATER0001" }));
-    let read = |path: &str| Call::by_seller(0, Method::GET, path, Body::None);
+    let first = |method, path: &str, body| Call::new(By::Seller(0), method, path, body);
+    let read = |path: &str| first(Method::GET, path, Body::None);
     let calls = [
         ("Who am I?", read("/v1/me")),
         ("My offers, newest first", read("/v1/offers?limit=5")),
@@ -40,44 +40,26 @@ pub(crate) fn first_steps(page: &SandboxPage) -> HttpResponse {
         ),
         (
             "Ship one of them",
-            Call::by_seller(0, Method::POST, format!("/v1/orders/{order}/shipments"), parcel),
+            first(Method::POST, &format!("/v1/orders/{order}/shipments"), parcel),
         ),
     ];
     let shown = FirstStepsPage {
         frame: page.frame("First steps", "/sandbox"),
         sellers,
-        buttons: calls
-            .iter()
-            .map(|(label, call)| page.button(label, call, &[]))
-            .collect(),
+        buttons: calls.map(|(label, call)| page.button(label, call, &[])).into(),
     };
     html(StatusCode::OK, &shown)
 }
 
 /// `POST /sandbox/sign-in`: into the panel as a seller, by a link that the marketplace requests.
-pub(crate) async fn sign_in(page: &SandboxPage, form: &Form) -> HttpResponse {
+pub(crate) async fn sign_in(page: &SandboxPage, form: &Form) -> Shown {
     let (_, Some(seller)) = page.seller(form) else {
-        return HttpResponse::NotFound().body("The sandbox has no sellers.\n");
+        return Err("The sandbox has no sellers.".to_owned());
     };
     let path = format!("/sellers/{}/sign-in-links", seller.id);
-    let call = Call::by_office(Method::POST, path, Body::None);
-    let answer = match page.shared.calls.make(&page.shared.settings, &call).await {
-        Ok(answer) => answer,
-        Err(sentence) => return HttpResponse::BadGateway().body(sentence),
-    };
-    let url = answer
-        .json()
-        .get("url")
-        .and_then(Value::as_str)
-        .and_then(|url| Url::parse(url).ok());
-    match url {
-        // The path alone: the browser stays at the name by which it came.
-        Some(url) => {
-            let query = url.query().map_or_else(String::new, |query| format!("?{query}"));
-            HttpResponse::SeeOther()
-                .insert_header((LOCATION, format!("{}{query}", url.path())))
-                .finish()
-        }
-        None => HttpResponse::BadGateway().body(answer.pretty()),
-    }
+    let call = Call::new(By::Office, Method::POST, path, Body::None);
+    let link = page.make(&call).await?.accepted()?.json();
+    let url = Url::parse(text(&link, "url")).map_err(|error| format!("The link is no URL: {error}."))?;
+    // The path alone: the browser stays at the name by which it came.
+    Ok(see_other(&url[Position::BeforePath..]))
 }

@@ -3,17 +3,17 @@
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use askama::Template;
-use kernel::{Money, PageSize, StoreError};
+use kernel::{Money, PageSize};
 use offers::{OfferFilter, OfferStatus, Stock};
-use orders::{OrderStatus, SellerOrder};
 use reqwest::Method;
 use serde::Serialize;
 use serde_json::{Value, json};
 use web::form::Form;
 
-use super::{Card, Frame, Inputs, html, latest_orders, unavailable};
+use super::trade::{self, Role};
+use super::{Card, Frame, Shown, html, unread};
 use crate::SandboxPage;
-use crate::calls::{Answered, Body, Call};
+use crate::calls::{Body, By, Call};
 
 /// How many offers of each seller the catalogue has.
 const OFFERS: i64 = 8;
@@ -54,30 +54,31 @@ pub(super) fn zloty(amount: i64) -> String {
     format!("{}.{:02} PLN", amount / 100, amount % 100)
 }
 
-async fn catalogue(
-    page: &SandboxPage,
-    status: Option<OfferStatus>,
-) -> Result<Vec<CatalogueOffer>, StoreError> {
+async fn catalogue(page: &SandboxPage, status: Option<OfferStatus>) -> Result<Vec<CatalogueOffer>, String> {
     let mut all = Vec::new();
     for (n, seller) in page.shared.settings.sellers.iter().enumerate() {
         let filter = OfferFilter {
             status,
             ..OfferFilter::default()
         };
-        let offers = page
-            .offers
-            .offers(seller.id, filter, None, PageSize::clamped(OFFERS))
-            .await?;
-        all.extend(offers.items.into_iter().map(|offer| CatalogueOffer {
-            seller: n,
-            seller_id: offer.seller.to_string(),
-            seller_no: seller.seller_no,
-            id: offer.id.to_string(),
-            title: offer.title,
-            status: offer.status.as_str(),
-            price: offer.price.map(|price| Money::amount(price.money)),
-            stock: offer.stock.map(Stock::get),
-        }));
+        let most = PageSize::clamped(OFFERS);
+        let offers = page.offers.offers(seller.id, filter, None, most).await;
+        all.extend(
+            offers
+                .map_err(|error| unread(&error))?
+                .items
+                .into_iter()
+                .map(|offer| CatalogueOffer {
+                    seller: n,
+                    seller_id: offer.seller.to_string(),
+                    seller_no: seller.seller_no,
+                    id: offer.id.to_string(),
+                    title: offer.title,
+                    status: offer.status.as_str(),
+                    price: offer.price.map(|price| Money::amount(price.money)),
+                    stock: offer.stock.map(Stock::get),
+                }),
+        );
     }
     Ok(all)
 }
@@ -92,71 +93,22 @@ struct ShopPage {
 }
 
 /// `GET /sandbox/shop`.
-pub(crate) async fn shop(page: &SandboxPage, form: &Form) -> HttpResponse {
-    let read = async {
-        let offers = catalogue(page, Some(OfferStatus::Published)).await?;
-        Ok::<_, StoreError>((offers, latest_orders(page).await?))
-    };
-    let (offers, orders) = match read.await {
-        Ok(read) => read,
-        Err(error) => return unavailable(&error),
-    };
+pub(crate) async fn shop(page: &SandboxPage, form: &Form) -> Shown {
     let shop = ShopPage {
         frame: page.frame("Buyer", "/sandbox/shop"),
-        curl: place(page, form).curl(&page.shared.settings),
-        offers,
-        orders: orders.iter().map(|parts| order(page, parts)).collect(),
+        offers: catalogue(page, Some(OfferStatus::Published)).await?,
+        curl: place(page, form)
+            .keyed(&page.shared.settings)
+            .curl(&page.shared.settings),
+        orders: trade::latest(page, Role::Buyer).await?,
     };
-    html(StatusCode::OK, &shop)
-}
-
-/// An order with what its buyer can do.
-fn order(page: &SandboxPage, parts: &[SellerOrder]) -> Card {
-    let (card, status) = order_card(parts);
-    let moves: &[_] = match status {
-        Some(OrderStatus::Pending) => &[("Pay", "payment"), ("Cancel", "cancellation")],
-        Some(OrderStatus::Processing) => &[("Cancel", "cancellation")],
-        _ => &[],
-    };
-    let button = |(label, step): &(&str, &str)| page.button(label, &order_call(&card.id, step), &[]);
-    let buttons = moves.iter().map(button).collect();
-    Card { buttons, ..card }
-}
-
-/// An order without buttons, and its status.
-pub(super) fn order_card(parts: &[SellerOrder]) -> (Card, Option<OrderStatus>) {
-    let status = OrderStatus::aggregate(parts.iter().map(SellerOrder::status));
-    let first = parts.first();
-    let card = Card {
-        title: first.map_or_else(String::new, |first| first.number.as_str().to_owned()),
-        about: status.map_or("", OrderStatus::as_str).to_owned(),
-        lines: parts.iter().flat_map(|part| &part.items).map(item).collect(),
-        id: first.map_or_else(String::new, |first| first.id.to_string()),
-        buttons: Vec::new(),
-    };
-    (card, status)
-}
-
-/// An item for people.
-fn item(item: &orders::OrderItem) -> String {
-    format!(
-        "{} × {}",
-        item.quantity,
-        item.title.as_deref().unwrap_or("(without a title)")
-    )
-}
-
-/// A move of an order by the marketplace.
-pub(super) fn order_call(order: &str, step: &str) -> Call {
-    Call::by_office(Method::POST, format!("/orders/{order}/{step}"), Body::None)
+    Ok(html(StatusCode::OK, &shop))
 }
 
 /// `GET /sandbox/api/offers`: all offers of all sellers of the sandbox.
-pub(crate) async fn offers_json(page: &SandboxPage) -> HttpResponse {
-    match catalogue(page, None).await {
-        Ok(offers) => HttpResponse::Ok().json(json!({ "items": offers })),
-        Err(error) => unavailable(&error),
-    }
+pub(crate) async fn offers_json(page: &SandboxPage) -> Shown {
+    let offers = catalogue(page, None).await?;
+    Ok(HttpResponse::Ok().json(json!({ "items": offers })))
 }
 
 /// The call that places the order of a basket, if the form is one.
@@ -203,64 +155,5 @@ fn place(page: &SandboxPage, form: &Form) -> Call {
                 .map(|(_, key, value)| (key.to_owned(), value)),
         );
     }
-    Call::by_office(Method::POST, "/orders", Body::Json(order))
-}
-
-/// What comes next in a trade, as buttons.
-pub(crate) fn after_order(page: &SandboxPage, call: &Call, answer: &Answered) -> Vec<String> {
-    let json = answer.json();
-    let order = json.get("order_id").and_then(Value::as_str).unwrap_or_default();
-    if !answer.is_success() || order.is_empty() {
-        return Vec::new();
-    }
-    if call.path == "/orders" {
-        let moves = [("Pay", "payment"), ("Cancel", "cancellation")];
-        return moves
-            .map(|(label, step)| page.button(label, &order_call(order, step), &[]))
-            .into();
-    }
-    if !call.path.ends_with("/payment") {
-        return Vec::new();
-    }
-    let parts = json.get("parts").and_then(Value::as_array).into_iter().flatten();
-    let sellers: Vec<_> = parts.filter_map(|part| part.get("seller_id")?.as_str()).collect();
-    match sellers.as_slice() {
-        [seller] => seller_ships(page, seller, order).into_iter().collect(),
-        _ => vec![marketplace_ships(page, order)],
-    }
-}
-
-/// The places of a shipment that a person may change.
-const PARCEL: Inputs = &[("/carrier", "Carrier"), ("/tracking_number", "Tracking number")];
-
-fn parcel(page: &SandboxPage) -> Body {
-    // Carriers know no other parcel of this number.
-    let id = page
-        .shared
-        .settings
-        .randomness
-        .uuid()
-        .simple()
-        .to_string()
-        .to_uppercase();
-    let unique = id.get(24..).unwrap_or_default();
-    Body::Json(json!({ "carrier": "inpost", "tracking_number": format!("TRANSIT{unique}") }))
-}
-
-/// The button by which a seller of the sandbox ships its order.
-pub(super) fn seller_ships(page: &SandboxPage, seller: &str, order: &str) -> Option<String> {
-    let mut sellers = page.shared.settings.sellers.iter().enumerate();
-    let (n, seller) = sellers.find(|(_, other)| other.id.to_string() == seller)?;
-    let path = format!("/v1/orders/{order}/shipments");
-    let call = Call::by_seller(n, Method::POST, path, parcel(page));
-    Some(page.button(&format!("Ship as seller {}", seller.seller_no), &call, PARCEL))
-}
-
-/// The button by which the marketplace ships all parts of an order.
-pub(super) fn marketplace_ships(page: &SandboxPage, order: &str) -> String {
-    let call = Call {
-        body: parcel(page),
-        ..order_call(order, "shipment")
-    };
-    page.button("Ship as the marketplace", &call, PARCEL)
+    Call::new(By::Office, Method::POST, "/orders", Body::Json(order))
 }

@@ -1,0 +1,81 @@
+//! A database whose rows were written in another one.
+
+use blackbox::{run, until};
+use serde_json::Value;
+use testkit::{Client, ServerOptions, TestDatabase, TestWorker};
+
+use crate::PROGRAM;
+use crate::metrics::label_at;
+
+async fn probe(url: &str) -> (u16, Value) {
+    let answer = Client::new().get(&format!("{url}/readyz")).send().await;
+    (answer.status, answer.json())
+}
+
+#[tokio::test]
+async fn a_clone_is_used_only_once_it_is_adopted() {
+    let (original, other) = (TestDatabase::create().await, TestDatabase::empty().await);
+    let (_, name) = original.url().rsplit_once('/').unwrap();
+    let name = name.split('?').next().unwrap();
+    let clone = format!("{name}_clone");
+    let admin = other.connect().await;
+    let create = format!("create database {clone} template {name}");
+    admin.batch_execute(&create).await.unwrap();
+    let database = TestDatabase::at_url(&original.url().replace(name, &clone));
+
+    // From its first request on, a process answers nothing from it.
+    let options = ServerOptions::new(PROGRAM);
+    let server = blackbox::listen(&options, database.url()).await;
+    let me = async || {
+        let me = Client::new().get(&format!("{}/v1/me", server.base_url));
+        me.bearer(&format!("ps_pt_{}", "A".repeat(64)))
+            .send()
+            .await
+            .status
+    };
+    assert_eq!(me().await, 500);
+    let (worker, probes) = TestWorker::listening(&options, &database).await;
+    for url in [&server.backoffice_url, &probes] {
+        until("the reason", async || {
+            let (status, answer) = probe(url).await;
+            status == 503 && answer.to_string().contains("seller-api admin adopt-database")
+        })
+        .await;
+    }
+
+    let environment = [("DATABASE_URL", database.url())];
+    let adopt = ["admin", "adopt-database", "--upgraded", "--json", "--yes"];
+    run(PROGRAM, &adopt[..4], &environment).await.ended(2);
+    for (adopted, times) in [(true, "once"), (false, "twice")] {
+        let told = run(PROGRAM, &adopt, &environment).await.success().stdout;
+        let told: Value = serde_json::from_str(&told).unwrap();
+        assert_eq!(
+            (&told["adopted"], &told["removed"]),
+            (&adopted.into(), &0.into()),
+            "{times}"
+        );
+    }
+    // Processes that run go on by themselves.
+    server.ready().await;
+    until("the worker is ready", async || probe(&probes).await.0 == 200).await;
+    assert_eq!(me().await, 401);
+
+    // Each shows its database.
+    let beside = blackbox::listen(&options, original.url()).await;
+    beside.ready().await;
+    let mut ids = Vec::new();
+    for url in [&server.backoffice_url, &probes, &beside.backoffice_url] {
+        let (_, answer) = probe(url).await;
+        let id = answer["database"].as_str().unwrap().to_owned();
+        until("the metric", async || {
+            label_at(url, "database_info", "id").await == [id.clone()]
+        })
+        .await;
+        ids.push(id);
+    }
+    assert!(ids[0] == ids[1] && ids[1] != ids[2], "{ids:?}");
+    assert!(ids[0].ends_with("/00000001"), "the timeline: {ids:?}");
+    drop((server, worker));
+    let drop_it = format!("drop database {clone} with (force)");
+    admin.batch_execute(&drop_it).await.unwrap();
+}
