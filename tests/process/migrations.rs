@@ -96,7 +96,10 @@ async fn what_an_older_program_would_misread_is_unknown_until_the_schema_is_fini
     assert!(reminded.contains("seller-api migrate --finish"), "{reminded}");
     for is_new in [true, false] {
         let said = migrate(&["--finish", "--json"]).await.success().stdout;
-        assert_eq!(said.trim(), json!({"finished": is_new}).to_string());
+        assert_eq!(
+            said.trim(),
+            json!({"finished": true, "already": !is_new}).to_string()
+        );
     }
     eventually("the schema is finished", async || answered("CCCC3", 200).await).await;
     // The journal begins then: a program of the release before wrote nothing into it.

@@ -15,7 +15,7 @@ use kernel::Clock;
 
 use crate::command::{Exit, PrintError, block_on, note, print, started};
 use crate::config::{Layer, Loaded, Sources, reference};
-use crate::external_services::{docs_url, mailer};
+use crate::external_services::{docs_url, mailer, refuse_unfit};
 use crate::tls::Tls;
 use crate::{admin, logging, prometheus, sandbox, serve};
 
@@ -210,7 +210,7 @@ impl Cli {
             Command::Admin(command) => command.run(sources)?,
             Command::Config { command: None } => {
                 let loaded = sources.load()?;
-                loaded.config.server.require_public_url()?;
+                refuse_unfit(&loaded)?;
                 for warning in loaded.warnings() {
                     note(format_args!("warning: {warning}"));
                 }

@@ -113,6 +113,9 @@ pub(crate) fn started(sources: Sources) -> anyhow::Result<Loaded> {
         level,
         ..loaded.config.log
     });
+    for warning in loaded.warnings() {
+        tracing::warn!("{warning}");
+    }
     Ok(loaded)
 }
 

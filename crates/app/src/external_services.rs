@@ -38,18 +38,23 @@ pub(crate) struct ExternalServices {
     pub(crate) are_simulated: bool,
 }
 
+/// Fails where the configuration is fit for the sandbox alone.
+pub(crate) fn refuse_unfit(loaded: &Loaded) -> anyhow::Result<()> {
+    if loaded.config.webhooks.addresses == AddressPolicy::Local {
+        let key = "webhooks.addresses";
+        return Err(anyhow!(Fault {
+            set_in: loaded.source(key),
+            ..fault(key, "must be public or any: `local` is for the sandbox alone")
+        }));
+    }
+    Ok(loaded.config.server.require_public_url()?)
+}
+
 impl ExternalServices {
     /// The configured carriers and mail server.
     pub(crate) fn real(loaded: &Loaded, public_url: &str) -> anyhow::Result<Self> {
         let config = &loaded.config;
-        if config.webhooks.addresses == AddressPolicy::Local {
-            let key = "webhooks.addresses";
-            return Err(anyhow!(Fault {
-                set_in: loaded.source(key),
-                ..fault(key, "must be public or any: `local` is for the sandbox alone")
-            }));
-        }
-        config.server.require_public_url()?;
+        refuse_unfit(loaded)?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let settings = config.carriers.settings(user_agent(config, public_url));
         let carriers = Carriers::new(&settings, Arc::clone(&clock)).context("the clients of the carriers")?;

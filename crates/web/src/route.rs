@@ -134,17 +134,9 @@ pub(crate) fn find<'a, L: Listener>(
     } else {
         method
     };
-    let mut first = None;
-    for route in table() {
-        let Some(ids) = capture(route.path, path) else {
-            continue;
-        };
-        if route.method == *method {
-            return RouteMatch::Route(route, ids);
-        }
-        first = first.or(Some(route));
-    }
-    let Some(first) = first else {
+    // A path without ids comes before one that has an id at the same place.
+    let literal = table().find(|route| route.path == path);
+    let Some(first) = literal.or_else(|| table().find(|route| capture(route.path, path).is_some())) else {
         let is_path = |path| table().any(|route| capture(route.path, path).is_some());
         return if path.strip_suffix('/').is_some_and(is_path) {
             RouteMatch::TrailingSlash
@@ -152,10 +144,13 @@ pub(crate) fn find<'a, L: Listener>(
             RouteMatch::NoPath
         };
     };
-    let methods = table()
-        .filter(|route| route.path == first.path)
-        .map(|route| route.method.as_str());
-    RouteMatch::WrongMethod(first, methods.collect::<Vec<_>>().join(", "))
+    let at_path = table().filter(|route| route.path == first.path);
+    let meant = at_path.clone().find(|route| route.method == *method);
+    if let Some((route, ids)) = meant.and_then(|route| Some((route, capture(route.path, path)?))) {
+        return RouteMatch::Route(route, ids);
+    }
+    let methods: Vec<_> = at_path.map(|route| route.method.as_str()).collect();
+    RouteMatch::WrongMethod(first, methods.join(", "))
 }
 
 impl<'a, L: Listener> RouteMatch<'a, L> {

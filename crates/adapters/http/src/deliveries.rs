@@ -4,7 +4,7 @@ use actix_web::http::{Method, StatusCode};
 use oauth::Scope;
 use usecases::Transaction;
 use usecases::redeliver::{Refusal, Requester, redeliver, send_test_event};
-use web::decode::{Shape, object};
+use web::decode::{ObjectShape, Shape, object};
 use web::openapi::{Docs, Parameter};
 use web::operation::{Call, Incoming, Operation, Read, Write};
 use web::query::Selection;
@@ -153,7 +153,12 @@ impl Operation<Public> for ReadDelivery {
     );
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
-        let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS))?;
+        let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS));
+        let fields = if incoming.body.is_empty() {
+            fields?
+        } else {
+            incoming.json(fields, &ObjectShape::new(|_| Some(())))?.0
+        };
         let ids = incoming.id(0).zip(incoming.id(1));
         Ok(ids.map(|(id, delivery)| Self { id, delivery, fields }))
     }
@@ -227,7 +232,7 @@ fn new_test_event() -> impl Shape<Value = Option<WebhookEvent>> {
     object!(event: optional(one_event(true)) => event).named("NewTestEvent")
 }
 
-/// Queues a delivery of one of the application's subscriptions again. A body is ignored.
+/// Queues a delivery of one of the application's subscriptions again. A body has no fields.
 pub(crate) struct Redeliver {
     id: SubscriptionId,
     delivery: DeliveryId,

@@ -77,16 +77,17 @@ impl<Id: FromStr + Ord> PageRequest<Id> {
     ) -> Self {
         let sealer = call.state.sealer.as_ref();
         let names_ids = query.names().any(|name| name == IDS.name);
-        let after = if names_ids {
-            // Refused at `ids`, whatever it is.
-            None
+        let (after, limit) = if names_ids {
+            // Whatever they are: a cursor is refused at `ids`, a limit ignored.
+            (None, u16::MAX)
         } else {
-            query.parsed("after", |text| open(sealer, &list, text).ok_or(REFUSED))
+            let after = query.parsed("after", |text| open(sealer, &list, text).ok_or(REFUSED));
+            (after, query.limit())
         };
         Self {
             ids: ids(query),
             after,
-            size: PageSize::clamped(query.limit().into()),
+            size: PageSize::clamped(limit.into()),
             fields: query.fields(fields),
             list,
         }

@@ -73,6 +73,9 @@ fn of_certificate(error: &CertificateError) -> &'static str {
             "the certificate's issuer is not trusted, or an intermediate certificate is missing"
         }
         CertificateError::Revoked => "the certificate is revoked",
+        CertificateError::Other(other) if other.to_string().contains("UnsupportedCertVersion") => {
+            "the certificate is of X.509 version 1"
+        }
         _ => "the certificate cannot be trusted",
     }
 }

@@ -55,7 +55,7 @@ pub(super) fn migrate(loaded: &Loaded, options: &Options) -> anyhow::Result<()> 
         } else {
             "the schema is finished: it admits no older version of the program any more"
         };
-        return Ok(format.changed(&json!({ "finished": !was_finished }), done)?);
+        return Ok(format.changed(&json!({ "finished": true, "already": was_finished }), done)?);
     }
     if options.dry_run {
         let missing = adapter_postgres::missing_migrations(url.expose());

@@ -152,7 +152,7 @@ pub enum ChangesError {
     /// The cursor belongs to another database, or to rows that a restore has undone: its reader may have seen
     /// changes that no longer exist, and may miss others.
     #[error(
-        "cursor of another database, or of this one before a restore: read everything again, then continue without `after`"
+        "cursor of another database, or of this one before a restore: read the feed without `after` to its end, then everything again"
     )]
     OtherHistory,
     #[error(transparent)]

@@ -59,7 +59,7 @@ pub enum JournalRefusal {
     #[error("this place is not in the journal of this database: start again with `since`")]
     UnknownPlace,
     /// Events behind the place are no longer kept.
-    #[error("events after this place are no longer kept: start again with `since`")]
+    #[error("events after this place may no longer be kept: start again with `since`")]
     NoLongerKept,
     #[error("older than what is kept: read the resources, and start with a later time")]
     TooOld,

@@ -221,8 +221,11 @@ fn presented_refresh_token(
 /// The key with which a client may repeat its refresh. It has to be hard to guess, hence longer than those of
 /// other requests.
 fn repeat_key(headers: &HeaderMap) -> Result<Option<IdempotencyKey>, OAuthError> {
-    let malformed =
-        || OAuthError::invalid_request("Idempotency-Key must be sent once, with 16 to 128 characters.");
+    let malformed = || {
+        OAuthError::invalid_request(
+            "Idempotency-Key must be sent once, with 16 to 128 printable ASCII characters.",
+        )
+    };
     let key = idempotency::key(headers).map_err(|_| malformed())?;
     match key {
         Some(key) if key.as_str().len() < 16 => Err(malformed()),

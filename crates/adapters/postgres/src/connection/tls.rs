@@ -206,7 +206,7 @@ pub(super) fn advice(error: &tokio_postgres::Error) -> Option<&'static str> {
         ),
         CertificateError::Other(other) if other.to_string().contains("UnsupportedCertVersion") => Some(
             "the server's certificate is of X.509 version 1, which this program does not verify: sign it with extensions, such as its \
-             names (`openssl x509 -req -extfile`), or check none with sslmode=require",
+             names (`openssl x509 -req -extfile`), or check none: sslmode=require without sslrootcert",
         ),
         _ => None,
     }
