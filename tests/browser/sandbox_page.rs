@@ -136,6 +136,7 @@ async fn a_trade_is_played_with_the_keyboard_alone_on_a_phone() {
         browser.wait_for("#timeline", "order.shipped").await;
         browser.wait_for("#timeline", "mail to the buyer").await;
         player.press("#timeline a[href^='/sandbox/mail/']").await;
+        browser.wait_for("body", "to ewa@poczta.example").await;
         browser.wait_for("body", "TRANSIT").await;
 
         for path in ["/sandbox/marketplace", "/sandbox/client"] {

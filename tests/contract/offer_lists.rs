@@ -219,7 +219,7 @@ async fn ids_name_offers_in_place_of_a_page() {
         &status=published     => ids
         &status=sold          => status ids
         &updated_after=2000-01-01T00:00:00Z&fields=x => fields ids
-        &limit=x              => limit
+        &limit=x&after=x      => ids
         &ids=x                => ids";
     let beside = async |more: &str| get(&one, more).await;
     all_invalid(&table.replace("CURSOR", &cursor), beside).await;

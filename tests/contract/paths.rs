@@ -72,6 +72,8 @@ async fn a_wrong_method_is_404_and_allow_lists_the_methods_of_the_path() {
         ("PATCH", "/v1/offers", Some("GET")),
         ("DELETE", &one, Some("GET, PATCH")),
         ("PUT", &shipments, Some("GET, POST")),
+        ("PUT", "/v1/offers/batch", Some("POST")),
+        ("GET", "/v1/offers/batch", Some("POST")),
         ("GET", "/v1/nothing", None),
     ] {
         let answer = exchange(&world, method, path, Some(&token)).await.expect(404);

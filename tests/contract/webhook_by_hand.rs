@@ -142,6 +142,10 @@ async fn a_redelivery_has_the_same_id_and_body_and_the_whole_schedule() {
     );
     let some = world.at("POST", &path).bearer(&own.token).send().await;
     assert_eq!(some.expect(200).json(), json!({"id": id, "attempt": 0}));
+    let with_field = world
+        .redelivering(&own.token, &hook.id, &id)
+        .json(&json!({"event": null}));
+    with_field.send().await.refused(400, "validation_error");
     let id = id.as_str();
     for (subscription, delivery) in [(hook.id.as_str(), "x"), ("x", id), (id, id)] {
         let answer = world.redelivering(&own.token, subscription, delivery);

@@ -5,17 +5,20 @@ use std::fs::File;
 use std::net::Ipv4Addr;
 use std::path::Path;
 use std::process::{Child, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use blackbox::{Expect as _, logs_request, own_loopback, requests, until};
 use rcgen::generate_simple_self_signed;
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use testkit::{Answer, Client, HttpServer, OwnPostgres, ServerOptions, TestServer, read_request, response};
-use tokio::{io::AsyncWriteExt as _, net::TcpStream, sync::mpsc::unbounded_channel};
+use tokio::{io::AsyncWriteExt as _, net::TcpStream, sync::mpsc::unbounded_channel, time::sleep};
 
 use crate::tools::{installed, of_machine, run};
 use crate::{PROGRAM, text};
 
-/// A running proxy over two servers. Dropping it kills it.
+/// A running proxy over two servers: a master and its worker, as a service runs it. Dropping it ends both.
 struct Proxy {
     child: Child,
     url: String,
@@ -50,8 +53,9 @@ impl Proxy {
         let plain = whole.replace(tls, &format!("    bind {}:8080\n{}", addresses[0], own(8443)));
         fs::write(&file, plain).unwrap();
         let log = File::create(folder.path().join("log")).unwrap();
-        haproxy.arg("-db").arg("-f").arg(&file);
-        let child = haproxy.stdin(Stdio::null()).stdout(log).spawn();
+        haproxy.args(["-W", "-db", "-f"]).arg(&file);
+        let stderr = log.try_clone().unwrap();
+        let child = haproxy.stdin(Stdio::null()).stdout(log).stderr(stderr).spawn();
         let proxy = Self {
             child: child.unwrap(),
             url: format!("http://{}:8080", addresses[0]),
@@ -127,7 +131,7 @@ async fn shows(url: &str, line: &str) -> bool {
 
 impl Drop for Proxy {
     fn drop(&mut self) {
-        drop(self.child.kill());
+        let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
         drop(self.child.wait());
     }
 }
@@ -209,6 +213,56 @@ async fn without_the_database_clients_get_the_services_own_answer() {
     let answer = proxy.get("/oauth/token").await;
     answer.oauth_error(503, "server_error");
     assert_eq!(answer.must("retry-after"), "5");
+}
+
+/// `systemctl reload haproxy` sends this signal.
+#[tokio::test]
+async fn a_reload_of_the_proxy_loses_no_request() {
+    let addresses = [own_loopback(), own_loopback(), own_loopback()];
+    let Some(proxy) = Proxy::start(addresses).await else {
+        return;
+    };
+    let handle = |mut stream: TcpStream| async move {
+        let mut unread = Vec::new();
+        while read_request(&mut stream, &mut unread).await.is_some() {
+            drop(stream.write_all(&response(200, [], b"{}")).await);
+        }
+    };
+    let mut servers = Vec::new();
+    for address in &addresses[1..] {
+        for port in [8080, 8081] {
+            servers.push(HttpServer::start_at((*address, port), handle).await);
+        }
+    }
+    until("the proxy finds one", async || {
+        proxy.get("/v1/me").await.status == 200
+    })
+    .await;
+    let is_done = AtomicBool::new(false);
+    let ask = async || {
+        let mut asked = 0;
+        while !is_done.load(Ordering::Relaxed) {
+            proxy.get("/v1/me").await.expect(200);
+            asked += 1;
+        }
+        asked
+    };
+    let loaded = || proxy.log().matches("Loading success").count();
+    let reload = async {
+        for _ in 0..3 {
+            let before = loaded();
+            // The master ignores the signal while it begins.
+            until("it has loaded anew", async || {
+                kill_process(Pid::from_child(&proxy.child), Signal::USR2).unwrap();
+                sleep(Duration::from_millis(500)).await;
+                loaded() > before
+            })
+            .await;
+        }
+        is_done.store(true, Ordering::Relaxed);
+    };
+    let (one, two, ()) = tokio::join!(ask(), ask(), reload);
+    assert!(one > 3 && two > 3, "{one}, {two}");
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use blackbox::{Sandbox, Wire, request, resident_kib};
+use blackbox::{Expect as _, Sandbox, Wire, request, resident_kib, until};
 use serde_json::json;
 use testkit::Client;
 use tokio::task::JoinSet;
@@ -59,15 +59,27 @@ async fn only_this_machine_uses_it_and_only_from_its_own_pages() {
         (
             "a client elsewhere, behind a proxy here",
             format!("127.0.0.1:{port}"),
-            Some("203.0.113.9"),
+            Some("X-Forwarded-For"),
+            403,
+        ),
+        (
+            "the same, by RFC 7239",
+            format!("127.0.0.1:{port}"),
+            Some("Forwarded"),
+            403,
+        ),
+        (
+            "another name, behind a proxy here",
+            format!("127.0.0.1:{port}"),
+            Some("X-Forwarded-Host"),
             403,
         ),
     ] {
         let mut request = Client::new()
             .get(&format!("{base_url}/sandbox"))
             .header("Host", &host);
-        if let Some(client) = forwarded {
-            request = request.header("X-Forwarded-For", client);
+        if let Some(name) = forwarded {
+            request = request.header(name, "203.0.113.9");
         }
         let answer = request.send().await;
         assert_eq!(answer.status, status, "{name}");
@@ -97,6 +109,56 @@ async fn only_this_machine_uses_it_and_only_from_its_own_pages() {
         .await
         .expect(403);
     call(None, &token).send().await.expect(403);
+
+    // Whoever links to the client's address brings it no code.
+    let foreign = format!("{base_url}/sandbox/client?code=foreign&state=foreign&iss=foreign");
+    let walk = Client::new().get(&foreign).send().await.expect(200);
+    assert!(!String::from_utf8_lossy(&walk.bytes).contains("foreign"));
+
+    let mut open = Vec::new();
+    for _ in 0..64 {
+        open.push(reqwest::get(&format!("{base_url}/sandbox/live")).await.unwrap());
+    }
+    assert!(open.iter().all(|live| live.status() == 200));
+    let live = async || {
+        let live = reqwest::get(&format!("{base_url}/sandbox/live")).await;
+        live.unwrap().status()
+    };
+    assert_eq!(live().await, 503);
+    drop(open);
+    until("a place is free again", async || live().await == 200).await;
+}
+
+#[tokio::test]
+async fn the_command_that_is_shown_is_the_call_that_was_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let sandbox = Sandbox::open(PROGRAM, folder.path()).await;
+    let (base_url, token) = (sandbox.text("base_url"), form_token(&sandbox).await);
+    let body = r#"{"events":["order.paid"],"url":"http://127.0.0.1:9/hook"}"#;
+    let form = format!("token={token}&by=0&method=POST&path=/v1/webhooks&body={body}");
+    let request = Client::new().post(&format!("{base_url}/sandbox/call"));
+    let request = request
+        .form(&form)
+        .header("Origin", &base_url)
+        .header("HX-Request", "true");
+    let shown = request.send().await.expect(200);
+    let shown = String::from_utf8_lossy(&shown.bytes).into_owned();
+    let (_, rest) = shown.split_once("Idempotency-Key: ").expect("a key");
+    let key: String = rest
+        .chars()
+        .take_while(|c| c.is_ascii_hexdigit() || *c == '-')
+        .collect();
+    let seller = sandbox.credentials["sellers"][0]["personal_token"]
+        .as_str()
+        .unwrap();
+    let again = Client::new().post(&format!("{base_url}/v1/webhooks"));
+    let again = again.bearer(seller).header("Idempotency-Key", &key).json(&json!({
+        "events": ["order.paid"], "url": "http://127.0.0.1:9/hook",
+    }));
+    let again = again.send().await.expect(201);
+    assert_eq!(again.must("idempotent-replayed"), "true");
+    let id = again.json()["id"].as_str().unwrap().to_owned();
+    assert!(shown.contains(&id), "{shown}");
 }
 
 /// What 10 000 requests may add to the memory, in KiB.

@@ -53,9 +53,16 @@ impl Document {
     /// The operation of a request. HEAD is treated as GET.
     pub fn operation(&self, method: &str, path: &str) -> Option<&Operation> {
         let method = if method == "HEAD" { "GET" } else { method };
-        self.operations
-            .iter()
-            .find(|operation| operation.method == method && matches(&operation.template, path))
+        // A path without ids comes before one that has an id at the same place.
+        let is_literal = self.operations.iter().any(|operation| operation.template == path);
+        self.operations.iter().find(|operation| {
+            let is_at = if is_literal {
+                operation.template == path
+            } else {
+                matches(&operation.template, path)
+            };
+            operation.method == method && is_at
+        })
     }
 
     /// The node, or the target of its `$ref`.

@@ -199,7 +199,7 @@ fn searches_find_their_page_among_the_first_three() {
         ("generated clients", "/docs/guide/clients"),
         ("refund", "/docs/guide/not-there"),
         ("invoice", "/docs/guide/not-there"),
-        ("uninstall", "/docs/guide/not-there"),
+        ("uninstall", "/docs/guide/authentication#disconnecting"),
         ("register an application", "/docs/guide/applications"),
         ("rate limit per seller", "/docs/guide/common-rules#the-rate-limit"),
         ("webhook ip", "/docs/guide/webhooks"),

@@ -153,12 +153,7 @@ impl Operation<Public> for ReadDelivery {
     );
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
-        let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS));
-        let fields = if incoming.body.is_empty() {
-            fields?
-        } else {
-            incoming.json(fields, &ObjectShape::new(|_| Some(())))?.0
-        };
+        let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS))?;
         let ids = incoming.id(0).zip(incoming.id(1));
         Ok(ids.map(|(id, delivery)| Self { id, delivery, fields }))
     }
@@ -258,7 +253,12 @@ impl Operation<Public> for Redeliver {
     );
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
-        let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS))?;
+        let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS));
+        let fields = if incoming.body.is_empty() {
+            fields?
+        } else {
+            incoming.json(fields, &ObjectShape::new(|_| Some(())))?.0
+        };
         let ids = incoming.id(0).zip(incoming.id(1));
         Ok(ids.map(|(id, delivery)| Self { id, delivery, fields }))
     }

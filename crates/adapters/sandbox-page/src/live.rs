@@ -12,7 +12,7 @@ use actix_web::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderMap, 
 use askama::Template;
 use bytes::Bytes;
 use futures_util::stream::unfold;
-use mail_parser::MessageParser;
+use mail_parser::{Address, MessageParser};
 use serde_json::json;
 use tokio::select;
 use tokio::sync::watch;
@@ -30,8 +30,8 @@ const ON_PAGE: usize = 100;
 const AT_ONCE: usize = 50;
 /// How long rows are gathered before they are sent together.
 const GATHER: Duration = Duration::from_millis(250);
-/// Shows to both sides that the connection lives.
-const HEARTBEAT: Duration = Duration::from_secs(15);
+/// Shows to both sides that the connection lives: the place of one that was closed is free at the second.
+const HEARTBEAT: Duration = Duration::from_secs(5);
 /// Browsers reconnect afterwards.
 const LONGEST: Duration = Duration::from_hours(1);
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -251,7 +251,28 @@ async fn mail_text(page: &SandboxPage, id: &str) -> Option<String> {
     let file = page.shared.settings.mails.join(format!("{id}.eml"));
     let mail = tokio::fs::read(file).await.ok()?;
     let mail = MessageParser::default().parse(&mail)?;
-    Some(mail.body_html(0)?.into_owned())
+    let first = |addresses: Option<&Address<'_>>| {
+        let address = addresses.and_then(|addresses| addresses.first()?.address());
+        address.unwrap_or_default().to_owned()
+    };
+    Some(rendered(&Mail {
+        subject: mail.subject().unwrap_or_default(),
+        from: first(mail.from()),
+        to: first(mail.to()),
+        html: &mail.body_html(0)?,
+    }))
+}
+
+#[derive(Template)]
+#[template(
+    source = "<p><strong>{{ subject }}</strong><br>from {{ from }} to {{ to }}</p><hr>{{ html|safe }}",
+    ext = "html"
+)]
+struct Mail<'a> {
+    subject: &'a str,
+    from: String,
+    to: String,
+    html: &'a str,
 }
 
 #[cfg(test)]

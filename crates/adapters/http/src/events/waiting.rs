@@ -89,13 +89,20 @@ impl Waiting {
                 let mut state = self.0.state.lock();
                 state.is_looked_for = state.all > 0;
                 if !state.is_looked_for {
+                    // The next ones do not go by what was seen long ago.
+                    self.0.seen.send_replace(Some(HashMap::new()));
                     return;
                 }
                 state.places.keys().map(|(_, seller)| *seller).collect()
             };
             // The requests that wait answer 500, and their log says why.
             let numbers = self.0.journals.last_numbers(&sellers).await.ok();
-            self.0.seen.send_replace(numbers);
+            // Only news wakes those that wait.
+            self.0.seen.send_if_modified(|seen| {
+                let is_new = *seen != numbers;
+                *seen = numbers;
+                is_new
+            });
         }
     }
 }
@@ -103,16 +110,17 @@ impl Waiting {
 impl Place {
     /// Waits until the seller's journal goes beyond this number.
     pub(super) async fn event_after(&mut self, number: i64) -> Result<(), StoreError> {
-        loop {
-            // The sender lives as long as the place.
-            let _ = self.seen.changed().await;
-            let seen = self.seen.borrow_and_update();
-            let numbers = seen
-                .as_ref()
-                .ok_or_else(|| StoreError::Unavailable("the journals could not be read".into()))?;
-            if numbers.get(&self.of.1).is_some_and(|last| *last > number) {
-                return Ok(());
+        let (_, seller) = self.of;
+        let ends_wait = |seen: &Seen| {
+            let numbers = seen.as_ref();
+            numbers.is_none_or(|numbers| numbers.get(&seller).is_some_and(|last| *last > number))
+        };
+        // The sender lives as long as the place.
+        match self.seen.wait_for(ends_wait).await {
+            Ok(seen) if seen.is_none() => {
+                Err(StoreError::Unavailable("the journals could not be read".into()))
             }
+            _ => Ok(()),
         }
     }
 }

@@ -126,6 +126,14 @@ async fn over_a_socket(behaviour: Behaviour) -> Option<String> {
     })
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_silent_receiver_delays_no_stop() {
+    let (tasks, began) = (Tasks::new(Handle::current()), tokio::time::Instant::now());
+    tasks.stop();
+    Behaviour::Silent.answer(&tasks, true).await;
+    assert_eq!(began.elapsed(), Duration::ZERO);
+}
+
 #[actix_web::test]
 async fn a_receiver_answers_as_it_is_told() {
     for (behaviour, expected) in [

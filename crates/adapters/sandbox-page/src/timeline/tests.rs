@@ -172,8 +172,13 @@ fn filters_narrow_each_other() {
         ..row(Kind::Attempt, 0, "attempt", &["order"])
     });
     timeline.record(row(Kind::Change, 0, "change", &["psa_1"]));
+    timeline.record(Row {
+        sellers: vec!["one of several".to_owned()],
+        ..row(Kind::Request, 0, "placed", &[])
+    });
     let of = |query: &str| titles(&timeline, &Filter::of(&Form::parse(query.as_bytes()).unwrap()));
-    assert_eq!(of(""), ["change", "attempt", "event"]);
+    assert_eq!(of(""), ["placed", "change", "attempt", "event"]);
+    assert_eq!(of("seller=one+of+several"), ["placed"]);
     assert_eq!(of(&format!("seller={seller}")), ["attempt", "event"]);
     assert_eq!(of("about=+order+&kind=event"), ["event"]);
     assert_eq!(of("application=psa_1"), ["change", "attempt"]);
