@@ -10,10 +10,18 @@ pub(crate) fn of_python(name: &str) -> Option<Command> {
     installed(&format!("python/bin/{name}"))
 }
 
-/// A program that `tests/operations/install` has put below the target folder; `None` if it is missing.
+/// A program that `tests/operations/install` has put below the target folder, else one of the machine; `None` if it
+/// is missing.
 pub(crate) fn installed(path: &str) -> Option<Command> {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
     let program = target.join("operations").join(path);
+    let name = program.file_name().and_then(|name| name.to_str());
+    let of_machine = || name.and_then(on_path);
+    let program = if program.exists() {
+        program
+    } else {
+        of_machine().unwrap_or(program)
+    };
     there(program, "tests/operations/install does it")
 }
 

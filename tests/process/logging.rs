@@ -2,6 +2,7 @@
 
 use blackbox::{Expect as _, Pair, World, cases, events, logs_request, requests};
 use chrono::TimeDelta;
+use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::Answer;
 
@@ -89,6 +90,23 @@ async fn a_refusal_names_application_seller_and_reason() {
     let own = world.personal_token(&member.seller, &["offers:read"]).await;
     world.revoke_personal(&member.seller, &own).await;
     let (access, refresh) = (&pair.access, &pair.refresh);
+    // Known callers whose token is good: what they lack is the error.
+    let limit = format!("/applications/{}", app.client_id);
+    let refused = world.get(access, "/v1/orders").await.expect(403);
+    let limited = world
+        .office(Method::PATCH, &limit)
+        .json(&json!({"rate_limit": 1}));
+    limited.send().await.expect(200);
+    let last = world.get(access, "/v1/me").await.expect(429);
+    for (answer, error) in [(&refused, "insufficient_scope"), (&last, "rate_limited")] {
+        let line = line_of(&world, answer).await;
+        let named = ["error", "client_id", "seller_id"].map(|name| line[name].as_str().unwrap());
+        assert_eq!(named, [error, &app.client_id, &seller], "{line}");
+    }
+    let unlimited = world
+        .office(Method::PATCH, &limit)
+        .json(&json!({"rate_limit": null}));
+    unlimited.send().await.expect(200);
     let mut answers = vec![world.get(&own.token, "/v1/me").await];
     world.moved(&app, "suspension").await;
     answers.push(world.get(access, "/v1/me").await);

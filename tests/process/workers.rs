@@ -6,7 +6,7 @@ use blackbox::{CarrierStub, World, events, parcel, run, until};
 use testkit::{Client, ServerOptions, TestDatabase, TestWorker};
 use tokio::{net::TcpListener, time::timeout};
 
-use crate::{PROGRAM, world_with};
+use crate::{PROGRAM, set, world_with};
 
 #[tokio::test]
 async fn a_worker_waits_for_the_schema() {
@@ -25,6 +25,39 @@ async fn a_worker_waits_for_the_schema() {
     assert_eq!((status("/metrics").await, status("/v1/me").await), (200, 404));
     worker.terminate();
     assert_eq!(worker.exit_code().await, Some(0));
+}
+
+#[tokio::test]
+async fn audit_entries_and_closed_sellers_are_kept_as_long_as_configured() {
+    let world = World::start(PROGRAM).await;
+    let (recent, old) = (world.seller().await, world.seller().await);
+    for seller in [&recent, &old] {
+        world.close(&seller.id).await;
+    }
+    let (at, old_id) = ("api_now() - interval '3 days'", &old.id);
+    world
+        .execute(&format!(
+            "update sellers set closed_at = {at} where id = '{old_id}'"
+        ))
+        .await;
+    world
+        .execute(&format!(
+            "update audit_log set at = {at} where subject = '{old_id}'"
+        ))
+        .await;
+    let settings = [("RETENTION__CLOSED_SELLERS", "2d"), ("RETENTION__AUDIT", "2d")];
+    let _worker = TestWorker::start(&set(ServerOptions::new(PROGRAM), &settings), &world.database);
+    for count in [
+        "select count(*) from audit_log where action = 'seller.closed' and subject = $1",
+        "select count(*) from sellers where email not like '%@erased.invalid' and id::text = $1",
+    ] {
+        world
+            .until_count("the old one is cleared", count, &[&old.id], 0)
+            .await;
+        world
+            .until_count("the recent one is kept", count, &[&recent.id], 1)
+            .await;
+    }
 }
 
 /// A statement that always times out while the database is well is no outage: the log names the step, and the
