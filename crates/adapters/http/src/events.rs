@@ -169,7 +169,7 @@ impl ListEvents {
         page.map_err(|refusal| {
             let path = match refusal {
                 JournalRefusal::UnknownPlace | JournalRefusal::NoLongerKept => "after",
-                JournalRefusal::TooOld => "since",
+                JournalRefusal::TooOld(_) => "since",
             };
             Problem::from(Entry::validation(path, to_sentence(&refusal))).into()
         })

@@ -176,11 +176,10 @@ impl JournalReader for Journals {
             oldest: found.oldest,
         };
         let kept_since = at - self.kept_for;
+        let begins = found.begun_at.map_or(kept_since, |begun| begun.max(kept_since));
         let judged = match start {
             JournalStart::After(place) => state.admits(place, present, kept_since),
-            JournalStart::Since(since) if Some(since) < found.begun_at.max(Some(kept_since)) => {
-                Err(JournalRefusal::TooOld)
-            }
+            JournalStart::Since(since) if since < begins => Err(JournalRefusal::TooOld(begins)),
             JournalStart::Oldest | JournalStart::Since(_) => Ok(()),
         };
         if let Err(refusal) = judged {

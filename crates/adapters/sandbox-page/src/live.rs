@@ -66,11 +66,8 @@ impl<'a> Rows<'a> {
 
     /// Where everything about an order, offer or application is.
     fn about(id: &str) -> String {
-        let filter = Filter {
-            about: id.to_owned(),
-            ..Filter::default()
-        };
-        format!("/sandbox/timeline?{}", filter.query())
+        let query = url::form_urlencoded::Serializer::new(String::new()).append_pair("about", id).finish();
+        format!("/sandbox/timeline?{query}")
     }
 
     /// A seller as people know it.
@@ -287,10 +284,7 @@ mod tests {
         let (timeline, tasks) = (Timeline::default(), Tasks::new(Handle::current()));
         let mut listener = Listener {
             timeline: timeline.clone(),
-            filter: Filter {
-                kind: "event".to_owned(),
-                ..Filter::default()
-            },
+            filter: Filter::of(&Form::parse(b"kind=event").unwrap()),
             tasks: tasks.clone(),
             render: |rows| rendered(&Rows::new(&[], rows, AT_ONCE)),
             last: timeline.last(),

@@ -25,7 +25,9 @@ const SECRETS: [&str; 5] = ["password", "code_verifier", "secret", "token", "cod
 
 kernel::words! {
     /// What happened.
+    #[derive(Default)]
     pub enum Kind {
+        #[default]
         Request = "request",
         Event = "event",
         Attempt = "attempt",
@@ -35,7 +37,7 @@ kernel::words! {
 }
 
 /// Something that happened. Secrets are hidden, and bodies cut, when it is recorded.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Row {
     /// When it began.
     pub at: DateTime<Utc>,
@@ -71,18 +73,8 @@ impl Row {
             at,
             caused_at: at,
             kind,
-            seller: None,
-            sellers: Vec::new(),
-            application: None,
-            ids: Vec::new(),
-            trace_id: None,
-            is_write: false,
             title: title.into(),
-            outcome: String::new(),
-            failed: false,
-            body: String::new(),
-            answer: String::new(),
-            link: None,
+            ..Self::default()
         }
     }
 
@@ -220,11 +212,12 @@ impl Timeline {
     /// The rows with these numbers that the filter admits, newest first.
     pub(crate) fn rows(&self, filter: &Filter, numbers: Range<u64>) -> Vec<Arc<Numbered>> {
         let all: Vec<_> = self.0.kept.lock().rows.iter().cloned().collect();
-        let spans = Span::of_trace(&all, &filter.trace);
+        let trace = filter.get("trace");
+        let spans = Span::of_trace(&all, trace);
         let is_meant = |numbered: &&Arc<Numbered>| {
             let row = &numbered.row;
-            let is_of_trace = filter.trace.is_empty()
-                || row.trace_id.as_ref() == Some(&filter.trace)
+            let is_of_trace = trace.is_empty()
+                || row.trace_id.as_deref() == Some(trace)
                 || row.kind != Kind::Request && spans.iter().any(|span| span.has(row));
             numbers.contains(&numbered.number) && filter.admits(row) && is_of_trace
         };
@@ -269,48 +262,39 @@ impl<'a> Span<'a> {
 
 /// Which rows are meant. An empty text means any.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Filter {
-    pub(crate) seller: String,
-    /// An order or offer: its id or number.
-    pub(crate) about: String,
-    pub(crate) application: String,
-    /// Requests with this trace id, and all that came of them.
-    pub(crate) trace: String,
-    pub(crate) kind: String,
-}
+pub(crate) struct Filter([String; FILTERS.len()]);
+
+/// The names in a query: a seller; an order or offer, by id or number; an application; requests with a trace id, and
+/// all that came of them; a kind.
+const FILTERS: [&str; 5] = ["seller", "about", "application", "trace", "kind"];
 
 impl Filter {
     pub(crate) fn of(query: &Form) -> Self {
-        let text = |name| query.get(name).unwrap_or_default().trim().to_owned();
-        Self {
-            seller: text("seller"),
-            about: text("about"),
-            application: text("application"),
-            trace: text("trace"),
-            kind: text("kind"),
-        }
+        Self(FILTERS.map(|name| query.get(name).unwrap_or_default().trim().to_owned()))
+    }
+
+    /// The text of this name.
+    pub(crate) fn get(&self, name: &str) -> &str {
+        let mut all = FILTERS.iter().zip(&self.0);
+        all.find(|(known, _)| **known == name).map_or("", |(_, text)| text)
     }
 
     pub(crate) fn query(&self) -> String {
+        let fields = FILTERS.iter().zip(&self.0).filter(|(_, text)| !text.is_empty());
         let mut query = url::form_urlencoded::Serializer::new(String::new());
-        let fields = [
-            ("seller", &self.seller),
-            ("about", &self.about),
-            ("application", &self.application),
-            ("trace", &self.trace),
-            ("kind", &self.kind),
-        ];
-        query.extend_pairs(fields.into_iter().filter(|(_, value)| !value.is_empty()));
-        query.finish()
+        query.extend_pairs(fields).finish()
     }
 
     fn admits(&self, row: &Row) -> bool {
-        let is = |wanted: &str, value: Option<&str>| wanted.is_empty() || value == Some(wanted);
-        let names = |id: &String| row.ids.contains(id);
+        let is = |name, value: Option<&str>| {
+            let wanted = self.get(name);
+            wanted.is_empty() || value == Some(wanted)
+        };
+        let names = |name| row.ids.iter().any(|id| id == self.get(name));
         let seller = row.seller.map(|seller| seller.to_string());
-        is(&self.kind, Some(row.kind.as_str()))
-            && (is(&self.seller, seller.as_deref()) || row.sellers.contains(&self.seller))
-            && (self.about.is_empty() || names(&self.about))
-            && (is(&self.application, row.application.as_deref()) || names(&self.application))
+        is("kind", Some(row.kind.as_str()))
+            && (is("seller", seller.as_deref()) || row.sellers.iter().any(|seller| seller == self.get("seller")))
+            && (is("about", None) || names("about"))
+            && (is("application", row.application.as_deref()) || names("application"))
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, SecondsFormat, Utc};
 use kernel::{SellerId, StoreError};
 
 use crate::{Event, EventId, WebhookEvent};
@@ -61,8 +61,12 @@ pub enum JournalRefusal {
     /// Events behind the place are no longer kept.
     #[error("events after this place may no longer be kept: start again with `since`")]
     NoLongerKept,
-    #[error("older than what is kept: read the resources, and start with a later time")]
-    TooOld,
+    /// Events are kept from this time on.
+    #[error(
+        "events are kept since {}: read the resources, and start with a later time",
+        .0.to_rfc3339_opts(SecondsFormat::Micros, true)
+    )]
+    TooOld(DateTime<Utc>),
 }
 
 impl JournalState {

@@ -175,9 +175,10 @@ async fn the_journal_begins_when_the_schema_is_finished() {
     let begun = fixture.now().await - TimeDelta::hours(1);
     assert_eq!(since(begun).await, Ok(1));
     let before = begun - TimeDelta::microseconds(1);
-    assert_eq!(since(before).await, Err(JournalRefusal::TooOld));
+    assert_eq!(since(before).await, Err(JournalRefusal::TooOld(begun)));
     clock.advance(KEPT_FOR).await;
-    assert_eq!(since(begun).await, Err(JournalRefusal::TooOld));
+    let kept_since = fixture.now().await - KEPT_FOR;
+    assert_eq!(since(begun).await, Err(JournalRefusal::TooOld(kept_since)));
 }
 
 #[tokio::test]

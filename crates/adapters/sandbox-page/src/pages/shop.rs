@@ -7,7 +7,7 @@ use kernel::{Money, PageSize};
 use offers::{OfferFilter, OfferStatus, Stock};
 use reqwest::Method;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use web::form::Form;
 
 use super::trade::{self, Role};
@@ -63,22 +63,17 @@ async fn catalogue(page: &SandboxPage, status: Option<OfferStatus>) -> Result<Ve
         };
         let most = PageSize::clamped(OFFERS);
         let offers = page.offers.offers(seller.id, filter, None, most).await;
-        all.extend(
-            offers
-                .map_err(|error| unread(&error))?
-                .items
-                .into_iter()
-                .map(|offer| CatalogueOffer {
-                    seller: n,
-                    seller_id: offer.seller.to_string(),
-                    seller_no: seller.seller_no,
-                    id: offer.id.to_string(),
-                    title: offer.title,
-                    status: offer.status.as_str(),
-                    price: offer.price.map(|price| Money::amount(price.money)),
-                    stock: offer.stock.map(Stock::get),
-                }),
-        );
+        let offers = offers.map_err(|error| unread(&error))?.items.into_iter();
+        all.extend(offers.map(|offer| CatalogueOffer {
+            seller: n,
+            seller_id: offer.seller.to_string(),
+            seller_no: seller.seller_no,
+            id: offer.id.to_string(),
+            title: offer.title,
+            status: offer.status.as_str(),
+            price: offer.price.map(|price| Money::amount(price.money)),
+            stock: offer.stock.map(Stock::get),
+        }));
     }
     Ok(all)
 }
@@ -126,34 +121,15 @@ fn place(page: &SandboxPage, form: &Form) -> Call {
     });
     let text = |name, default: &str| form.get(name).unwrap_or(default).to_owned();
     let wants = |name| form.get(name).is_some();
-    let address =
-        json!({ "line1": "ul. Długa 1", "postal_code": "00-950", "city": "Warszawa", "country": "PL" });
-    let mut order = json!({
+    let order = json!({
         "payment_method": "blik",
         "delivery_method": if wants("point") { "parcel_locker" } else { "courier" },
         "buyer": { "name": text("name", "Ewa Żak"), "email": text("email", "ewa@poczta.example"), "phone": null },
-        "shipping_address": address,
+        "shipping_address": { "line1": "ul. Długa 1", "postal_code": "00-950", "city": "Warszawa", "country": "PL" },
+        "delivery_point": wants("point").then(|| json!({ "id": "WAW01M", "city": "Warszawa" })),
+        "invoice": wants("invoice").then(|| json!({ "company": "Żak i Syn", "tax_id": "5260250274" })),
+        "is_test": wants("test"),
         "items": items.collect::<Vec<_>>(),
     });
-    let more = [
-        ("test", "is_test", json!(true)),
-        (
-            "point",
-            "delivery_point",
-            json!({ "id": "WAW01M", "city": "Warszawa" }),
-        ),
-        (
-            "invoice",
-            "invoice",
-            json!({ "company": "Żak i Syn", "tax_id": "5260250274" }),
-        ),
-    ];
-    if let Value::Object(order) = &mut order {
-        order.extend(
-            more.into_iter()
-                .filter(|(name, ..)| wants(name))
-                .map(|(_, key, value)| (key.to_owned(), value)),
-        );
-    }
     Call::new(By::Office, Method::POST, "/orders", Body::Json(order))
 }

@@ -144,13 +144,8 @@ fn a_trace_leads_to_what_came_of_it_until_the_next_write() {
         ..row(Kind::Attempt, 30, "attempt", &["order"])
     });
     let of = |trace: &str| {
-        titles(
-            &timeline,
-            &Filter {
-                trace: trace.to_owned(),
-                ..Filter::default()
-            },
-        )
+        let query = format!("trace={trace}");
+        titles(&timeline, &Filter::of(&Form::parse(query.as_bytes()).unwrap()))
     };
     assert_eq!(of("pay"), ["attempt", "mail", "paid", "pay"]);
     assert_eq!(of("ship"), ["shipped", "ship"]);
@@ -182,10 +177,6 @@ fn filters_narrow_each_other() {
     assert_eq!(of(&format!("seller={seller}")), ["attempt", "event"]);
     assert_eq!(of("about=+order+&kind=event"), ["event"]);
     assert_eq!(of("application=psa_1"), ["change", "attempt"]);
-    let filter = Filter {
-        about: "a b".to_owned(),
-        kind: "event".to_owned(),
-        ..Filter::default()
-    };
+    let filter = Filter::of(&Form::parse(b"kind=event&about=a+b&other=x").unwrap());
     assert_eq!(filter.query(), "about=a+b&kind=event");
 }
