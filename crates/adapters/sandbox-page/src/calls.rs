@@ -132,7 +132,8 @@ impl Call {
     pub(crate) fn by_text(&self) -> String {
         match &self.by {
             By::Seller(n) => n.to_string(),
-            By::Office | By::Bearer(_) | By::Nobody => "office".to_owned(),
+            By::Office => "office".to_owned(),
+            By::Bearer(_) | By::Nobody => String::new(),
         }
     }
 
@@ -216,7 +217,6 @@ fn entered_value(value: &Value, entered: &str) -> Value {
         Value::Number(_) => entered
             .parse::<i64>()
             .map_or_else(|_| entered.into(), Value::from),
-        Value::Null if entered.is_empty() => Value::Null,
         _ => entered.into(),
     }
 }
@@ -306,11 +306,11 @@ mod tests {
     #[test]
     fn what_a_person_enters_keeps_the_types_of_the_body() {
         let form = Form::parse(
-            b"by=1&method=PATCH&path=/v1/offers/1&body=%7B%22price%22:%7B%22amount%22:1%7D,%22name%22:%22a%22,%22sku%22:null%7D\
-              &/price/amount=250&/name=12&/sku=",
+            b"by=1&method=PATCH&path=/v1/offers/1&body=%7B%22price%22:%7B%22amount%22:1%7D,%22name%22:%22a%22%7D\
+              &/price/amount=250&/name=12",
         );
         let call = Call::parse(&form.unwrap()).unwrap();
-        let body = json!({"price": {"amount": 250}, "name": "12", "sku": null});
+        let body = json!({"price": {"amount": 250}, "name": "12"});
         assert_eq!(
             call,
             Call::new(By::Seller(1), Method::PATCH, "/v1/offers/1", Body::Json(body))

@@ -33,6 +33,8 @@ use crate::{SandboxPage, Settings};
 /// Deliveries that an inbox keeps, and bytes of a body.
 const KEPT: usize = 50;
 const KEPT_BODY: usize = 4 * 1024;
+/// The most that is kept of the headers of a delivery, in bytes.
+const KEPT_HEADERS: usize = 8 * 1024;
 const LIMITS: BodyLimits = BodyLimits {
     cap: 64 * 1024,
     within: Duration::from_secs(10),
@@ -73,6 +75,18 @@ impl Behaviour {
             }
             Self::Accept | Self::Slow if is_verified => HttpResponse::NoContent().finish(),
             Self::Accept | Self::Slow => HttpResponse::Unauthorized().finish(),
+        }
+    }
+
+    /// The answer for people.
+    fn answered(self, is_verified: bool) -> &'static str {
+        match self {
+            Self::Accept if is_verified => "204",
+            Self::Slow if is_verified => "204 after 3 s",
+            Self::Accept | Self::Slow => "401",
+            Self::Fail => "500",
+            Self::Silent => "none",
+            Self::Close => "none, closed",
         }
     }
 }
@@ -169,7 +183,9 @@ impl Inbox {
         let mut lines: Vec<_> = headers.keys().map(line).collect();
         lines.sort();
         let kept = String::from_utf8_lossy(body.get(..KEPT_BODY).unwrap_or(body));
-        let content = format!("{}\n{kept}", lines.concat());
+        let mut content = lines.concat();
+        content.truncate(content.floor_char_boundary(KEPT_HEADERS));
+        content.extend(["\n", &*kept]);
         self.with(n, |receiver| {
             let checks = match &receiver.subscription {
                 Some(subscription) => verify(&subscription.secret, headers, body, now),
@@ -255,13 +271,13 @@ async fn show(page: &SandboxPage, query: &Form, mut alert: String) -> HttpRespon
             Err(sentence) => alert = sentence,
         }
     }
-    let mut frame = page.frame("Receiver", "/sandbox/receiver");
-    if query.get("polls").is_some() {
-        // Only the deliveries are taken.
-        frame.aside.clear();
-    }
+    // Of a page that polls only the deliveries are taken.
+    let frame = match query.get("polls") {
+        Some(_) => SandboxPage::bare_frame,
+        None => SandboxPage::frame,
+    };
     let shown = ReceiverPage {
-        frame,
+        frame: frame(page, "Receiver", "/sandbox/receiver"),
         page,
         n,
         receiver: inbox.with(n, |receiver| receiver.clone()),
@@ -280,17 +296,20 @@ pub(crate) async fn subscribe(page: &SandboxPage, form: &Form) -> HttpResponse {
     see_other(&format!("/sandbox/receiver?seller={n}"))
 }
 
-/// Deletes the inbox's earlier subscriptions, since their secrets may be lost, and makes a new one.
+/// Gives the inbox's earlier subscription a new secret, since that may be lost, or makes a subscription.
 async fn subscribed(page: &SandboxPage, n: usize) -> Result<Subscription, String> {
     let settings = &page.shared.settings;
     let all: Vec<Value> = page.items(By::Seller(n), "/v1/webhooks".to_owned()).await?;
     let own_url = url(settings, n);
-    for earlier in all.iter().filter(|one| text(one, "url") == own_url) {
-        let path = format!("/v1/webhooks/{}", text(earlier, "id"));
-        let deletion = Call::new(By::Seller(n), Method::DELETE, path, Body::None);
-        page.make(&deletion).await?.accepted()?;
-    }
-    let created = page.make(&subscription(settings, n)).await?.accepted()?.json();
+    let is_own = |one: &&Value| text(one, "url") == own_url && one.get("active") == Some(&Value::Bool(true));
+    let call = match all.iter().find(is_own) {
+        Some(earlier) => {
+            let path = format!("/v1/webhooks/{}/secret-rotation", text(earlier, "id"));
+            Call::new(By::Seller(n), Method::POST, path, Body::Json(json!({ "overlap_seconds": 0 })))
+        }
+        None => subscription(settings, n),
+    };
+    let created = page.make(&call).await?.accepted()?.json();
     let [id, secret] = ["id", "secret"].map(|name| text(&created, name).to_owned());
     let secret = WebhookSecret::parse(secret).map_err(|error| format!("The secret {error}."))?;
     Ok(Subscription { id, secret })

@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use actix_web::HttpResponse;
 use actix_web::http::Method;
+use actix_web::http::header::ORIGIN;
 use actix_web::web::{ServiceConfig, scope};
 use async_trait::async_trait;
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -150,11 +151,11 @@ const FORM: BodyLimits = BodyLimits {
 impl SandboxPage {
     async fn answer(&self, mut request: Request) -> Answer {
         let mut response = match guard::check(&request) {
-            _ if head::check(request.http.head()).is_err() => {
-                HttpResponse::BadRequest().body("This request is too large.\n")
-            }
             Err(refused) => refused.response(),
-            Ok(()) => self.respond(&mut request).await,
+            Ok(()) => match head::check(request.http.head()) {
+                Err(bad) => HttpResponse::BadRequest().body(format!("{bad}\n")),
+                Ok(()) => self.respond(&mut request).await,
+            },
         };
         guard::secure(&mut response);
         request.end(response, "/sandbox", false)
@@ -169,7 +170,11 @@ impl SandboxPage {
                 Ok(form) => self.act(request, &form).await,
                 Err(refused) => return refused.response(),
             },
-            (&Method::POST, Some(Some(n))) => return inbox::receive(self, n, request).await,
+            // Browsers send an origin, senders of webhooks do not.
+            (&Method::POST, Some(Some(n))) if !request.headers().contains_key(ORIGIN) => {
+                return inbox::receive(self, n, request).await;
+            }
+            (&Method::POST, Some(Some(_))) => return Refused::ForeignForm.response(),
             (_, Some(_)) => return missing(),
             (_, None) => return HttpResponse::MethodNotAllowed().body("This page knows GET and POST.\n"),
         };

@@ -114,12 +114,8 @@ struct TimelinePage<'a> {
 /// `GET /sandbox/timeline`: the list with its filter.
 pub(crate) fn timeline(page: &SandboxPage, query: &Form) -> HttpResponse {
     let filter = Filter::of(query);
-    let frame = page.frame("Timeline", "/sandbox/timeline");
     let shown = TimelinePage {
-        frame: Frame {
-            aside: String::new(),
-            ..frame
-        },
+        frame: page.bare_frame("Timeline", "/sandbox/timeline"),
         sellers: &page.shared.settings.sellers,
         list: filtered(page, &filter),
         filter,

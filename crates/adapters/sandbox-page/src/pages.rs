@@ -43,13 +43,21 @@ pub(crate) const PAGES: [(&str, &str); 6] = [
 ];
 
 impl SandboxPage {
+    /// Of a page that has the timeline beside it.
     pub(crate) fn frame(&self, title: &'static str, path: &'static str) -> Frame {
+        Frame {
+            aside: live::list(self),
+            ..self.bare_frame(title, path)
+        }
+    }
+
+    pub(crate) fn bare_frame(&self, title: &'static str, path: &'static str) -> Frame {
         Frame {
             title,
             path,
             token: self.shared.form_token.clone(),
             service: self.shared.settings.service.name.clone(),
-            aside: live::list(self),
+            aside: String::new(),
         }
     }
 

@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -46,11 +46,13 @@ pub struct Row {
     pub kind: Kind,
     pub seller: Option<SellerId>,
     /// Other sellers with a part in it.
-    pub sellers: Vec<String>,
+    pub sellers: Vec<SellerId>,
     /// The application's `client_id`.
     pub application: Option<String>,
     /// The orders, offers and applications that it is about.
     pub ids: Vec<String>,
+    /// Of attempts alone: the delivery, which is among the ids.
+    pub delivery: Option<String>,
     /// Of requests alone.
     pub trace_id: Option<String>,
     /// Whether it is a request that changed something.
@@ -84,6 +86,10 @@ impl Row {
         String::from_utf8_lossy(begin).into_owned()
     }
 
+    fn names(&self, id: &str) -> bool {
+        self.ids.iter().any(|known| known == id)
+    }
+
     fn without_secrets(self) -> Self {
         Self {
             title: hide_secrets(&self.title),
@@ -98,10 +104,11 @@ impl Row {
     /// What it takes in memory, roughly.
     fn bytes(&self) -> usize {
         let texts = [&self.title, &self.outcome, &self.body, &self.answer].into_iter();
-        let optional = [&self.application, &self.trace_id, &self.link];
+        let optional = [&self.application, &self.trace_id, &self.link, &self.delivery];
         let texts = texts.chain(optional.into_iter().flatten()).chain(&self.ids);
         texts.map(String::capacity).sum::<usize>()
             + self.ids.capacity() * size_of::<String>()
+            + self.sellers.capacity() * size_of::<SellerId>()
             + size_of::<Numbered>()
     }
 }
@@ -147,12 +154,11 @@ fn hide_values(text: &str) -> String {
             let mut is_escaped = false;
             let is_text = between.ends_with('"');
             let end = value.find(|c: char| {
-                let ends = !is_escaped
-                    && if is_text {
-                        c == '"'
-                    } else {
-                        "&,]}".contains(c) || c.is_whitespace()
-                    };
+                let ends = match is_text {
+                    true => c == '"' && !is_escaped,
+                    false if name.ends_with('=') || between.contains('=') => "&\"".contains(c) || c.is_whitespace(),
+                    false => "&,]}".contains(c) || c.is_whitespace(),
+                };
                 is_escaped = c == '\\' && !is_escaped;
                 ends
             });
@@ -212,23 +218,71 @@ impl Timeline {
     /// The rows with these numbers that the filter admits, newest first.
     pub(crate) fn rows(&self, filter: &Filter, numbers: Range<u64>) -> Vec<Arc<Numbered>> {
         let all: Vec<_> = self.0.kept.lock().rows.iter().cloned().collect();
-        let trace = filter.get("trace");
-        let spans = Span::of_trace(&all, trace);
+        let meant = Meant::new(filter, &all);
         let is_meant = |numbered: &&Arc<Numbered>| {
-            let row = &numbered.row;
-            let is_of_trace = trace.is_empty()
-                || row.trace_id.as_deref() == Some(trace)
-                || row.kind != Kind::Request && spans.iter().any(|span| span.has(row));
-            numbers.contains(&numbered.number) && filter.admits(row) && is_of_trace
+            numbers.contains(&numbered.number) && meant.has(&numbered.row)
         };
         all.iter().rev().filter(is_meant).cloned().collect()
     }
 }
 
-/// From a request that changed something to the next one that did: what happens to it meanwhile came of the
+/// A filter, with what the kept rows tell about it.
+struct Meant<'a> {
+    filter: &'a Filter,
+    seller: Option<SellerId>,
+    /// The ids and numbers of the seller's orders: mails have no seller.
+    of_seller: HashSet<&'a str>,
+    /// The ids and numbers of the order that is meant: some rows have only one of them.
+    about: HashSet<&'a str>,
+    spans: Vec<Span<'a>>,
+}
+
+impl<'a> Meant<'a> {
+    fn new(filter: &'a Filter, all: &'a [Arc<Numbered>]) -> Self {
+        let rows = || all.iter().map(|numbered| &numbered.row);
+        let events = || rows().filter(|row| row.kind == Kind::Event);
+        let seller = filter.get("seller").parse().ok();
+        let of_seller = events().filter(|event| event.seller == seller);
+        let about = events().filter(|event| event.names(filter.get("about")));
+        let ids = |event: &'a Row| event.ids.iter().map(String::as_str);
+        Self {
+            filter,
+            seller,
+            of_seller: of_seller.flat_map(ids).collect(),
+            about: about.flat_map(ids).chain([filter.get("about")]).collect(),
+            spans: Span::of_trace(all, filter.get("trace")),
+        }
+    }
+
+    fn has(&self, row: &Row) -> bool {
+        let is = |name, holds: &dyn Fn(&str) -> bool| {
+            let wanted = self.filter.get(name);
+            wanted.is_empty() || holds(wanted)
+        };
+        let is_one_of = |ids: &HashSet<&str>| row.ids.iter().any(|id| ids.contains(id.as_str()));
+        is("kind", &|kind| row.kind.as_str() == kind)
+            && is("seller", &|_| {
+                self.seller.is_some_and(|seller| {
+                    row.seller == Some(seller)
+                        || row.sellers.contains(&seller)
+                        || row.kind == Kind::Mail && is_one_of(&self.of_seller)
+                })
+            })
+            && is("about", &|_| is_one_of(&self.about))
+            && is("application", &|wanted| {
+                row.application.as_deref() == Some(wanted) || row.names(wanted)
+            })
+            && is("trace", &|trace| {
+                row.trace_id.as_deref() == Some(trace)
+                    || row.kind != Kind::Request && self.spans.iter().any(|span| span.has(row))
+            })
+    }
+}
+
+/// From a request that changed something to the next one about the same: what happens to it meanwhile came of the
 /// request.
 struct Span<'a> {
-    id: &'a String,
+    ids: &'a [String],
     begin: DateTime<Utc>,
     end: Option<DateTime<Utc>>,
 }
@@ -236,27 +290,29 @@ struct Span<'a> {
 impl<'a> Span<'a> {
     fn of_trace(all: &'a [Arc<Numbered>], trace: &str) -> Vec<Self> {
         let writes = || {
-            all.iter()
-                .map(|numbered| &numbered.row)
-                .filter(|row| row.is_write)
+            let rows = all.iter().map(|numbered| &numbered.row);
+            rows.filter(|row| row.is_write)
         };
         let traced = writes().filter(|row| !trace.is_empty() && row.trace_id.as_deref() == Some(trace));
-        let span = |write: &'a Row, id: &'a String| {
-            let later = writes().filter(|row| row.caused_at > write.caused_at && row.ids.contains(id));
+        let span = |write: &'a Row| {
+            let is_next = |row: &&Row| {
+                row.caused_at > write.caused_at && write.ids.iter().any(|id| row.names(id))
+            };
             Self {
-                id,
+                ids: &write.ids,
                 begin: write.caused_at,
-                end: later.map(|row| row.caused_at).min(),
+                end: writes().filter(is_next).map(|row| row.caused_at).min(),
             }
         };
-        traced
-            .flat_map(|row| row.ids.iter().map(move |id| span(row, id)))
-            .collect()
+        traced.map(span).collect()
     }
 
     fn has(&self, row: &Row) -> bool {
-        let is_before_end = self.end.is_none_or(|end| row.caused_at < end);
-        row.caused_at >= self.begin && is_before_end && row.ids.contains(self.id)
+        // Of a redelivery comes an attempt, of an event that occurred before.
+        let is_redelivered = row.delivery.as_ref().is_some_and(|delivery| self.ids.contains(delivery));
+        let caused_at = if is_redelivered { row.at } else { row.caused_at };
+        let is_before_end = self.end.is_none_or(|end| caused_at < end);
+        caused_at >= self.begin && is_before_end && self.ids.iter().any(|id| row.names(id))
     }
 }
 
@@ -283,18 +339,5 @@ impl Filter {
         let fields = FILTERS.iter().zip(&self.0).filter(|(_, text)| !text.is_empty());
         let mut query = url::form_urlencoded::Serializer::new(String::new());
         query.extend_pairs(fields).finish()
-    }
-
-    fn admits(&self, row: &Row) -> bool {
-        let is = |name, value: Option<&str>| {
-            let wanted = self.get(name);
-            wanted.is_empty() || value == Some(wanted)
-        };
-        let names = |name| row.ids.iter().any(|id| id == self.get(name));
-        let seller = row.seller.map(|seller| seller.to_string());
-        is("kind", Some(row.kind.as_str()))
-            && (is("seller", seller.as_deref()) || row.sellers.iter().any(|seller| seller == self.get("seller")))
-            && (is("about", None) || names("about"))
-            && (is("application", row.application.as_deref()) || names("application"))
     }
 }

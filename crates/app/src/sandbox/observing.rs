@@ -105,9 +105,9 @@ impl About {
     }
 
     /// The sellers of an order's items or parts.
-    fn sellers(&self) -> impl Iterator<Item = String> {
+    fn sellers(&self) -> impl Iterator<Item = SellerId> {
         let all = self.items.iter().chain(&self.parts);
-        all.filter_map(|item| item.seller_id.clone())
+        all.filter_map(|item| item.seller_id.as_ref()?.parse().ok())
     }
 
     fn ids(self) -> impl Iterator<Item = String> {
@@ -153,7 +153,7 @@ fn request(line: &AccessLine<'_>, bodies: &Bodies, now: DateTime<Utc>) -> Row {
     let named = [of_path, asked.seller_id.as_deref(), answered.seller_id.as_deref()];
     let named = || named.into_iter().flatten().find_map(|id| id.parse().ok());
     let seller = line.caller.seller.or_else(named);
-    let sellers = asked.sellers().chain(answered.sellers()).collect();
+    let sellers: HashSet<_> = asked.sellers().chain(answered.sellers()).collect();
     let of_path = line.ids().into_iter().map(str::to_owned);
     let mut ids: Vec<_> = of_path.chain(asked.ids()).chain(answered.ids()).collect();
     let mut known = HashSet::new();
@@ -168,7 +168,7 @@ fn request(line: &AccessLine<'_>, bodies: &Bodies, now: DateTime<Utc>) -> Row {
         .map_or_else(String::new, |refusal| format!(" {}", refusal.error));
     Row {
         seller,
-        sellers,
+        sellers: sellers.into_iter().collect(),
         application: line.caller.client_id.map(|client_id| client_id.to_string()),
         ids,
         trace_id: Some(line.trace_id.as_str().to_owned()),
@@ -234,6 +234,7 @@ fn attempt(message: &Message, attempted: &Attempted, now: DateTime<Utc>) -> Row 
             .and_then(|seller| seller.parse().ok()),
         application: Some(message.application.to_string()),
         ids: delivered.data.ids().chain(delivery).collect(),
+        delivery: Some(message.delivery.to_string()),
         outcome: format!("{outcome} in {} ms", attempted.duration_ms()),
         failed: !attempted.outcome.is_success(),
         body: Row::text(&message.body),

@@ -84,13 +84,13 @@ fn offer_card(page: &SandboxPage, n: usize, offer: Offer) -> Card {
     let price = offer.price.map(|price| price.money.amount());
     let stock = offer.stock.map(Stock::get);
     let amount = json!({ "amount": price.unwrap_or(1_000), "currency": "PLN" });
-    let change = Body::Json(json!({ "price": amount, "stock": stock.unwrap_or_default() }));
-    let change = Call::new(
-        By::Seller(n),
-        Method::PATCH,
-        format!("/v1/offers/{}", offer.id),
-        change,
-    );
+    // An offer whose stock is not counted takes none.
+    let (change, changed): (_, Inputs) = match stock {
+        Some(stock) => (json!({ "price": amount, "stock": stock }), &[PRICE, STOCK]),
+        None => (json!({ "price": amount }), &[PRICE]),
+    };
+    let path = format!("/v1/offers/{}", offer.id);
+    let change = Call::new(By::Seller(n), Method::PATCH, path, Body::Json(change));
     Card {
         about: offer.status.as_str().to_owned(),
         lines: vec![
@@ -105,7 +105,7 @@ fn offer_card(page: &SandboxPage, n: usize, offer: Offer) -> Card {
             decision("Approve", "approve"),
             decision("Reject", "reject"),
             post("Reprice", "automatic-price", json!({ "price": amount }), &[PRICE]),
-            page.button("Change as its seller", change, &[PRICE, STOCK]),
+            page.button("Change as its seller", change, changed),
         ],
         title: offer.title,
     }

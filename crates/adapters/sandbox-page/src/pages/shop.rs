@@ -15,8 +15,9 @@ use super::{Card, Frame, Shown, html, unread};
 use crate::SandboxPage;
 use crate::calls::{Body, By, Call};
 
-/// How many offers of each seller the catalogue has.
-const OFFERS: i64 = 8;
+/// How many offers of each seller the page shows, and the JSON has.
+const SHOWN: i64 = 20;
+const LISTED: i64 = 100;
 
 /// An offer of the catalogue.
 #[derive(Serialize)]
@@ -54,15 +55,19 @@ pub(super) fn zloty(amount: i64) -> String {
     format!("{}.{:02} PLN", amount / 100, amount % 100)
 }
 
-async fn catalogue(page: &SandboxPage, status: Option<OfferStatus>) -> Result<Vec<CatalogueOffer>, String> {
+async fn catalogue(
+    page: &SandboxPage,
+    status: Option<OfferStatus>,
+    most: i64,
+) -> Result<Vec<CatalogueOffer>, String> {
     let mut all = Vec::new();
     for (n, seller) in page.shared.settings.sellers.iter().enumerate() {
         let filter = OfferFilter {
             status,
             ..OfferFilter::default()
         };
-        let most = PageSize::clamped(OFFERS);
-        let offers = page.offers.offers(seller.id, filter, None, most).await;
+        let offers = page.offers.offers(seller.id, filter, None, PageSize::clamped(most));
+        let offers = offers.await;
         let offers = offers.map_err(|error| unread(&error))?.items.into_iter();
         all.extend(offers.map(|offer| CatalogueOffer {
             seller: n,
@@ -91,7 +96,7 @@ struct ShopPage {
 pub(crate) async fn shop(page: &SandboxPage, form: &Form) -> Shown {
     let shop = ShopPage {
         frame: page.frame("Buyer", "/sandbox/shop"),
-        offers: catalogue(page, Some(OfferStatus::Published)).await?,
+        offers: catalogue(page, Some(OfferStatus::Published), SHOWN).await?,
         curl: place(page, form)
             .keyed(&page.shared.settings)
             .curl(&page.shared.settings),
@@ -100,9 +105,9 @@ pub(crate) async fn shop(page: &SandboxPage, form: &Form) -> Shown {
     Ok(html(StatusCode::OK, &shop))
 }
 
-/// `GET /sandbox/api/offers`: all offers of all sellers of the sandbox.
+/// `GET /sandbox/api/offers`: the newest offers of all sellers of the sandbox.
 pub(crate) async fn offers_json(page: &SandboxPage) -> Shown {
-    let offers = catalogue(page, None).await?;
+    let offers = catalogue(page, None, LISTED).await?;
     Ok(HttpResponse::Ok().json(json!({ "items": offers })))
 }
 

@@ -101,6 +101,7 @@ fn secrets_are_hidden() {
         ),
         ("GET /back?code=xyz&state=s", "GET /back?code=•••&state=s"),
         ("email=a%40b&password=p%26q", "email=a%40b&password=•••"),
+        ("password=a,b]&email=c", "password=•••&email=c"),
         (
             r#" {"code_verifier": "v", "password":["x"]}"#,
             r#" {"code_verifier": "•••", "password":["•••"]}"#,
@@ -137,18 +138,24 @@ fn a_trace_leads_to_what_came_of_it_until_the_next_write() {
     timeline.record(row(Kind::Event, 12, "of another", &["other"]));
     timeline.record(row(Kind::Mail, 13, "mail", &["NO-1"]));
     timeline.record(write(20, "ship", &["order"]));
+    timeline.record(row(Kind::Mail, 22, "shipment mail", &["order", "NO-1"]));
     timeline.record(row(Kind::Event, 21, "shipped", &["order"]));
     // Delivered late: its event came of the payment.
-    timeline.record(Row {
+    let attempt = |seconds, title| Row {
         caused_at: at(11),
-        ..row(Kind::Attempt, 30, "attempt", &["order"])
-    });
+        delivery: Some("delivery".to_owned()),
+        ..row(Kind::Attempt, seconds, title, &["order", "delivery"])
+    };
+    timeline.record(attempt(30, "attempt"));
+    timeline.record(write(40, "redeliver", &["delivery"]));
+    timeline.record(attempt(41, "next attempt"));
     let of = |trace: &str| {
         let query = format!("trace={trace}");
         titles(&timeline, &Filter::of(&Form::parse(query.as_bytes()).unwrap()))
     };
-    assert_eq!(of("pay"), ["attempt", "mail", "paid", "pay"]);
-    assert_eq!(of("ship"), ["shipped", "ship"]);
+    assert_eq!(of("pay"), ["next attempt", "attempt", "mail", "paid", "pay"]);
+    assert_eq!(of("ship"), ["shipped", "shipment mail", "ship"]);
+    assert_eq!(of("redeliver"), ["next attempt", "redeliver"]);
     assert_eq!(of("refused"), ["refused"]);
     assert!(of("unknown").is_empty());
 }
@@ -168,14 +175,24 @@ fn filters_narrow_each_other() {
     });
     timeline.record(row(Kind::Change, 0, "change", &["psa_1"]));
     timeline.record(Row {
-        sellers: vec!["one of several".to_owned()],
+        sellers: vec![SellerId::from(Uuid::from_u128(2))],
         ..row(Kind::Request, 0, "placed", &[])
     });
     let of = |query: &str| titles(&timeline, &Filter::of(&Form::parse(query.as_bytes()).unwrap()));
     assert_eq!(of(""), ["placed", "change", "attempt", "event"]);
-    assert_eq!(of("seller=one+of+several"), ["placed"]);
+    assert_eq!(of(&format!("seller={}", Uuid::from_u128(2))), ["placed"]);
+    assert!(of("seller=nobody").is_empty());
     assert_eq!(of(&format!("seller={seller}")), ["attempt", "event"]);
     assert_eq!(of("about=+order+&kind=event"), ["event"]);
+    // A mail has no seller, and some rows have an order's id or its number alone.
+    let order = &["order", "NO-1"];
+    timeline.record(Row {
+        seller: Some(seller),
+        ..row(Kind::Event, 0, "numbered", order)
+    });
+    timeline.record(row(Kind::Mail, 0, "mail", &["NO-1"]));
+    assert_eq!(of(&format!("seller={seller}&kind=mail")), ["mail"]);
+    assert_eq!(of("about=NO-1"), ["mail", "numbered", "attempt", "event"]);
     assert_eq!(of("application=psa_1"), ["change", "attempt"]);
     let filter = Filter::of(&Form::parse(b"kind=event&about=a+b&other=x").unwrap());
     assert_eq!(filter.query(), "about=a+b&kind=event");
