@@ -203,13 +203,13 @@ async fn finish(shared: &Shared, handles: Vec<ServerHandle>) {
     if is_finished {
         tracing::info!("stopped");
     } else {
-        tracing::warn!(after = %limit, "stopped before everything was finished");
+        tracing::warn!(after = %limit, "the shutdown timeout has passed: requests or tasks in progress were aborted");
     }
 }
 
 fn ended_early(ended: Result<std::io::Result<()>, JoinError>) -> anyhow::Error {
     match ended {
-        Ok(Ok(())) => anyhow!("a server ended by itself"),
+        Ok(Ok(())) => anyhow!("an HTTP server ended unexpectedly"),
         Ok(Err(error)) => anyhow::Error::new(error).context("a server failed"),
         Err(error) => anyhow::Error::new(error).context("a server failed"),
     }

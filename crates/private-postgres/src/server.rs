@@ -172,7 +172,7 @@ pub(crate) fn ensure_data(
     let unfinished = paths.root.join("data.new");
     paths::remove(&unfinished)?;
     if data.exists() {
-        tracing::warn!(folder = %data.display(), "these data are not whole: making them again");
+        tracing::warn!(folder = %data.display(), "the data directory is incomplete: recreating it");
         paths::remove(&data)?;
     }
     let program = binaries.program(if primary.is_some() {

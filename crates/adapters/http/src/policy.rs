@@ -54,7 +54,7 @@ impl Listener for Public {
     const WRITE_TIMEOUT: Duration = Deadline::REQUEST_TIMEOUT;
 
     type Caller = Principal;
-    /// Any of these scopes, of which a refusal names the first; none is needed where there is none.
+    /// Any of these scopes suffices, and a refusal names the first. Empty: none is required.
     type Scope = &'static [Scope];
     type ResponseContext = ResponseContext;
 

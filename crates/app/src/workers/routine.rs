@@ -143,7 +143,7 @@ impl FailureStreak {
         if self.is_logged {
             tracing::debug!(worker, step, cause, "a worker fails again");
         } else {
-            tracing::warn!(worker, step, cause, "a worker fails and tries again");
+            tracing::warn!(worker, step, cause, "a worker failed: it retries");
             self.is_logged = true;
         }
         self.next_pause()

@@ -92,7 +92,7 @@ pub(super) async fn issue(
         (pair, others, Granted::Repeated(repeated)) => {
             let pairs = iter::once(pair).chain(others.into_iter().flatten());
             let pair = pairs.into_iter().nth(repeated.place);
-            let pair = pair.ok_or_else(|| StoreError::unexpected("a repeat of no pair"))?;
+            let pair = pair.ok_or_else(|| StoreError::unexpected("a repeated request without its pair"))?;
             Ok(issued(pair, repeated.grant, Some(repeated.lifetime)))
         }
         (.., Granted::Replayed) => Err(GrantRefusal::Used.into()),

@@ -388,7 +388,7 @@ impl Unreadable {
         if self.is_logged(Instant::now()) {
             tracing::error!(
                 error = %error,
-                "webhooks wait: their address or their secret cannot be read. Is `keys.sealing` what it is elsewhere?"
+                "webhooks wait: their URL or secret cannot be read: compare `keys.sealing` with that of other processes"
             );
         }
     }
