@@ -66,15 +66,22 @@ async fn a_clone_is_used_only_once_it_is_adopted() {
     let mut ids = Vec::new();
     for url in [&server.backoffice_url, &probes, &beside.backoffice_url] {
         let (_, answer) = probe(url).await;
-        let id = answer["database"].as_str().unwrap().to_owned();
-        until("the metric", async || {
-            label_at(url, "database_info", "id").await == [id.clone()]
-        })
-        .await;
-        ids.push(id);
+        let (id, timeline) = answer["database"].as_str().unwrap().rsplit_once('/').unwrap();
+        let is_shown = async || {
+            let [ids, timelines] = [
+                label_at(url, "database_info", "id").await,
+                label_at(url, "database_info", "timeline").await,
+            ];
+            ids == [id] && timelines == [timeline]
+        };
+        until("the metric", is_shown).await;
+        assert!(
+            timeline.len() == 8 && timeline.bytes().all(|c| c.is_ascii_hexdigit()),
+            "{timeline}"
+        );
+        ids.push(id.to_owned());
     }
     assert!(ids[0] == ids[1] && ids[1] != ids[2], "{ids:?}");
-    assert!(ids[0].ends_with("/00000001"), "the timeline: {ids:?}");
     drop((server, worker));
     let drop_it = format!("drop database {clone} with (force)");
     admin.batch_execute(&drop_it).await.unwrap();

@@ -1,6 +1,6 @@
 //! The log: one line for each request.
 
-use blackbox::{Expect as _, Pair, World, cases, events, logs_request, requests};
+use blackbox::{Expect as _, Pair, World, cases, events, eventually, logs_request, requests};
 use chrono::TimeDelta;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -97,7 +97,11 @@ async fn a_refusal_names_application_seller_and_reason() {
         .office(Method::PATCH, &limit)
         .json(&json!({"rate_limit": 1}));
     limited.send().await.expect(200);
-    let last = world.get(access, "/v1/me").await.expect(429);
+    let last = eventually("the limit", async || {
+        let answer = world.get(access, "/v1/me").await;
+        (answer.status == 429).then_some(answer)
+    })
+    .await;
     for (answer, error) in [(&refused, "insufficient_scope"), (&last, "rate_limited")] {
         let line = line_of(&world, answer).await;
         let named = ["error", "client_id", "seller_id"].map(|name| line[name].as_str().unwrap());

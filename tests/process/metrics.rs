@@ -82,7 +82,7 @@ fn allows(label: &Label, value: &str) -> bool {
         (None, "status") => value
             .parse()
             .is_ok_and(|status: u16| (100..=599).contains(&status)),
-        (None, "version" | "id") => value.starts_with(|first: char| first.is_ascii_digit()),
+        (None, "version" | "id" | "timeline") => value.starts_with(|first: char| first.is_ascii_digit()),
         (None, _) => false,
     }
 }

@@ -110,9 +110,13 @@ async fn only_this_machine_uses_it_and_only_from_its_own_pages() {
         .expect(403);
     call(None, &token).send().await.expect(403);
 
-    // A page of another site may send there, if only without reading the answer.
+    // A page of another site could send there, without reading the answer: it is refused.
     let inbox = || Client::new().post(&format!("{base_url}/sandbox/inbox/0"));
-    inbox().header("Origin", "http://rebound.example").send().await.expect(403);
+    inbox()
+        .header("Origin", "http://rebound.example")
+        .send()
+        .await
+        .expect(403);
     inbox().send().await.expect(401);
 
     // Whoever links to the client's address brings it no code.

@@ -4,7 +4,7 @@ mod table;
 
 use std::time::Duration;
 
-use adapter_postgres::{Backlog, Database, Queues};
+use adapter_postgres::{Backlog, Database, Identity, Queues};
 use adapter_sealing::SystemClock;
 use anyhow::Context as _;
 use chrono::TimeDelta;
@@ -138,11 +138,15 @@ pub(crate) fn set_ready(ready: bool) {
 }
 
 /// Shows which database the process works on, in place of the one before.
-pub(crate) fn set_database(before: Option<String>, id: &str) {
+pub(crate) fn set_database(before: Option<&Identity>, now: &Identity) {
+    let gauge = |of: &Identity| {
+        let (id, timeline) = (of.here.clone(), of.timeline().to_owned());
+        metrics::gauge!("database_info", "id" => id, "timeline" => timeline)
+    };
     if let Some(before) = before {
-        metrics::gauge!("database_info", "id" => before).set(0.0);
+        gauge(before).set(0.0);
     }
-    metrics::gauge!("database_info", "id" => id.to_owned()).set(1.0);
+    gauge(now).set(1.0);
 }
 
 /// Sets the number of keys that stored values need and that are not configured, or differ from the one with

@@ -140,10 +140,10 @@ impl Readiness {
                 }
             }
             let state = self.check_in_time().await;
-            if let Some(id) = state.database()
-                && shown.as_ref() != Some(&id)
+            if let Some(identity) = state.database()
+                && shown.as_ref() != Some(identity)
             {
-                set_database(shown.replace(id.clone()), &id);
+                set_database(shown.replace(identity.clone()).as_ref(), identity);
             }
             // Compares reasons, because the causes of an outage may differ from check to check.
             let reason = Some(state.not_ready());
@@ -194,7 +194,7 @@ impl Readiness {
         if !identity.is_own() {
             return Ok(State::NotAdopted(identity));
         }
-        let ready = State::Ready(identity.with_timeline());
+        let ready = State::Ready(identity);
         if *self.reached.borrow() {
             return Ok(ready);
         }
@@ -237,7 +237,7 @@ impl Readiness {
             return Err("stopping".to_owned());
         }
         match self.check_in_time().await {
-            State::Ready(database) => Ok(database),
+            State::Ready(identity) => Ok(format!("{}/{}", identity.here, identity.timeline())),
             unfit => Err(unfit.not_ready().unwrap_or_default()),
         }
     }
@@ -246,8 +246,7 @@ impl Readiness {
 /// The result of the last check of the database.
 #[derive(Debug, PartialEq, Eq)]
 enum State {
-    /// The database's identity.
-    Ready(String),
+    Ready(Identity),
     Schema(SchemaState),
     NotAdopted(Identity),
     MismatchedKey(String),
@@ -273,10 +272,9 @@ impl State {
     }
 
     /// The identity of the database, if it was read.
-    fn database(&self) -> Option<String> {
+    const fn database(&self) -> Option<&Identity> {
         match self {
-            Self::Ready(id) => Some(id.clone()),
-            Self::NotAdopted(identity) => Some(identity.with_timeline()),
+            Self::Ready(identity) | Self::NotAdopted(identity) => Some(identity),
             _ => None,
         }
     }

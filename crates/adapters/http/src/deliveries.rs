@@ -227,7 +227,7 @@ fn new_test_event() -> impl Shape<Value = Option<WebhookEvent>> {
     object!(event: optional(one_event(true)) => event).named("NewTestEvent")
 }
 
-/// Queues a delivery of one of the application's subscriptions again. A body has no fields.
+/// Queues a delivery of one of the application's subscriptions again. The body is empty, or `{}`.
 pub(crate) struct Redeliver {
     id: SubscriptionId,
     delivery: DeliveryId,

@@ -32,7 +32,6 @@ pub struct Identity {
     /// The cluster's system identifier and the database's oid.
     #[diesel(sql_type = Text)]
     pub here: String,
-    /// The timeline of the cluster's write-ahead log, in hexadecimal; none on a standby.
     #[diesel(sql_type = Nullable<Text>)]
     timeline: Option<String>,
     #[diesel(sql_type = Nullable<Text>)]
@@ -45,10 +44,10 @@ impl Identity {
         self.written_in.as_ref() == Some(&self.here)
     }
 
-    /// [`Self::here`] with the timeline, by which a promoted copy differs from the original.
-    pub fn with_timeline(&self) -> String {
-        let timeline = self.timeline.as_deref().unwrap_or("standby");
-        format!("{}/{timeline}", self.here)
+    /// The timeline of the cluster's write-ahead log, in hexadecimal, by which a promoted copy differs from the
+    /// original; `standby` on one.
+    pub fn timeline(&self) -> &str {
+        self.timeline.as_deref().unwrap_or("standby")
     }
 }
 

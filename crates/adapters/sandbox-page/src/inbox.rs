@@ -33,8 +33,8 @@ use crate::{SandboxPage, Settings};
 /// Deliveries that an inbox keeps, and bytes of a body.
 const KEPT: usize = 50;
 const KEPT_BODY: usize = 4 * 1024;
-/// The most that is kept of the headers of a delivery, in bytes.
-const KEPT_HEADERS: usize = 8 * 1024;
+/// The most that is kept of a header, in bytes.
+const KEPT_HEADER: usize = 1024;
 const LIMITS: BodyLimits = BodyLimits {
     cap: 64 * 1024,
     within: Duration::from_secs(10),
@@ -179,13 +179,15 @@ impl Inbox {
 
     /// Keeps a delivery. Returns how to answer, and whether it is verified.
     fn add(&self, n: usize, headers: &HeaderMap, body: &[u8], now: DateTime<Utc>) -> (Behaviour, bool) {
-        let line = |name: &HeaderName| format!("{name}: {}\n", text_of(headers, name.as_str()));
+        let line = |name: &HeaderName| {
+            let mut value = text_of(headers, name.as_str());
+            value.truncate(value.floor_char_boundary(KEPT_HEADER));
+            format!("{name}: {value}\n")
+        };
         let mut lines: Vec<_> = headers.keys().map(line).collect();
         lines.sort();
         let kept = String::from_utf8_lossy(body.get(..KEPT_BODY).unwrap_or(body));
-        let mut content = lines.concat();
-        content.truncate(content.floor_char_boundary(KEPT_HEADERS));
-        content.extend(["\n", &*kept]);
+        let content = format!("{}\n{kept}", lines.concat());
         self.with(n, |receiver| {
             let checks = match &receiver.subscription {
                 Some(subscription) => verify(&subscription.secret, headers, body, now),
@@ -302,10 +304,27 @@ async fn subscribed(page: &SandboxPage, n: usize) -> Result<Subscription, String
     let all: Vec<Value> = page.items(By::Seller(n), "/v1/webhooks".to_owned()).await?;
     let own_url = url(settings, n);
     let is_own = |one: &&Value| text(one, "url") == own_url && one.get("active") == Some(&Value::Bool(true));
-    let call = match all.iter().find(is_own) {
+    let mut own = all
+        .iter()
+        .filter(is_own)
+        .map(|one| format!("/v1/webhooks/{}", text(one, "id")));
+    let earlier = own.next();
+    for other in own {
+        let deletion = Call::new(By::Seller(n), Method::DELETE, other, Body::None);
+        page.make(&deletion).await?.accepted()?;
+    }
+    let call = match earlier {
         Some(earlier) => {
-            let path = format!("/v1/webhooks/{}/secret-rotation", text(earlier, "id"));
-            Call::new(By::Seller(n), Method::POST, path, Body::Json(json!({ "overlap_seconds": 0 })))
+            let change = Body::Json(json!({ "events": WebhookEvent::ALL.map(WebhookEvent::as_str) }));
+            let change = Call::new(By::Seller(n), Method::PATCH, earlier.clone(), change);
+            page.make(&change).await?.accepted()?;
+            let path = format!("{earlier}/secret-rotation");
+            Call::new(
+                By::Seller(n),
+                Method::POST,
+                path,
+                Body::Json(json!({ "overlap_seconds": 0 })),
+            )
         }
         None => subscription(settings, n),
     };

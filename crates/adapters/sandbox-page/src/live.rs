@@ -30,7 +30,7 @@ const ON_PAGE: usize = 100;
 const AT_ONCE: usize = 50;
 /// How long rows are gathered before they are sent together.
 const GATHER: Duration = Duration::from_millis(250);
-/// Shows to both sides that the connection lives: the place of one that was closed is free at the second.
+/// Shows to both sides that the connection lives: a closed one is noticed at the second heartbeat.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 /// Browsers reconnect afterwards.
 const LONGEST: Duration = Duration::from_hours(1);
@@ -66,7 +66,9 @@ impl<'a> Rows<'a> {
 
     /// Where everything about an order, offer or application is.
     fn about(id: &str) -> String {
-        let query = url::form_urlencoded::Serializer::new(String::new()).append_pair("about", id).finish();
+        let query = url::form_urlencoded::Serializer::new(String::new())
+            .append_pair("about", id)
+            .finish();
         format!("/sandbox/timeline?{query}")
     }
 

@@ -153,11 +153,14 @@ fn hide_values(text: &str) -> String {
         if has_value && !value.starts_with('{') {
             let mut is_escaped = false;
             let is_text = between.ends_with('"');
+            // Of a form or a query, or else of JSON.
+            let is_form = name.ends_with('=') || between.contains('=');
+            let ends_of_value = if is_form { "&\"" } else { "&,]}" };
             let end = value.find(|c: char| {
-                let ends = match is_text {
-                    true => c == '"' && !is_escaped,
-                    false if name.ends_with('=') || between.contains('=') => "&\"".contains(c) || c.is_whitespace(),
-                    false => "&,]}".contains(c) || c.is_whitespace(),
+                let ends = if is_text {
+                    c == '"' && !is_escaped
+                } else {
+                    ends_of_value.contains(c) || c.is_whitespace()
                 };
                 is_escaped = c == '\\' && !is_escaped;
                 ends
@@ -219,9 +222,8 @@ impl Timeline {
     pub(crate) fn rows(&self, filter: &Filter, numbers: Range<u64>) -> Vec<Arc<Numbered>> {
         let all: Vec<_> = self.0.kept.lock().rows.iter().cloned().collect();
         let meant = Meant::new(filter, &all);
-        let is_meant = |numbered: &&Arc<Numbered>| {
-            numbers.contains(&numbered.number) && meant.has(&numbered.row)
-        };
+        let is_meant =
+            |numbered: &&Arc<Numbered>| numbers.contains(&numbered.number) && meant.has(&numbered.row);
         all.iter().rev().filter(is_meant).cloned().collect()
     }
 }
@@ -230,7 +232,7 @@ impl Timeline {
 struct Meant<'a> {
     filter: &'a Filter,
     seller: Option<SellerId>,
-    /// The ids and numbers of the seller's orders: mails have no seller.
+    /// The ids and numbers of the seller's orders: mails to buyers have no seller.
     of_seller: HashSet<&'a str>,
     /// The ids and numbers of the order that is meant: some rows have only one of them.
     about: HashSet<&'a str>,
@@ -242,7 +244,11 @@ impl<'a> Meant<'a> {
         let rows = || all.iter().map(|numbered| &numbered.row);
         let events = || rows().filter(|row| row.kind == Kind::Event);
         let seller = filter.get("seller").parse().ok();
-        let of_seller = events().filter(|event| event.seller == seller);
+        let of_seller = rows().filter(|row| {
+            let is_known = row.kind == Kind::Event || row.is_write;
+            let is_of = |seller| row.seller == Some(seller) || row.sellers.contains(&seller);
+            is_known && seller.is_some_and(is_of)
+        });
         let about = events().filter(|event| event.names(filter.get("about")));
         let ids = |event: &'a Row| event.ids.iter().map(String::as_str);
         Self {
@@ -295,9 +301,8 @@ impl<'a> Span<'a> {
         };
         let traced = writes().filter(|row| !trace.is_empty() && row.trace_id.as_deref() == Some(trace));
         let span = |write: &'a Row| {
-            let is_next = |row: &&Row| {
-                row.caused_at > write.caused_at && write.ids.iter().any(|id| row.names(id))
-            };
+            let is_next =
+                |row: &&Row| row.caused_at > write.caused_at && write.ids.iter().any(|id| row.names(id));
             Self {
                 ids: &write.ids,
                 begin: write.caused_at,
@@ -309,7 +314,10 @@ impl<'a> Span<'a> {
 
     fn has(&self, row: &Row) -> bool {
         // Of a redelivery comes an attempt, of an event that occurred before.
-        let is_redelivered = row.delivery.as_ref().is_some_and(|delivery| self.ids.contains(delivery));
+        let is_redelivered = row
+            .delivery
+            .as_ref()
+            .is_some_and(|delivery| self.ids.contains(delivery));
         let caused_at = if is_redelivered { row.at } else { row.caused_at };
         let is_before_end = self.end.is_none_or(|end| caused_at < end);
         caused_at >= self.begin && is_before_end && self.ids.iter().any(|id| row.names(id))
@@ -332,7 +340,8 @@ impl Filter {
     /// The text of this name.
     pub(crate) fn get(&self, name: &str) -> &str {
         let mut all = FILTERS.iter().zip(&self.0);
-        all.find(|(known, _)| **known == name).map_or("", |(_, text)| text)
+        all.find(|(known, _)| **known == name)
+            .map_or("", |(_, text)| text)
     }
 
     pub(crate) fn query(&self) -> String {

@@ -91,11 +91,12 @@ labels! {
 
 const ROUTE: Label = any("route", "its template, such as `/v1/offers/{id}`, or `-`");
 const STATUS: Label = any("status", "the status");
-const ID: Label = any(
-    "id",
-    "the cluster's system identifier, the database's oid and the timeline",
-);
+const ID: Label = any("id", "the cluster's system identifier and the database's oid");
 const CARRIER: Label = one_of("carrier", &CARRIERS);
+const TIMELINE: Label = any(
+    "timeline",
+    "the cluster's timeline, by which a promoted copy differs",
+);
 const VERSION: Label = any("version", "the program's version");
 
 const CARRIERS: [&str; 7] = {
@@ -153,7 +154,7 @@ metrics! {
             "Connections of the pool for requests; the workers' is counted in `database_pool_wait_seconds` alone.";
         Gauge "database_oldest_snapshot_seconds" []
             "Age of the oldest transaction that holds a snapshot in the server, as far as the program's role may see it; NaN for unknown.";
-        Gauge "database_info" [ID] "1 for the database on which the process works.";
+        Gauge "database_info" [ID, TIMELINE] "1 for the database on which the process works.";
         Gauge "database_clock_difference_seconds" []
             "The database's clock minus this machine's, beyond the time of the look; NaN for unknown.";
         Gauge "database_workers_unreachable" [] "Workers of a Citus cluster that the coordinator does not reach.";

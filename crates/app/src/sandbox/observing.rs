@@ -224,7 +224,7 @@ fn attempt(message: &Message, attempted: &Attempted, now: DateTime<Utc>) -> Row 
         Outcome::Answered(status) => status.to_string(),
         Outcome::Failed(failure) => failure.to_string(),
     };
-    let delivery = [message.delivery.to_string(), message.subscription.to_string()];
+    let delivery = message.delivery.to_string();
     Row {
         caused_at: delivered.occurred_at.unwrap_or(now),
         seller: delivered
@@ -233,8 +233,8 @@ fn attempt(message: &Message, attempted: &Attempted, now: DateTime<Utc>) -> Row 
             .as_deref()
             .and_then(|seller| seller.parse().ok()),
         application: Some(message.application.to_string()),
-        ids: delivered.data.ids().chain(delivery).collect(),
-        delivery: Some(message.delivery.to_string()),
+        ids: delivered.data.ids().chain([delivery.clone()]).collect(),
+        delivery: Some(delivery),
         outcome: format!("{outcome} in {} ms", attempted.duration_ms()),
         failed: !attempted.outcome.is_success(),
         body: Row::text(&message.body),

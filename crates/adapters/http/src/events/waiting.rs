@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::mem::replace;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -99,7 +100,7 @@ impl Waiting {
             let numbers = self.0.journals.last_numbers(&sellers).await.ok();
             // Only news wakes those that wait.
             self.0.seen.send_if_modified(|seen| {
-                let is_new = *seen != numbers;
+                let is_new = numbers.is_none() || *seen != numbers;
                 *seen = numbers;
                 is_new
             });
@@ -111,9 +112,14 @@ impl Place {
     /// Waits until the seller's journal goes beyond this number.
     pub(super) async fn event_after(&mut self, number: i64) -> Result<(), StoreError> {
         let (_, seller) = self.of;
+        // A look-up that failed before is not this request's.
+        let mut is_earlier = true;
         let ends_wait = |seen: &Seen| {
-            let numbers = seen.as_ref();
-            numbers.is_none_or(|numbers| numbers.get(&seller).is_some_and(|last| *last > number))
+            let was_earlier = replace(&mut is_earlier, false);
+            match seen {
+                None => !was_earlier,
+                Some(numbers) => numbers.get(&seller).is_some_and(|last| *last > number),
+            }
         };
         // The sender lives as long as the place.
         match self.seen.wait_for(ends_wait).await {

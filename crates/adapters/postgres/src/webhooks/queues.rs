@@ -111,7 +111,7 @@ impl StoredQueues {
         let asleep = self.statements.execute(SUSPEND.bind(columns(queues))).await;
         asleep.map_or_else(
             |error| {
-                tracing::warn!(error = %error, "inactive delivery queues could not be suspended: it is retried");
+                tracing::warn!(error = %error, "delivery queues that are not live could not be put to sleep: it is retried");
                 false
             },
             |queues| queues > 0,

@@ -147,7 +147,7 @@ fn a_trace_leads_to_what_came_of_it_until_the_next_write() {
         ..row(Kind::Attempt, seconds, title, &["order", "delivery"])
     };
     timeline.record(attempt(30, "attempt"));
-    timeline.record(write(40, "redeliver", &["delivery"]));
+    timeline.record(write(40, "redeliver", &["subscription", "delivery"]));
     timeline.record(attempt(41, "next attempt"));
     let of = |trace: &str| {
         let query = format!("trace={trace}");
