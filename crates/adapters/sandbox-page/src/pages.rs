@@ -107,7 +107,10 @@ pub(crate) fn unavailable(sentence: String) -> HttpResponse {
 
 /// The store cannot be read now.
 pub(crate) fn unread(error: &StoreError) -> String {
-    tracing::warn!(cause = error_chain(error), "the sandbox's page: the database could not be read");
+    tracing::warn!(
+        cause = error_chain(error),
+        "the sandbox's page: the database could not be read"
+    );
     "The sandbox's database does not answer now: load the page again.".to_owned()
 }
 

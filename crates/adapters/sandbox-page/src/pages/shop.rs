@@ -66,7 +66,9 @@ async fn catalogue(
             status,
             ..OfferFilter::default()
         };
-        let offers = page.offers.offers(seller.id, filter, None, PageSize::clamped(most));
+        let offers = page
+            .offers
+            .offers(seller.id, filter, None, PageSize::clamped(most));
         let offers = offers.await;
         let offers = offers.map_err(|error| unread(&error))?.items.into_iter();
         all.extend(offers.map(|offer| CatalogueOffer {
