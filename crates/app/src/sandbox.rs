@@ -160,7 +160,7 @@ async fn prepare(
         service: Arc::clone(&service.shared.service),
         tasks: service.shared.tasks.clone(),
     };
-    // Not the database that was seeded: its connections are expected to end with the service.
+    // The service's own pool: the one that seeded would log the loss of its connections at the stop.
     let readers = &service.shared.database;
     let page = SandboxPage::new(settings, readers.offer_reader(), readers.order_reader());
     service.shared.page = Some(page.context("the sandbox's page cannot be set up")?);
