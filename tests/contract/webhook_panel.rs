@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use uuid::Uuid;
 
-use crate::{webhook_retries::unused_url, world_of_hooks};
+use crate::{webhook_retries::unused_url, world, world_of_hooks};
 
 const PAGE: &str = "/panel/deliveries";
 
@@ -147,6 +147,26 @@ async fn a_delivery_repeated_by_hand_is_sent_again_as_it_was() {
     let told = member.browser.sent(&form).await;
     told.shows("an attempt is under way");
     world.attempted(&own.token, &hook, 1).await;
+}
+
+#[tokio::test]
+async fn from_when_a_new_secret_signs_is_shown() {
+    let world = world().await;
+    let (mut member, own) = looking(&world).await;
+    let made = world
+        .subscription(&own.token, "https://1.1.1.1/", &["order.paid"])
+        .await;
+    let told = "Signed with a new secret from";
+    member.browser.page(PAGE).await.hides(told);
+    let path = format!("/v1/webhooks/{}/secret-rotation", id(&made));
+    let rotation = world.at("POST", &path).bearer(&own.token).send();
+    let rotated = rotation.await.expect(200).json();
+    let page = member.browser.page(PAGE).await;
+    let from = text(&rotated, "active_from").replace('T', " ");
+    for shown in [told, &from[.."2026-11-26 07:22".len()]] {
+        page.shows(shown);
+    }
+    page.hides(&text(&rotated, "secret"));
 }
 
 /// Presses a button of the page until these words appear. Each form has a separate number. Returns the last

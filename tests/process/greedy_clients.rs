@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use blackbox::{Wire, World, request, resident_kib};
+use blackbox::{Wire, World, offer_line, request, resident_kib};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
@@ -143,6 +143,33 @@ async fn clients_that_do_not_read_large_answers_take_little_memory() {
     }
     let grown = resident_kib(world.server.id(), "VmRSS").saturating_sub(before);
     assert!(grown < 50_000, "{} connections took {grown} KiB", streams.len());
+}
+
+/// 190 MB of lists are asked for. A client that reads gets its own meanwhile.
+#[tokio::test]
+async fn clients_that_do_not_read_their_lists_take_little_memory() {
+    let world = world_with(&[("RATE_LIMIT__DEFAULT", "100000")]).await;
+    let (seller, token) = world.reader().await;
+    let url = format!("https://shop.example/{}", "a".repeat(2_000));
+    let lines = (1..=200).map(|n| offer_line(n, json!({"url": url})));
+    world
+        .import(&seller, lines.collect::<Vec<_>>().join("\n"))
+        .await
+        .expect(200);
+    let bearer = format!("Bearer {token}");
+    let headers = [("user-agent", "App/1.0"), ("authorization", bearer.as_str())];
+    let list = request("GET", "/v1/offers?limit=200", &headers);
+    let before = resident_kib(world.server.id(), "VmRSS");
+    let mut streams = Vec::new();
+    for _ in 0..400 {
+        let mut stream = asking(&world.server.base_url, &list).await;
+        assert!(stream.read(&mut [0; 1024]).await.unwrap() > 0);
+        streams.push(stream);
+    }
+    let grown = resident_kib(world.server.id(), "VmRSS").saturating_sub(before);
+    assert!(grown < 160_000, "{} connections took {grown} KiB", streams.len());
+    let all = world.get(&token, "/v1/offers?limit=200").await.expect(200);
+    assert_eq!(all.json()["items"].as_array().unwrap().len(), 200);
 }
 
 #[tokio::test]

@@ -204,6 +204,10 @@ fn whole_seconds(duration: Duration) -> u64 {
     duration.as_secs() + u64::from(duration.subsec_nanos() > 0)
 }
 
+/// What the kernel keeps of the answers of a connection that its client does not read, which has all
+/// connections of this socket. By itself it would keep up to 4 MB of each.
+const SEND_BUFFER: u32 = 64 * 1024;
+
 /// A bound socket that does not listen yet.
 pub(crate) struct BoundSocket {
     socket: TcpSocket,
@@ -225,6 +229,7 @@ impl BoundSocket {
         }?;
         // Connections of an earlier run may still be closing.
         socket.set_reuseaddr(true)?;
+        socket.set_send_buffer_size(SEND_BUFFER)?;
         socket.bind(address)?;
         let address = socket.local_addr()?;
         Ok(Self { socket, address })

@@ -1,6 +1,8 @@
 //! Responses: JSON bytes and the common headers.
 
+use std::collections::BTreeMap;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use actix_web::HttpResponse;
@@ -10,6 +12,7 @@ use actix_web::http::header::{
 };
 use actix_web::http::{ConnectionType, StatusCode};
 use bytes::Bytes;
+use parking_lot::Mutex;
 
 use crate::trace_id::{TraceId, X_TRACE_ID};
 
@@ -102,9 +105,10 @@ pub(crate) fn in_slices(response: HttpResponse) -> HttpResponse {
     if matches!(size, BodySize::Sized(1..=LARGE)) {
         return response;
     }
-    let mut response = response.map_body(|_, body| {
-        let unsent = Bytes::new();
-        BoxBody::new(Slices { body, unsent })
+    let mut response = response.map_body(|_, body| match body.try_into_bytes() {
+        Ok(bytes) if bytes.is_unique() => BoxBody::new(UNSENT.add(bytes)),
+        Ok(shared) => slices(BoxBody::new(shared)),
+        Err(body) => slices(body),
     });
     if size.is_eof() {
         response.head_mut().no_chunking(true);
@@ -117,6 +121,11 @@ pub(crate) fn in_slices(response: HttpResponse) -> HttpResponse {
         }
     }
     response
+}
+
+fn slices(body: BoxBody) -> BoxBody {
+    let unsent = Bytes::new();
+    BoxBody::new(Slices { body, unsent })
 }
 
 /// A response body in slices that share its bytes.
@@ -145,5 +154,112 @@ impl MessageBody for Slices {
         }
         let length = self.unsent.len().min(SLICE);
         Poll::Ready(Some(Ok(self.unsent.split_to(length))))
+    }
+}
+
+/// The large bodies of this process that are not sent yet, each the answer to one request.
+static UNSENT: Unsent = Unsent::new(64 * 1024 * 1024);
+
+/// Bodies that were not sent yet. Beyond so many bytes the oldest are given up, and their connections end: who
+/// reads has read within moments, so that these are clients that do not.
+struct Unsent {
+    most: usize,
+    bodies: Mutex<UnsentBodies>,
+}
+
+struct UnsentBodies {
+    begun: u64,
+    bytes: usize,
+    by_age: BTreeMap<u64, (usize, Arc<Mutex<Option<Bytes>>>)>,
+}
+
+/// One of them; `None` in it once it was given up.
+struct UnsentBody {
+    unsent: &'static Unsent,
+    age: u64,
+    size: usize,
+    left: Arc<Mutex<Option<Bytes>>>,
+}
+
+impl Unsent {
+    const fn new(most: usize) -> Self {
+        let bodies = UnsentBodies {
+            begun: 0,
+            bytes: 0,
+            by_age: BTreeMap::new(),
+        };
+        let bodies = Mutex::new(bodies);
+        Self { most, bodies }
+    }
+
+    fn add(&'static self, body: Bytes) -> UnsentBody {
+        let size = body.len();
+        let left = Arc::new(Mutex::new(Some(body)));
+        let mut bodies = self.bodies.lock();
+        bodies.begun += 1;
+        bodies.bytes += size;
+        let age = bodies.begun;
+        bodies.by_age.insert(age, (size, Arc::clone(&left)));
+        while bodies.bytes > self.most
+            && let Some((_, (size, oldest))) = bodies.by_age.pop_first()
+        {
+            bodies.bytes -= size;
+            *oldest.lock() = None;
+        }
+        let unsent = self;
+        UnsentBody {
+            unsent,
+            age,
+            size,
+            left,
+        }
+    }
+}
+
+impl MessageBody for UnsentBody {
+    type Error = <BoxBody as MessageBody>::Error;
+
+    fn size(&self) -> BodySize {
+        BodySize::Sized(self.size as u64)
+    }
+
+    fn poll_next(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, Self::Error>>> {
+        Poll::Ready(match self.left.lock().as_mut() {
+            None => Some(Err("it was not read while memory was short".into())),
+            Some(left) if left.is_empty() => None,
+            Some(left) => Some(Ok(left.split_to(left.len().min(SLICE)))),
+        })
+    }
+}
+
+impl Drop for UnsentBody {
+    fn drop(&mut self) {
+        let mut bodies = self.unsent.bodies.lock();
+        if let Some((size, _)) = bodies.by_age.remove(&self.age) {
+            bodies.bytes -= size;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::body::to_bytes;
+
+    use super::*;
+
+    #[actix_web::test]
+    async fn the_oldest_unsent_bodies_are_given_up_for_later_ones() {
+        static UNSENT: Unsent = Unsent::new(3 * SLICE);
+        let body = |n: u8| UNSENT.add(vec![n; SLICE + 1].into());
+        let (first, second) = (body(1), body(2));
+        let third = body(3);
+        assert!(to_bytes(first).await.is_err());
+        assert_eq!(to_bytes(third).await.unwrap(), vec![3; SLICE + 1]);
+        assert_eq!(to_bytes(second).await.unwrap(), vec![2; SLICE + 1]);
+        // What was sent counts no more.
+        for _ in 0..10 {
+            assert!(to_bytes(body(4)).await.is_ok());
+        }
+        assert_eq!(UNSENT.bodies.lock().bytes, 0);
     }
 }

@@ -18,7 +18,7 @@ use diesel_async::{AsyncPgConnection, SimpleAsyncConnection as _};
 use futures_util::future::BoxFuture;
 use kernel::{StoreError, error_chain};
 use parking_lot::Mutex;
-use tokio::{runtime::Handle, task::JoinHandle, time::Instant};
+use tokio::{runtime::Handle, sync::Semaphore, task::JoinHandle, time::Instant};
 use tokio_postgres::{Client, Config, NoTls, error::SqlState};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
@@ -35,6 +35,9 @@ pub(crate) const BEGIN_UNLIMITED: &str = "begin isolation level read committed r
 /// Why nothing is read from a database whose rows were written in another one.
 pub(crate) const NOT_ADOPTED: &str =
     "the rows are another database's: `seller-api admin adopt-database` makes them this one's own";
+
+/// The most connections of a process that cancel statements.
+const CANCELLATIONS: usize = 2;
 
 /// One of the servers in the database URL; it may be the primary.
 pub(crate) struct Host {
@@ -72,6 +75,8 @@ pub struct Connector {
     lost: Arc<AtomicU64>,
     /// Set while the database's rows are known to be another database's.
     is_foreign: AtomicBool,
+    /// Places of cancellations, each of which opens a connection: many callers may give up at once.
+    cancellations: Arc<Semaphore>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -211,6 +216,7 @@ impl Connector {
             is_done: Arc::default(),
             lost: Arc::default(),
             is_foreign: AtomicBool::new(false),
+            cancellations: Arc::new(Semaphore::new(CANCELLATIONS)),
         }
     }
 
@@ -269,13 +275,16 @@ impl Connector {
         connection: impl Fn(&C) -> &AsyncPgConnection + Send + Sync + 'static,
     ) {
         let tls = self.hosts.iter().find_map(|host| host.tls.clone());
+        let places = Arc::clone(&self.cancellations);
         let ended = async move {
             let mut connection = connection(&given_up);
+            let place = places.acquire().await;
             let token = connection.cancel_token();
             match tls {
                 Some(tls) => drop(token.cancel_query(tls).await),
                 None => drop(token.cancel_query(NoTls).await),
             }
+            drop(place);
             drop(connection.batch_execute("").await);
         };
         // Where there is none, the program ends.

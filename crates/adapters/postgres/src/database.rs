@@ -54,7 +54,7 @@ use crate::slow_reads::SlowReads;
 use crate::statement::{Only, statements};
 use crate::turns::Turns;
 use crate::unit_of_work::{PgUnitOfWork, Tx, WriteContext, expect_rows};
-use crate::webhooks::{RecentlyAsleep, StoredQueues};
+use crate::webhooks::{RecentlyAsleep, StoredQueues, StoredSubscriptions};
 use crate::{ANSWER_TIMEOUT, backlog, follow_ups, identity, retention, schema_state, slow_reads};
 
 statements! {
@@ -115,6 +115,7 @@ pub struct Database {
     slow: Arc<SlowReads>,
     worker_pool: Pool<AsyncPgConnection>,
     turns: Arc<Turns>,
+    worker_turns: Arc<Turns>,
     asleep: RecentlyAsleep,
     outcomes: Arc<Outcomes>,
     /// Whether the schema is finished.
@@ -177,6 +178,7 @@ impl Database {
             pooler: Arc::default(),
             slow: Arc::new(SlowReads::new(slow)),
             turns: Turns::new((pool_size / 4).max(1)),
+            worker_turns: Turns::new(WORKER_CONNECTIONS / 4),
             asleep: RecentlyAsleep::default(),
             outcomes: Arc::new(Outcomes::new(Arc::clone(&connector))),
             finished: Arc::default(),
@@ -208,12 +210,13 @@ impl Database {
         Arc::clone(&self.context.queued)
     }
 
-    /// A handle for the workers of this process, whose pool has [`WORKER_CONNECTIONS`] of its own: neither
-    /// they nor requests wait for each other's connections.
+    /// A handle for the workers of this process, whose pool has [`WORKER_CONNECTIONS`] of its own, with shares
+    /// of its own: neither they nor requests wait for each other's connections, nor in each other's queues.
     #[must_use]
     pub fn for_workers(&self) -> Self {
         Self {
             pool: self.worker_pool.clone(),
+            turns: Arc::clone(&self.worker_turns),
             ..self.clone()
         }
     }
@@ -306,7 +309,10 @@ impl Database {
 
     /// Reads subscriptions and their deliveries.
     pub fn subscriptions(&self) -> Arc<dyn SubscriptionReader> {
-        Arc::new(self.autocommit("subscriptions"))
+        Arc::new(StoredSubscriptions {
+            statements: self.autocommit("subscriptions"),
+            sealing: self.context.sealing.clone(),
+        })
     }
 
     /// Looks up undelivered deliveries of all sellers.

@@ -1,7 +1,7 @@
 //! Turns: work waits in this process for the rows that it will lock and for a place in its sellers' shares of
 //! the pool, and only then takes a connection.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -150,11 +150,14 @@ impl Turns {
 
     /// Admits all who can begin now that these places were given up.
     fn admit_waiting(&self, state: &mut State, places: &[Place]) {
+        // Who cannot begin now cannot after others have begun either: each is looked at once, in however many
+        // of these queues it waits.
+        let mut looked_at = HashSet::new();
         for place in places {
             while let Some(queue) = state.queues.get(place)
                 && self.has_room(place, queue)
                 && let Some(next) = queue.waiting.iter().copied().find(|ticket| {
-                    let waiter = state.waiting.get(ticket);
+                    let waiter = state.waiting.get(ticket).filter(|_| looked_at.insert(*ticket));
                     waiter.is_some_and(|waiter| self.are_free(state, *ticket, &waiter.places))
                 })
             {
@@ -359,6 +362,29 @@ mod tests {
         }
         drop(held);
         drop(admitted(&mut both).await);
+        assert!(is_empty(&turns));
+    }
+
+    /// As batches of offers do that have all but one in common: each is looked at once for every end of
+    /// another, not once for each of its rows.
+    #[tokio::test]
+    async fn a_crowd_for_many_rows_is_looked_at_once() {
+        let turns = Turns::new(1);
+        let common: Vec<_> = (0..99).map(|id| offer(1, id)).collect();
+        let held = take(&turns, rows(&[offer(1, 99)])).await.unwrap();
+        let mut crowd: Vec<_> = (0..ROW_QUEUE - 1)
+            .map(|_| take(&turns, rows(&[common.as_slice(), &[offer(1, 99)]].concat())))
+            .collect();
+        for waiting in &mut crowd {
+            assert!(poll!(waiting).is_pending());
+        }
+        let began = std::time::Instant::now();
+        for _ in 0..10 {
+            drop(admitted(&mut take(&turns, rows(&common))).await);
+        }
+        // 2 500 looks, each of up to a hundred rows; at once for each row, there would be 250 000.
+        assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+        drop((held, crowd));
         assert!(is_empty(&turns));
     }
 

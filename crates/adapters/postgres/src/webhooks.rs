@@ -27,6 +27,7 @@ use webhooks::{
 
 use crate::connection::pool::Autocommit;
 use crate::schema::{deliveries, subscriptions};
+use crate::sealing::Sealing;
 use crate::sql::column;
 use crate::statement::statements;
 use crate::unit_of_work::{Tx, expect_rows};
@@ -90,6 +91,8 @@ struct SellerSubscriptionRow {
     /// None if it is deleted.
     #[diesel(embed)]
     application: Option<ApplicationRow>,
+    #[diesel(sql_type = Binary)]
+    secret: Vec<u8>,
 }
 
 impl TryFrom<SubscriptionRow> for Subscription {
@@ -127,16 +130,23 @@ struct SecretsRow {
     active: bool,
 }
 
-/// A subscription of a seller, unless its application is deleted.
-fn seller_subscription(row: SellerSubscriptionRow) -> Option<Result<SellerSubscription, StoreError>> {
+/// A subscription of this seller, unless its application is deleted.
+fn seller_subscription(
+    sealing: &Sealing,
+    seller: SellerId,
+    row: SellerSubscriptionRow,
+) -> Option<Result<SellerSubscription, StoreError>> {
     let application = row.application?;
-    Some(
-        Subscription::try_from(row.subscription).map(|subscription| SellerSubscription {
-            receiver: subscription.url.shown(application.is_own),
-            subscription,
-            app_name: application.app_name,
-        }),
-    )
+    let found = Subscription::try_from(row.subscription).map(|subscription| SellerSubscription {
+        receiver: subscription.url.shown(application.is_own),
+        app_name: application.app_name,
+        // Without the secret's key, everything else can be read.
+        new_secret_from: open_secrets(sealing, seller, subscription.id, &row.secret)
+            .ok()
+            .and_then(|secrets| secrets.next_from()),
+        subscription,
+    });
+    Some(found)
 }
 
 #[derive(QueryableByName)]
@@ -258,15 +268,21 @@ fn queued_since(order: OrderId) -> Uuid {
 }
 
 /// Reads subscriptions and histories. Each call is one statement, in the seller's share of the pool.
+/// Reads subscriptions and their deliveries.
+pub(crate) struct StoredSubscriptions {
+    pub(crate) statements: Autocommit,
+    pub(crate) sealing: Sealing,
+}
+
 #[async_trait]
-impl SubscriptionReader for Autocommit {
+impl SubscriptionReader for StoredSubscriptions {
     async fn subscriptions(
         &self,
         seller: SellerId,
         client_id: ClientId,
     ) -> Result<Vec<Subscription>, StoreError> {
         let statement = SUBSCRIPTIONS_OF_APPLICATION.bind((seller.uuid(), client_id.uuid()));
-        let rows = self.of_seller(seller).rows(statement).await?;
+        let rows = self.statements.of_seller(seller).rows(statement).await?;
         rows.into_iter().map(Subscription::try_from).collect()
     }
 
@@ -277,7 +293,7 @@ impl SubscriptionReader for Autocommit {
         subscription: SubscriptionId,
     ) -> Result<Option<Vec<Delivery>>, StoreError> {
         let statement = HISTORY.bind((seller.uuid(), client_id.uuid(), subscription.uuid()));
-        let rows = self.of_seller(seller).rows(statement).await?;
+        let rows = self.statements.of_seller(seller).rows(statement).await?;
         if rows.is_empty() {
             return Ok(None);
         }
@@ -298,7 +314,7 @@ impl SubscriptionReader for Autocommit {
             subscription.uuid(),
             delivery.uuid(),
         ));
-        let row = self.of_seller(seller).row(find).await?;
+        let row = self.statements.of_seller(seller).row(find).await?;
         row.map(|row| row.delivery.try_into()).transpose()
     }
 
@@ -308,8 +324,9 @@ impl SubscriptionReader for Autocommit {
         subscription: SubscriptionId,
     ) -> Result<Option<SellerSubscription>, StoreError> {
         let statement = SUBSCRIPTION.bind((seller.uuid(), subscription.uuid()));
-        let row = self.of_seller(seller).row(statement).await?;
-        row.and_then(seller_subscription).transpose()
+        let row = self.statements.of_seller(seller).row(statement).await?;
+        row.and_then(|row| seller_subscription(&self.sealing, seller, row))
+            .transpose()
     }
 
     async fn subscriptions_of_seller(
@@ -320,8 +337,10 @@ impl SubscriptionReader for Autocommit {
     ) -> Result<Vec<SellerSubscription>, StoreError> {
         let after = after.map_or(Uuid::nil(), SubscriptionId::uuid);
         let statement = SUBSCRIPTIONS_OF_SELLER.bind((seller.uuid(), after, i64::from(limit)));
-        let rows = self.of_seller(seller).rows(statement).await?;
-        rows.into_iter().filter_map(seller_subscription).collect()
+        let rows = self.statements.of_seller(seller).rows(statement).await?;
+        rows.into_iter()
+            .filter_map(|row| seller_subscription(&self.sealing, seller, row))
+            .collect()
     }
 
     /// An event or an order is looked for in the rows of each subscription of the seller; for an order, in
@@ -345,7 +364,7 @@ impl SubscriptionReader for Autocommit {
             filter.order.map_or(Uuid::nil(), queued_since),
             about.unwrap_or_default().into_bytes(),
         ));
-        let rows = self.of_seller(seller).rows(statement).await?;
+        let rows = self.statements.of_seller(seller).rows(statement).await?;
         let listed = rows.into_iter().map(|row| {
             let subscription = SubscriptionId::from(row.subscription_id);
             Ok(SellerDelivery {

@@ -14,7 +14,7 @@ order by created_at, id
 -- With its application, unless that is deleted: its subscriptions are deleted in batches.
 select
     s.id, s.client_id, s.url, s.events, s.created_at, s.active and s.state <> 'ended' as active,
-    a.name as app_name, a.owner_id = s.seller_id as is_own
+    a.name as app_name, a.owner_id = s.seller_id as is_own, s.secret
 from subscription_queues as s
 left join applications as a on a.client_id = s.client_id and a.deleted_at is null
 where s.seller_id = $1
@@ -25,7 +25,7 @@ where s.seller_id = $1
 -- Without those of deleted applications.
 select
     s.id, s.client_id, s.url, s.events, s.created_at, s.active and s.state <> 'ended' as active,
-    a.name as app_name, a.owner_id = s.seller_id as is_own
+    a.name as app_name, a.owner_id = s.seller_id as is_own, s.secret
 from subscription_queues as s
 join applications as a on a.client_id = s.client_id and a.deleted_at is null
 where s.seller_id = $1

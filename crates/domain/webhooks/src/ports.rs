@@ -169,6 +169,8 @@ pub struct SellerSubscription {
     pub app_name: String,
     /// The URL, as far as the seller sees it.
     pub receiver: String,
+    /// From when on the secret of the last rotation signs, if that had an overlap.
+    pub new_secret_from: Option<DateTime<Utc>>,
 }
 
 /// A delivery as shown to the seller.

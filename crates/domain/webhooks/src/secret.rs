@@ -97,6 +97,11 @@ impl SigningSecrets {
         .at(now)
     }
 
+    /// When the secret of the last rotation replaces the present one; None if it was there from the start.
+    pub fn next_from(&self) -> Option<DateTime<Utc>> {
+        self.next.as_ref().map(|(_, from)| *from)
+    }
+
     /// The one that makes `X-Signature`.
     pub const fn signing(&self) -> &WebhookSecret {
         &self.first

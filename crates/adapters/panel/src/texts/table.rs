@@ -345,6 +345,7 @@ texts! {
             "Aplikacja została odłączona: niczego już tu nie wysyłamy.";
         events => "Events", "Zdarzenia";
         since => "Subscribed", "Utworzona";
+        new_secret => "Signed with a new secret from", "Nowy sekret podpisu od";
         test => "Send a test event", "Wyślij zdarzenie testowe";
         deliveries => "Deliveries", "Dostawy";
         to => "Subscription", "Subskrypcja";

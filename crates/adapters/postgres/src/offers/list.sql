@@ -143,8 +143,8 @@ join offers as o on o.seller_id = $1 and o.id = page.id
 order by o.created_at desc, o.id desc
 
 -- name: BY_CODE
--- A page of the offers with an external id or, where that is null, with an EAN. Of these it looks at no more than 1000 for those that match
--- the other filters. `is_end` marks the row at which it ended, which may not match.
+-- A page of the offers with an external id or, where that is null, with an EAN. Of these it looks at no more for those that match the other
+-- filters than a page without filters has rows: others' pages wait behind it. `is_end` marks the row at which it ended, which may not match.
 -- $1 the seller; $2 the external id, or null; $3 the EAN, or null; $4 the instant after which the rows were updated, or null; $5 and $6 the
 -- time and id after which the page begins; $7 the status that it is filtered by, or null; $8 how many rows at most.
 --
@@ -152,7 +152,7 @@ order by o.created_at desc, o.id desc
 -- have it would take the list's index, to pass all of them where none has. Only the index on the code has this order.
 select *
 from (
-    select *, n = 1000 as is_end,
+    select *, n = 201 as is_end,
         (
             status = coalesce($7, status)
             and updated_at > coalesce($4::timestamptz, '-infinity')
@@ -166,7 +166,7 @@ from (
               and external_id >= $2
               and (external_id, created_at, id) < ($2, $5, $6)
             order by external_id desc, created_at desc, id desc
-            limit 1000
+            limit 201
         )
         union all
         (
@@ -177,7 +177,7 @@ from (
               and ean >= $3
               and (ean, created_at, id) < ($3, $5, $6)
             order by ean desc, created_at desc, id desc
-            limit 1000
+            limit 201
         )
     ) as walked
 ) as looked_at

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use adapter_postgres::{ANSWER_TIMEOUT, SchemaState};
+use adapter_postgres::{ANSWER_TIMEOUT, SchemaState, WORKER_CONNECTIONS};
 use futures_util::{FutureExt as _, StreamExt as _, future::join_all, join, stream::FuturesUnordered};
 use kernel::{PageSize, SellerId, StoreError};
 use oauth::{ClientId, Limiter, Subject};
@@ -77,6 +77,37 @@ async fn a_sellers_claims_and_reads_wait_for_its_share_of_the_pool_and_delay_no_
     }
     drop(held);
     waiting.collect::<()>().await;
+}
+
+/// Each has a pool and shares of its own.
+#[tokio::test]
+async fn workers_and_requests_do_not_wait_for_each_others_connections_or_shares() {
+    let fixture = Fixture::new().await;
+    let database = fixture.another(4);
+    let (busy, other) = (fixture.seller().await, fixture.seller().await);
+    let (requests, workers) = (database.units(), database.for_workers().units());
+    for (here, there, connections) in [
+        (&requests, &workers, 4),
+        (&workers, &requests, WORKER_CONNECTIONS),
+    ] {
+        let share = LockSet::of_seller(busy);
+        let waits = async |locks: &LockSet| {
+            timeout(Duration::from_millis(100), here.begin(locks))
+                .await
+                .is_err()
+        };
+        let mut held = Vec::new();
+        for _ in 0..connections / 4 {
+            held.push(here.begin(&share).await.unwrap());
+        }
+        assert!(waits(&share).await);
+        drop(there.begin(&share).await.unwrap());
+        while held.len() < connections {
+            held.push(here.begin(&LockSet::default()).await.unwrap());
+        }
+        assert!(waits(&LockSet::default()).await);
+        drop(there.begin(&LockSet::of_seller(other)).await.unwrap());
+    }
 }
 
 #[tokio::test]
