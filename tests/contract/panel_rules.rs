@@ -233,13 +233,19 @@ const CAP: usize = 192 * 1024;
 async fn a_form_may_have_192_kib_into_which_the_longest_valid_registration_fits() {
     let world = world().await;
     let mut member = world.member().await;
-    let form = member.browser.form("/panel/applications/new").await;
-    let head = form.body() + "&padding=";
-    for (length, status) in [(CAP, 422), (CAP + 1, 400)] {
-        let body = format!("{head}{}", "x".repeat(length - head.len()));
-        let request = member.browser.request(Method::POST, &form.action).form(&body);
-        let answer = request.send().await.expect(status);
-        assert_eq!(answer.header("connection") == Some("close"), status == 400);
+    // Who is not signed in sends short ones.
+    for (page, cap, valid) in [
+        ("/panel/applications/new", CAP, 422),
+        ("/panel/forgotten-password", 16 * 1024, 200),
+    ] {
+        let form = member.browser.form(page).await;
+        let head = form.body() + "&padding=";
+        for (length, status) in [(cap, valid), (cap + 1, 400)] {
+            let body = format!("{head}{}", "x".repeat(length - head.len()));
+            let request = member.browser.request(Method::POST, &form.action).form(&body);
+            let answer = request.send().await.expect(status);
+            assert_eq!(answer.header("connection") == Some("close"), status == 400);
+        }
     }
     let addresses = (0..20).map(|n| {
         let stem = format!("https://app.example/{n:02}?q=");

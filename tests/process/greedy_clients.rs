@@ -20,17 +20,28 @@ enum Asks {
     Pipelined,
     /// For searches in the documentation.
     Searches,
+    /// With a body that is refused and does not end.
+    Bodies,
 }
 
 impl Asks {
     async fn endlessly(self, base: String) {
         let address = base.strip_prefix("http://").unwrap();
+        if self == Self::Bodies {
+            let head = request("POST", "/v1/offers/batch", &[("transfer-encoding", "chunked")]);
+            let chunk = format!("10000\r\n{}\r\n", "x".repeat(1 << 16));
+            loop {
+                let mut refused = TcpStream::connect(address).await.unwrap();
+                refused.write_all(head.as_bytes()).await.unwrap();
+                while refused.write_all(chunk.as_bytes()).await.is_ok() {}
+            }
+        }
         let (mut answers, mut requests) = TcpStream::connect(address).await.unwrap().into_split();
         let words = "order+offer+page+key+token+stock+event+price+".repeat(4);
         let asked = match self {
             // Refused for its missing `User-Agent`.
             Self::Singly | Self::Pipelined => request("GET", "/v1/me", &[]),
-            Self::Searches => request("GET", &format!("/docs/search?q={words}"), &[]),
+            Self::Searches | Self::Bodies => request("GET", &format!("/docs/search?q={words}"), &[]),
         };
         let mut read = vec![0; 1 << 16];
         if self == Self::Singly {
@@ -77,21 +88,25 @@ async fn pipelined_requests_and_searches_take_no_more_from_others_than_single_re
         .await
         .expect(200);
     world.visit("/docs/search?q=order").await.expect(200);
-    let kinds = [Asks::Singly, Asks::Pipelined, Asks::Searches];
-    let mut rounds = [const { Vec::new() }; 3];
+    let kinds = [Asks::Singly, Asks::Pipelined, Asks::Searches, Asks::Bodies];
+    let mut rounds = [const { Vec::new() }; 4];
     // In turn, so that what else the machine does slows them alike.
     for _ in 0..5 {
         for (kind, rounds) in kinds.iter().zip(&mut rounds) {
             rounds.push(kind.beside(&world, &token, Duration::from_millis(400)).await);
         }
     }
-    let [single, pipelined, searches] = rounds.map(|mut rounds| {
+    let [single, pipelined, searches, bodies] = rounds.map(|mut rounds| {
         rounds.sort();
         rounds[rounds.len() / 2]
     });
     // A median of the rounds, since a busy machine delays a few. Single requests leave pauses; without turns
     // it is a thousand.
-    for (took, kind) in [(pipelined, Asks::Pipelined), (searches, Asks::Searches)] {
+    for (took, kind) in [
+        (pipelined, Asks::Pipelined),
+        (searches, Asks::Searches),
+        (bodies, Asks::Bodies),
+    ] {
         assert!(
             took < 4 * single,
             "{took:?} beside {kind:?}, {single:?} beside {:?}",

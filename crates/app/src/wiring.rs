@@ -11,7 +11,7 @@ use actix_web::web::{Bytes, ServiceConfig};
 use adapter_backoffice::BackOffice;
 use adapter_docs_site::{Audience, Docs};
 use adapter_http::{HttpSettings, Public, UsageMeter, Waiting};
-use adapter_panel::{Panel, PanelSettings};
+use adapter_panel::{Panel, PanelSettings, Places};
 use adapter_postgres::Database;
 use adapter_sandbox_page::SandboxPage;
 use adapter_sealing::{Argon2Hasher, HashingBounds, KeyRing, SystemRandomness};
@@ -50,6 +50,7 @@ pub(crate) struct Shared {
     waiting: Waiting,
     pub(crate) sealer: Arc<KeyRing>,
     pub(crate) passwords: Arc<Argon2Hasher>,
+    places: Places,
     pub(crate) randomness: Arc<SystemRandomness>,
     pub(crate) tasks: Tasks,
     pub(crate) usage: UsageMeter,
@@ -104,6 +105,7 @@ impl Shared {
             randomness: Arc::new(SystemRandomness::new()),
             tasks: Tasks::new(Handle::current()),
             usage: UsageMeter::default(),
+            places: Places::default(),
             draining: Arc::default(),
             metrics,
             config: Arc::new(config.clone()),
@@ -234,6 +236,7 @@ impl Shared {
             rates: Arc::clone(&beside.rates),
             passwords: self.passwords.clone(),
             sealer: self.sealer.clone(),
+            places: self.places.clone(),
             settings: Arc::clone(settings),
         }
     }

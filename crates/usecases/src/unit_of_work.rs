@@ -11,6 +11,7 @@ use kernel::{Claim, OfferId, SellerId, StoreError, StoredResponse, TransactionEr
 use oauth::{ApplicationStore, FamilyId, GrantStore};
 use offers::OfferStore;
 use orders::{OrderRef, OrderStore};
+use uuid::Uuid;
 use webhooks::SubscriptionStore;
 
 use crate::Announcement;
@@ -48,6 +49,12 @@ impl LockSet {
             sellers: HashSet::from([seller]),
             ..Self::default()
         }
+    }
+
+    /// A transaction or look-up for somebody who is not signed in. All of them together have the share of a
+    /// seller, under an id that none has.
+    pub fn of_strangers() -> Self {
+        Self::of_seller(Uuid::nil().into())
     }
 
     pub fn of_row(row: Row) -> Self {

@@ -46,7 +46,8 @@ where
         .unwrap_or(Err(BodyError::TimedOut))
 }
 
-fn announced(headers: &HeaderMap) -> Option<usize> {
+/// The length that `Content-Length` announces.
+pub fn announced(headers: &HeaderMap) -> Option<usize> {
     let text = headers.get(CONTENT_LENGTH)?.to_str().ok()?;
     // The HTTP library has checked that these are digits. A number that does not fit is larger than any cap.
     Some(text.trim().parse().unwrap_or(usize::MAX))

@@ -15,9 +15,11 @@ mod page_error;
 mod page_request;
 mod pages;
 mod pipeline;
+mod places;
 mod routes;
 mod texts;
 
+pub use places::Places;
 pub use routes::{Access, pages};
 
 use std::sync::Arc;
@@ -51,6 +53,8 @@ pub struct Panel {
     pub passwords: Arc<dyn PasswordHasher>,
     /// Opens consent requests, and seals results that are shown once.
     pub sealer: Arc<dyn Sealer>,
+    /// Shared by all server threads.
+    pub places: Places,
     pub settings: Arc<PanelSettings>,
 }
 

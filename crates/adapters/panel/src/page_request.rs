@@ -39,7 +39,8 @@ pub(crate) struct PageRequest {
     pub(crate) browser: BrowserSecret,
     /// The form, after the check of its CSRF token; empty with GET.
     pub(crate) fields: Fields,
-    /// Who is signed in, if the page requires it: its changes are in this seller's share of the connections.
+    /// Who is signed in, if the page requires it: its changes are in this seller's share of the connections,
+    /// others in that of strangers.
     pub(crate) seller: Option<SellerId>,
 }
 
@@ -95,7 +96,7 @@ impl PageRequest {
             + Sync
             + 'static,
     {
-        let locks = self.seller.map(LockSet::of_seller).unwrap_or_default();
+        let locks = self.seller.map_or_else(LockSet::of_strangers, LockSet::of_seller);
         let input = (Arc::clone(&self.panel), input);
         let running = async move {
             let units = input.0.ports.units.as_ref();

@@ -9,7 +9,7 @@ use actix_web::{HttpRequest, HttpResponse};
 use kernel::SellerId;
 use oauth::{BrowserSecret, Limiter, Subject};
 use web::assets::Asset;
-use web::body::BodyLimits;
+use web::body::{self, BodyLimits};
 use web::error::catch_panic;
 use web::form::Form;
 use web::head;
@@ -23,6 +23,7 @@ use crate::language::Language;
 use crate::next::Next;
 use crate::page_error::PageError;
 use crate::page_request::{PageRequest, SignedInRequest};
+use crate::places::SMALL_FORM;
 use crate::routes::{self, Handler, Route};
 use crate::{Panel, assets};
 
@@ -69,7 +70,7 @@ async fn check_and_respond(
     let query = Form::parse(request.query().as_bytes()).map_err(|_| PageError::Malformed)?;
     let presented = Cookies::new(request.headers(), https).browser();
     let fields = match route.method {
-        Method::POST => read_form(panel, request, presented.as_ref()).await?,
+        Method::POST => read_form(panel, request, route, presented.as_ref()).await?,
         _ => Fields::default(),
     };
     // A browser without a secret gets one with its first page.
@@ -154,13 +155,21 @@ async fn limit_pages(panel: &Panel, seller: SellerId) -> Result<(), PageError> {
 async fn read_form(
     panel: &Panel,
     request: &mut Request,
+    route: &Route,
     presented: Option<&BrowserSecret>,
 ) -> Result<Fields, PageError> {
     if MediaType::of(request.headers()) != Some(MediaType::Form) {
         return Err(PageError::Unreadable);
     }
+    let is_large = matches!(route.handler, Handler::SignedIn(_))
+        && body::announced(request.headers()).is_some_and(|length| length > SMALL_FORM);
+    let _place = if is_large {
+        panel.places.large_form().await
+    } else {
+        None
+    };
     let limits = BodyLimits {
-        cap: BODY_CAP,
+        cap: if is_large { BODY_CAP } else { SMALL_FORM },
         within: panel.ports.service.body_timeout,
     };
     let bytes = request.body(limits).await.map_err(|_| PageError::Unreadable)?;

@@ -9,7 +9,9 @@ use std::future::poll_fn;
 use std::io::IoSlice;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker, ready};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker, ready};
 use std::time::Duration;
 use std::{io, mem};
 
@@ -79,7 +81,32 @@ fn wake_after_others(server: &Waker) {
     let _pending = turn.poll(&mut Context::from_waker(server));
 }
 
-/// A connection that yields at most one head, or some KiB of a body, whenever its server is polled.
+/// The end of a pause, in which others have their turn. The server may ask again meanwhile: it does so as long
+/// as bytes come of a body that is thrown away.
+struct Pause {
+    is_over: AtomicBool,
+    server: Waker,
+}
+
+impl Pause {
+    fn begin(server: &Waker) -> Arc<Self> {
+        let pause = Arc::new(Self {
+            is_over: AtomicBool::new(false),
+            server: server.clone(),
+        });
+        wake_after_others(&Arc::clone(&pause).into());
+        pause
+    }
+}
+
+impl Wake for Pause {
+    fn wake(self: Arc<Self>) {
+        self.is_over.store(true, Ordering::Relaxed);
+        self.server.wake_by_ref();
+    }
+}
+
+/// A connection that yields at most one head, or some KiB of a body, in each turn.
 pub(super) struct Turns<T> {
     connection: T,
     pub(super) gate: Rc<Gate>,
@@ -87,8 +114,9 @@ pub(super) struct Turns<T> {
     ahead: BytesMut,
     /// Of the last line that was yielded; none before a head, where empty ones do not count.
     is_empty_line: Option<bool>,
-    /// Whether something was just yielded.
+    /// Whether something was yielded since the last pause.
     has_yielded: bool,
+    pause: Option<Arc<Pause>>,
     head_timeout: Duration,
     /// The end of a head that has begun.
     deadline: Option<Pin<Box<Sleep>>>,
@@ -104,6 +132,7 @@ impl<T> Turns<T> {
             ahead: BytesMut::new(),
             is_empty_line: None,
             has_yielded: false,
+            pause: None,
             head_timeout,
             deadline: None,
         }
@@ -165,10 +194,20 @@ impl<T: AsyncRead + Unpin> AsyncRead for Turns<T> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
+        if this
+            .pause
+            .as_ref()
+            .is_some_and(|pause| pause.is_over.load(Ordering::Relaxed))
+        {
+            this.pause = None;
+        }
         let has_yielded = mem::take(&mut this.has_yielded);
         if this.is_overdue(cx) {
             this.gate.is_all_read.set(true);
             return Poll::Ready(Ok(()));
+        }
+        if this.pause.is_some() {
+            return Poll::Pending;
         }
         if has_yielded || this.gate.allowed() == 0 {
             if this.ahead.is_empty() {
@@ -181,7 +220,7 @@ impl<T: AsyncRead + Unpin> AsyncRead for Turns<T> {
                 this.ahead.extend_from_slice(bytes.filled());
             }
             if has_yielded {
-                wake_after_others(cx.waker());
+                this.pause = Some(Pause::begin(cx.waker()));
             } else {
                 this.gate.server.set(Some(cx.waker().clone()));
             }
@@ -340,9 +379,29 @@ mod tests {
             assert_eq!(read(&mut connection).as_deref(), Some(part));
             assert_eq!(read(&mut connection), None);
             assert_eq!(read(&mut connection), None);
+            yield_now().await;
             connection.gate.left.set(HEAD);
             connection.gate.open(Awaits::Head);
         }
+    }
+
+    /// However often the server asks for more of a body that it throws away.
+    #[tokio::test]
+    async fn others_have_their_turn_after_each_piece_of_a_body() {
+        let (mut client, server) = duplex(1 << 16);
+        let mut connection = Turns::new(server, Duration::MAX);
+        connection.gate.left.set(usize::MAX);
+        client.write_all(&[b'x'; 1 << 15]).await.unwrap();
+        let mut pieces = 0;
+        while let Some(piece) = read(&mut connection) {
+            assert!(piece.len() < 1 << 14, "{}", piece.len());
+            for _ in 0..10 {
+                assert_eq!(read(&mut connection), None);
+            }
+            pieces += 1;
+            yield_now().await;
+        }
+        assert!(pieces > 3, "{pieces}");
     }
 
     #[tokio::test]

@@ -247,4 +247,11 @@ pub trait GrantReader: Send + Sync {
         after: Option<String>,
         limit: u16,
     ) -> Result<Vec<ConnectedApplication>, StoreError>;
+
+    /// One of them.
+    async fn connection(
+        &self,
+        seller: SellerId,
+        client_id: ClientId,
+    ) -> Result<Option<ConnectedApplication>, StoreError>;
 }

@@ -37,9 +37,7 @@ pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, PageE
 /// GET: asks for confirmation before disconnecting.
 pub(crate) async fn disconnection(request: SignedInRequest) -> Result<HttpResponse, PageError> {
     let (seller, client_id) = (request.seller().id, request.id::<ClientId>()?);
-    let connections = request.panel.grants.connections(seller, None, u16::MAX).await?;
-    let mut connections = connections.into_iter();
-    let connection = connections.find(|connection| connection.client_id == client_id);
+    let connection = request.panel.grants.connection(seller, client_id).await?;
     let t = &request.texts().connections;
     ok(&Confirmation {
         frame: request.frame((t.confirm_title)(&connection.ok_or(PageError::NotFound)?.name)),

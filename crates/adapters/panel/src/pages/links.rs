@@ -50,6 +50,7 @@ pub(crate) async fn accept_reset(request: PageRequest) -> Result<HttpResponse, P
 }
 
 pub(crate) async fn accept_sign_in(request: PageRequest) -> Result<HttpResponse, PageError> {
+    unexpired(&request, LinkKind::SignIn).await?;
     let secret = BrowserSecret::from_random(&request.panel.ports.randomness.secret());
     let input = (
         hash(&request),

@@ -44,8 +44,11 @@ pub(crate) async fn submit(request: PageRequest) -> Result<HttpResponse, PageErr
     let next = Next::of(request.fields.form());
     let email = request.fields.get("email").trim().to_owned();
     limit_attempts(&request, &email).await?;
+    let place = request.panel.places.sign_in(request.client);
+    let place = place.ok_or(PageError::HasherBusy)?;
     let (accounts, passwords) = (request.panel.panel.as_ref(), request.panel.passwords.as_ref());
     let checked = check_password(accounts, passwords, &email, request.fields.get("password")).await?;
+    drop(place);
     let issues = Issues::one("password", request.texts().sign_in.wrong);
     match checked {
         PasswordCheck::Right(seller, hash) => match start_session(&request, seller, hash).await? {

@@ -145,7 +145,7 @@ impl AccountReader for Autocommit {
     }
 
     async fn account(&self, email: &str) -> Result<Option<Account>, StoreError> {
-        let Some(account) = self.row(ACCOUNT.bind((email,))).await? else {
+        let Some(account) = self.of_strangers().row(ACCOUNT.bind((email,))).await? else {
             return Ok(None);
         };
         let seller = Seller::try_from(account.seller)?;
@@ -169,7 +169,7 @@ impl AccountReader for Autocommit {
     async fn signed_in(&self, session: SecretHash) -> Result<Option<SignedIn>, StoreError> {
         let (idle, lifetime) = (microseconds(SESSION_IDLE), microseconds(SESSION_LIFETIME));
         let signed_in = SIGNED_IN.bind((session.bytes(), idle, lifetime));
-        let Some(row) = self.row(signed_in).await? else {
+        let Some(row) = self.of_strangers().row(signed_in).await? else {
             return Ok(None);
         };
         let seller = Seller::try_from(row.seller)?;
@@ -188,7 +188,8 @@ impl AccountReader for Autocommit {
 
     /// A link that is still usable.
     async fn link(&self, hash: SecretHash) -> Result<Option<(Link, Seller)>, StoreError> {
-        let Some(SellersLink { link, seller }) = self.row(LINK.bind((hash.bytes(),))).await? else {
+        let Some(SellersLink { link, seller }) = self.of_strangers().row(LINK.bind((hash.bytes(),))).await?
+        else {
             return Ok(None);
         };
         let seller = Seller::try_from(seller)?;

@@ -113,6 +113,14 @@ impl Autocommit {
         }
     }
 
+    /// For statements in the share of those who are not signed in, or not known to be.
+    pub(crate) fn of_strangers(&self) -> Self {
+        Self {
+            locks: LockSet::of_strangers(),
+            ..self.clone()
+        }
+    }
+
     /// For statements about the database itself, which run in one that is not adopted too.
     pub(crate) fn of_any_database(self) -> Self {
         Self {

@@ -22,7 +22,7 @@ use crate::unit_of_work::{Tx, expect_rows};
 statements! {
     "consents.sql";
     ADD_CONSENT: (SqlUuid, SqlUuid, SqlUuid, Text, Integer, Binary, Timestamptz, Text, Text);
-    CONNECTIONS: (SqlUuid, Text, BigInt) -> ConnectionRow;
+    CONNECTIONS: (SqlUuid, Text, Nullable<SqlUuid>, BigInt) -> ConnectionRow;
 }
 
 /// Opens the connection, unless it is open, and stores a family under its generation, with the code.
@@ -165,8 +165,23 @@ impl GrantReader for Autocommit {
         after: Option<String>,
         limit: u16,
     ) -> Result<Vec<ConnectedApplication>, StoreError> {
-        let connections = CONNECTIONS.bind((seller.uuid(), after.unwrap_or_default(), i64::from(limit)));
+        let connections = CONNECTIONS.bind((
+            seller.uuid(),
+            after.unwrap_or_default(),
+            None::<Uuid>,
+            i64::from(limit),
+        ));
         let rows = self.of_seller(seller).rows(connections).await?;
         rows.into_iter().map(ConnectedApplication::try_from).collect()
+    }
+
+    async fn connection(
+        &self,
+        seller: SellerId,
+        client_id: ClientId,
+    ) -> Result<Option<ConnectedApplication>, StoreError> {
+        let connection = CONNECTIONS.bind((seller.uuid(), String::new(), Some(client_id.uuid()), 1_i64));
+        let row = self.of_seller(seller).row(connection).await?;
+        row.map(ConnectedApplication::try_from).transpose()
     }
 }

@@ -23,7 +23,7 @@ select id, $6, $7, $8, $9
 from family
 
 -- name: CONNECTIONS
--- $1 the seller; $2 the name after which the page begins; $3 how many at most.
+-- $1 the seller; $2 the name after which the page begins; $3 one application, or null; $4 how many at most.
 -- The applications with a grant that can still be used, and the union of the scopes of their consents; and those that
 -- have lost every grant, but still receive events.
 with clock as materialized (
@@ -37,6 +37,7 @@ named as (
     join applications as a on a.client_id = c.client_id
     join sellers as s on s.id = c.seller_id
     where c.seller_id = $1
+      and c.client_id = coalesce($3, c.client_id)
       and c.disconnected_at is null
       and a.deleted_at is null
       and lower(a.name) > lower($2)
@@ -110,4 +111,4 @@ where o.closed_at is null
     )
   )
 order by lower(n.name)
-limit $3
+limit $4

@@ -3,9 +3,14 @@
 use std::time::Duration;
 
 use adapter_postgres::{ANSWER_TIMEOUT, SchemaState, WORKER_CONNECTIONS};
-use futures_util::{FutureExt as _, StreamExt as _, future::join_all, join, stream::FuturesUnordered};
+use futures_util::{
+    FutureExt as _, StreamExt as _,
+    future::{LocalBoxFuture, join_all},
+    join,
+    stream::FuturesUnordered,
+};
 use kernel::{PageSize, SellerId, StoreError};
-use oauth::{ClientId, Limiter, Subject};
+use oauth::{ClientId, Limiter, SecretHash, Subject};
 use offers::OfferFilter;
 use tokio::select;
 use tokio::time::{Instant, timeout};
@@ -75,6 +80,28 @@ async fn a_sellers_claims_and_reads_wait_for_its_share_of_the_pool_and_delay_no_
         Some(()) = waiting.next() => panic!("it is beyond the seller's share"),
         () = others => {}
     }
+    drop(held);
+    waiting.collect::<()>().await;
+}
+
+/// They are let in by these look-ups, which share a quarter of the pool.
+#[tokio::test]
+async fn look_ups_for_strangers_wait_for_one_share_and_delay_no_seller() {
+    let fixture = Fixture::new().await;
+    let database = fixture.another(4);
+    let (panel, hash) = (database.panel(), SecretHash::of("x"));
+    let held = database.units().begin(&LockSet::of_strangers()).await.unwrap();
+    let look_ups: [LocalBoxFuture<'_, ()>; 3] = [
+        async { assert!(panel.account("a@b").await.unwrap().is_none()) }.boxed_local(),
+        async { assert!(panel.link(hash).await.unwrap().is_none()) }.boxed_local(),
+        async { assert!(panel.signed_in(hash).await.unwrap().is_none()) }.boxed_local(),
+    ];
+    let mut waiting: FuturesUnordered<_> = look_ups.into_iter().collect();
+    let share = LockSet::of_seller(fixture.seller().await);
+    for _ in 0..20 {
+        drop(database.units().begin(&share).await.unwrap());
+    }
+    assert!(timeout(Duration::from_millis(100), waiting.next()).await.is_err());
     drop(held);
     waiting.collect::<()>().await;
 }

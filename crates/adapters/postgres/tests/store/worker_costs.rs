@@ -27,7 +27,7 @@ const LARGEST: &str = "
     insert into access_tokens (family_id, hash, expires_at) select family, sha256(('t' || n)::bytea), api_now() + interval '1 hour' from n;
     insert into subscription_quota select seller, '{app}', 1 from n;
     insert into subscriptions (seller_id, id, client_id, created_at, connection_generation, active, url, events, secret)
-      select seller, queue, '{app}', api_now(), 1, true, 'https://a.example/', '{order.paid}', '' from n;
+      select seller, queue, '{app}', api_now(), 1, true, 'https://a.example/', '{order.paid,connection.ended}', '' from n;
     insert into deliveries (seller_id, subscription_id, id, created_at, due_at, event, body)
       select seller, queue, api_uuid(api_now()), api_now(), api_now(), 'order.paid', 'x' from n;
     insert into sessions (hash, seller_id, created_at, seen_at) select sha256(('s' || n)::bytea), '{owner}', api_now(), api_now() from n;
