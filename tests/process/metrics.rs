@@ -82,6 +82,7 @@ fn allows(label: &Label, value: &str) -> bool {
         (None, "status") => value
             .parse()
             .is_ok_and(|status: u16| (100..=599).contains(&status)),
+        (None, "client_id") => value == "other" || value.starts_with("psa_"),
         (None, "version" | "id" | "timeline") => value.starts_with(|first: char| first.is_ascii_digit()),
         (None, _) => false,
     }
@@ -108,6 +109,9 @@ async fn every_exported_series_is_in_the_table() {
     for path in ["/v1/me", "/v1/offers", "/v1/offers?limit=1"] {
         world.get(&token, path).await.expect(200);
     }
+    let own_id = world.read(&token, "/v1/me").await["app"]["client_id"].clone();
+    world.get(&token, "/v1/orders").await.expect(403);
+    world.get("ps_at_unknown", "/v1/orders").await.expect(401);
     let _snapshot = world
         .open_transaction("set transaction isolation level repeatable read; select 1")
         .await;
@@ -142,6 +146,16 @@ async fn every_exported_series_is_in_the_table() {
     ];
     assert!(value(&found, "http_requests_total", &answered) >= 1.0);
     assert!(value(&found, "http_request_duration_seconds_count", &answered) >= 1.0);
+    let refused = [("client_id", own_id.as_str().unwrap()), ("status", "403")];
+    assert!((value(&found, "application_refusals_total", &refused) - 1.0).abs() < f64::EPSILON);
+    assert_eq!(
+        found
+            .keys()
+            .filter(|series| series.name == "application_refusals_total")
+            .count(),
+        1,
+        "whose token is unknown is no application"
+    );
     let admitted = [("limit", "api"), ("decision", "admitted")];
     assert!(value(&found, "rate_limit_decisions_total", &admitted) >= 3.0);
     let gate = [("statement", "gate")];

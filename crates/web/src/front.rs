@@ -107,6 +107,9 @@ impl Front {
         let (status, duration) = (response.status(), received_at.elapsed());
         let method = http.method();
         self.meters.count(route, method, status, duration);
+        if let Some(client_id) = caller.client_id {
+            self.meters.count_refusal(client_id, status);
+        }
         let line = AccessLine {
             listener: self.name,
             trace_id: &trace_id,

@@ -91,6 +91,10 @@ labels! {
 
 const ROUTE: Label = any("route", "its template, such as `/v1/offers/{id}`, or `-`");
 const STATUS: Label = any("status", "the status");
+const APPLICATION: Label = any(
+    "client_id",
+    "the application's, of the first 200 in a process, or `other`",
+);
 const ID: Label = any("id", "the cluster's system identifier and the database's oid");
 const CARRIER: Label = one_of("carrier", &CARRIERS);
 const TIMELINE: Label = any(
@@ -128,6 +132,8 @@ macro_rules! metrics {
 metrics! {
     "Requests" {
         Counter "http_requests_total" [LISTENER, ROUTE, METHOD, STATUS] "Answered requests.";
+        Counter "application_refusals_total" [APPLICATION, STATUS]
+            "Requests of a known application that were answered with 401, 403 or 429.";
         Histogram "http_request_duration_seconds" [LISTENER, ROUTE, METHOD, STATUS]
             "Time from a request's head to its whole response, without sending it.";
         Gauge "tls_certificate_expiry_time_seconds" [MAIN_LISTENER]
