@@ -4,10 +4,18 @@
 //! On Citus, a statement must name its seller (`seller_id = $1`): others go to every shard, or are refused.
 //! The statements with a form of their own for it are found by [`Layout::Citus`].
 
+use diesel::sql_types::BigInt;
 use serde::{Deserialize, Serialize};
 
 use crate::connection::{Connector, url};
 use crate::migrations::{CONNECT_TIMEOUT, MigrateError, take_lock};
+use crate::statement::statements;
+
+statements! {
+    "migrations.sql";
+    DISTRIBUTION: ();
+    TABLE_CONTENTS: (BigInt);
+}
 
 /// `database.layout`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -35,7 +43,7 @@ pub async fn distribute(url: &str, with_data: bool) -> Result<bool, MigrateError
         })
     };
     take_lock(&client).await.map_err(failed)?;
-    let state = client.query_one(include_str!("layout/state.sql"), &[]);
+    let state = client.query_one(DISTRIBUTION.text, &[]);
     let state = state.await.map_err(failed)?;
     match (state.get(0), state.get(1)) {
         (true, _) => return Ok(false),
@@ -43,8 +51,10 @@ pub async fn distribute(url: &str, with_data: bool) -> Result<bool, MigrateError
         (false, true) => {}
     }
     let most = i64::from(MAX_ROWS_WITHOUT_CONFIRMATION);
-    let contents = include_str!("layout/contents.sql");
-    let contents = client.query_one(contents, &[&most]).await.map_err(failed)?;
+    let contents = client
+        .query_one(TABLE_CONTENTS.text, &[&most])
+        .await
+        .map_err(failed)?;
     match (contents.get(0), contents.get(1)) {
         (false, _) => Err(MigrateError::NoWorker),
         (_, true) if !with_data => Err(MigrateError::HoldsData),

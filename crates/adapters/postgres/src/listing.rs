@@ -198,9 +198,13 @@ impl<L: Listed> List<L> {
         size: PageSize,
     ) -> Result<Page<L::Item>, StoreError> {
         let (of, rows) = (seller.uuid(), i64::from(size.get()) + 1);
-        let (status, newer_than) = (filter.status, filter.newer_than);
+        let Filter {
+            status,
+            newer_than,
+            updated_after,
+        } = filter;
         let after = after.unwrap_or(NEWEST);
-        let rows = if let Some(updated) = filter.updated_after {
+        let rows = if let Some(updated) = updated_after {
             let values = (of, updated, newer_than, after.at, after.id, status, rows);
             self.slow.rows(seller, L::UPDATED.bind(values)).await?
         } else {

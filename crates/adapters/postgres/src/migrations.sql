@@ -40,3 +40,14 @@ select (
     where oid = to_regclass($1)
       and reltuples >= 0
 )
+
+-- name: DISTRIBUTION
+-- Whether the tables are distributed, and whether this is a Citus cluster.
+select to_regclass('distributed_writes') is not null, to_regclass('pg_dist_node') is not null
+
+-- name: TABLE_CONTENTS
+-- $1 a number of rows.
+-- Whether there is a worker, and whether a table has more rows.
+select exists (select from pg_dist_node where groupid <> 0 and isactive),
+    (select count(*) from (select from offers limit $1::bigint + 1) o) > $1
+        or (select count(*) from (select from seller_orders limit $1 + 1) p) > $1

@@ -174,6 +174,11 @@ impl Listed for SellerOffers {
         after: Keyset,
         rows: i64,
     ) -> Result<Vec<OfferRow>, StoreError> {
+        let Filter {
+            status,
+            newer_than,
+            updated_after: _,
+        } = filter;
         let mut page = offers::table
             .filter(offers::seller_id.eq(seller))
             .filter(offers::created_at.le(after.at))
@@ -182,8 +187,11 @@ impl Listed for SellerOffers {
             .limit(rows)
             .select(OfferRow::as_select())
             .into_boxed();
-        if let Some(status) = filter.status {
+        if let Some(status) = status {
             page = page.filter(offers::status.eq(status));
+        }
+        if let Some(newer_than) = newer_than {
+            page = page.filter(offers::created_at.gt(newer_than));
         }
         connection.rows(page).await
     }

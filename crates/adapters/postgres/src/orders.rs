@@ -78,6 +78,11 @@ impl Listed for SellerParts {
         after: Keyset,
         rows: i64,
     ) -> Result<Vec<PartRow>, StoreError> {
+        let Filter {
+            status,
+            newer_than,
+            updated_after: _,
+        } = filter;
         let mut page = seller_orders::table
             .filter(seller_orders::seller_id.eq(seller))
             // Not a comparison with a parameter: the index holds these rows alone.
@@ -92,10 +97,10 @@ impl Listed for SellerParts {
             .limit(rows)
             .select(PartRow::as_select())
             .into_boxed();
-        if let Some(status) = filter.status {
+        if let Some(status) = status {
             page = page.filter(seller_orders::status.eq(status));
         }
-        if let Some(newer_than) = filter.newer_than {
+        if let Some(newer_than) = newer_than {
             page = page.filter(seller_orders::placed_at.gt(newer_than));
         }
         connection.rows(page).await
@@ -138,10 +143,15 @@ impl OrderReader for List<SellerParts> {
         after: Option<Keyset>,
         size: PageSize,
     ) -> Result<Page<SellerOrder>, StoreError> {
+        let OrderFilter {
+            status,
+            placed_after,
+            updated_after,
+        } = filter;
         let filter = Filter {
-            status: filter.status.map(OrderStatus::as_str),
-            newer_than: filter.placed_after,
-            updated_after: filter.updated_after,
+            status: status.map(OrderStatus::as_str),
+            newer_than: placed_after,
+            updated_after,
         };
         self.page(seller, filter, after, size).await
     }

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use diesel::dsl::sql;
+use diesel::dsl::{array, sql};
 use diesel::pg::Pg;
 use diesel::prelude::*;
-use diesel::query_builder::{AstPass, QueryFragment, QueryId};
-use diesel::sql_types::{Array, BigInt, Integer, Nullable, SingleValue, Text, Timestamptz, Uuid as SqlUuid};
+use diesel::sql_types::{
+    Array, BigInt, Bool, Integer, Nullable, SingleValue, Text, Timestamptz, Uuid as SqlUuid,
+};
 use kernel::StoreError;
 use usecases::Transaction;
 use uuid::Uuid;
@@ -68,41 +69,29 @@ diesel::define_sql_function! {
     fn coalesce<T: SingleValue>(first: Nullable<T>, second: Nullable<T>) -> Nullable<T>;
 }
 
-/// Deletes the rows at the places (`ctid`) that a statement returns.
-struct DeleteAt<T, P> {
-    table: T,
-    places: P,
-}
-
-impl<T, P> QueryId for DeleteAt<T, P> {
-    type QueryId = ();
-    const HAS_STATIC_QUERY_ID: bool = false;
-}
-
-impl<T: QueryFragment<Pg>, P: QueryFragment<Pg>> QueryFragment<Pg> for DeleteAt<T, P> {
-    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        out.push_sql("delete from ");
-        self.table.walk_ast(out.reborrow())?;
-        out.push_sql(" where ctid = any(array(");
-        self.places.walk_ast(out.reborrow())?;
-        out.push_sql("))");
-        Ok(())
-    }
+/// Deletes the rows at the places (`ctid`) that a query selects.
+macro_rules! delete_at {
+    ($table:ident, $places:expr) => {{
+        let is_there = sql::<Bool>("ctid = any(")
+            .bind::<Array<Text>, _>(array($places))
+            .sql(")");
+        diesel::delete($table::table.filter(is_there))
+    }};
 }
 
 /// Deletes the first rows of a table by an index: at most a batch, and none that is locked.
 macro_rules! first {
     ($table:ident by $order:expr, $($filter:expr),+) => {
-        DeleteAt {
-            table: $table::table.from_clause(),
-            places: $table::table
+        delete_at!(
+            $table,
+            $table::table
                 .select(sql::<Text>("ctid"))
                 $(.filter($filter))+
                 .order($order)
                 .limit(BATCH)
                 .for_update()
-                .skip_locked(),
-        }
+                .skip_locked()
+        )
     };
 }
 
@@ -327,15 +316,15 @@ pub(crate) async fn clear(tx: &Tx, expired: Expired) -> Result<Cleared, StoreErr
         Expired::Events(age) => {
             use journal::{number, recorded_at};
             // Waits for rows that another worker clears: those behind them must not be gone before.
-            tx.execute(DeleteAt {
-                table: journal::table.from_clause(),
-                places: journal::table
+            tx.execute(delete_at!(
+                journal,
+                journal::table
                     .select(sql::<Text>("ctid"))
                     .filter(recorded_at.lt(ago(age)))
                     .order((recorded_at, number))
                     .limit(BATCH)
-                    .for_update(),
-            })
+                    .for_update()
+            ))
         }
         Expired::AuditLog(age) => tx.execute(AUDIT_LOG.bind((BATCH, microseconds(age)))),
         Expired::Buyers(age) => return erase_buyers(tx, ago(age)).await,

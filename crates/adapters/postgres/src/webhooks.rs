@@ -352,16 +352,22 @@ impl SubscriptionReader for StoredSubscriptions {
         before: Option<DeliveryId>,
         limit: u16,
     ) -> Result<Vec<SellerDelivery>, StoreError> {
-        let about = filter.order.map(|order| format!(r#""order_id":"{order}""#));
+        let DeliveryFilter {
+            subscription,
+            failed,
+            event,
+            order,
+        } = filter;
+        let about = order.map(|order| format!(r#""order_id":"{order}""#));
         let statement = DELIVERIES_OF_SELLER.bind((
             seller.uuid(),
-            filter.subscription.map(SubscriptionId::uuid),
+            subscription.map(SubscriptionId::uuid),
             before.map_or(Uuid::max(), DeliveryId::uuid),
             i64::from(limit),
-            filter.failed,
-            filter.event.is_some() || filter.order.is_some(),
-            filter.event.map(WebhookEvent::as_str),
-            filter.order.map_or(Uuid::nil(), queued_since),
+            failed,
+            event.is_some() || order.is_some(),
+            event.map(WebhookEvent::as_str),
+            order.map_or(Uuid::nil(), queued_since),
             about.unwrap_or_default().into_bytes(),
         ));
         let rows = self.statements.of_seller(seller).rows(statement).await?;
@@ -395,13 +401,18 @@ impl DeliveryDirectory for Autocommit {
         before: Option<DeliveryId>,
         limit: u16,
     ) -> Result<Vec<DeliveryWithSeller>, StoreError> {
-        let statement = match filter.why {
+        let UndeliveredFilter {
+            why,
+            seller,
+            subscription,
+        } = filter;
+        let statement = match why {
             Undelivered::Pending => PENDING,
             Undelivered::Exhausted => EXHAUSTED,
         };
         let statement = statement.bind((
-            filter.seller.map(SellerId::uuid),
-            filter.subscription.map(SubscriptionId::uuid),
+            seller.map(SellerId::uuid),
+            subscription.map(SubscriptionId::uuid),
             before.map_or(Uuid::max(), DeliveryId::uuid),
             i64::from(limit),
         ));

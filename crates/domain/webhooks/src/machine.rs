@@ -1,8 +1,9 @@
 //! The states of a delivery, and its transitions. Each is total and returns the next state; one that the
 //! state does not allow changes nothing.
 //!
-//! A worker decides with them, and the store keeps what was decided if the delivery still is in the state
-//! that it was decided on.
+//! A worker decides with them what an attempt leads to, and the store keeps it if the delivery still is in the
+//! state that it was decided on. Where many deliveries change at once, because their lease has expired or
+//! their subscription has ended, the store's statements do what `lose` and `stop` say; its tests compare.
 
 use chrono::TimeDelta;
 

@@ -84,10 +84,16 @@ pub struct AuditLog(pub(crate) Autocommit);
 impl AuditLog {
     /// Up to `limit` of these entries, newest first.
     pub async fn entries(&self, filter: AuditFilter, limit: u16) -> Result<Vec<AuditEntry>, StoreError> {
-        let from = first_id(filter.since, Uuid::nil());
-        let before = first_id(filter.until, Uuid::max()).min(filter.before.unwrap_or(Uuid::max()));
+        let AuditFilter {
+            about,
+            since,
+            until,
+            before,
+        } = filter;
+        let from = first_id(since, Uuid::nil());
+        let before = first_id(until, Uuid::max()).min(before.unwrap_or(Uuid::max()));
         let limit = i64::from(limit);
-        let rows = match filter.about {
+        let rows = match about {
             None => {
                 let all = audit_log::table
                     .filter(audit_log::id.ge(from))

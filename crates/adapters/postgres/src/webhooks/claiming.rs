@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use uuid::Uuid;
 use webhooks::{
-    Capacity, ClaimedQueues, DeliveryId, Due, DueQueue, Lease, Phase, Progress, QueueKey, Refill, Refilled,
+    Capacity, ClaimedQueues, DeliveryId, Due, DueQueue, Lease, Progress, QueueKey, Refill, Refilled,
     SigningSecrets, SubscriptionId, SubscriptionQueue, WebhookUrl,
 };
 
@@ -145,8 +145,9 @@ impl TryFrom<DeliveryRow> for Due {
             progress: Progress {
                 attempt: count("attempt", row.attempt)?,
                 lost: count("lost", row.lost)?,
-                phase: Phase::Leased,
-            },
+                ..Progress::QUEUED
+            }
+            .lease(),
         })
     }
 }
