@@ -125,7 +125,7 @@ async fn what_a_server_refuses_for_good_is_given_up_and_holds_up_no_other() {
     let taken = [&gone, &here, &spam, &last].map(|number| server.taken(number).len());
     assert_eq!(taken, [0, 1, 0, 1]);
     let metrics = metrics(&world).await;
-    let given_up = "mails_total{about=\"shipment\",fate=\"given_up\"} 2";
+    let given_up = "mail_outcomes_total{about=\"shipment\",outcome=\"given_up\"} 2";
     assert!(metrics.lines().any(|line| line == given_up), "{metrics}");
     let log = world
         .server

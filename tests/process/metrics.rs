@@ -123,9 +123,12 @@ async fn every_exported_series_is_in_the_table() {
     let found = eventually("a look at the queues", looked).await;
     assert_in_table(&found);
     for (name, labels, is) in [
-        ("webhook_deliveries_total", &[("fate", "delivered")][..], 1.0),
+        (
+            "webhook_delivery_outcomes_total",
+            &[("outcome", "delivered")][..],
+            1.0,
+        ),
         ("webhook_queues_claimed_total", &[], 1.0),
-        ("webhook_lanes_claimed_total", &[], 1.0),
         ("webhook_attempts_in_flight", &[], 0.0),
         ("webhook_first_attempt_delay_seconds_count", &[], 1.0),
         ("webhook_queue_deliveries", &[("attempt", "first")], 0.0),
@@ -164,7 +167,7 @@ async fn every_exported_series_is_in_the_table() {
     // A counter is exported as 0 before its first event.
     let given_up = found.iter().find(|(series, _)| {
         let labels = series.labels.values().map(String::as_str);
-        series.name == "mails_total" && labels.eq(["account", "given_up"])
+        series.name == "mail_outcomes_total" && labels.eq(["account", "given_up"])
     });
     assert!(given_up.is_some_and(|(_, count)| count.abs() < f64::EPSILON));
     assert!(

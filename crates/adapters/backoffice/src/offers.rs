@@ -4,7 +4,7 @@ use actix_web::http::Method;
 use kernel::{Money, OfferId, SellerId};
 use offers::{AutomaticPriceRefusal, Decision, FeedEffect, Offer, OfferInput};
 use serde::Serialize;
-use usecases::change_offer::{Refusal, moderate_offer, price_offer};
+use usecases::change_offer::{self, moderate_offer, price_offer};
 use usecases::feed_offers::feed_offer;
 use usecases::{LockSet, Transaction};
 use uuid::Uuid;
@@ -148,8 +148,8 @@ impl Write<BackOffice> for PriceOffer {
     }
 }
 
-fn problem(refusal: Refusal<AutomaticPriceRefusal>) -> Problem {
-    let Refusal::Rules(refused) = refusal else {
+fn problem(refusal: change_offer::Refusal<AutomaticPriceRefusal>) -> Problem {
+    let change_offer::Refusal::Rules(refused) = refusal else {
         return Problem::not_found();
     };
     let code = match refused {

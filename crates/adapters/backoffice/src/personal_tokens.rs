@@ -7,7 +7,7 @@ use kernel::SellerId;
 use oauth::FamilyId;
 use serde_json::json;
 use usecases::Transaction;
-use usecases::personal_tokens::{Refusal, issue_personal_token, revoke_personal_token};
+use usecases::personal_tokens::{self, issue_personal_token, revoke_personal_token};
 use usecases::sellers::NotOpen;
 use web::decode::{date_time, list, object, text};
 use web::operation::{Call, Incoming, Operation, Write};
@@ -84,11 +84,13 @@ impl Write<BackOffice> for RevokeToken {
     }
 }
 
-fn problem(refusal: Refusal) -> Problem {
+fn problem(refusal: personal_tokens::Refusal) -> Problem {
     match refusal {
-        Refusal::Account(NotOpen::NoSuchSeller) | Refusal::NoSuchToken => Problem::not_found(),
-        Refusal::Invalid(broken) => Problem::of(validation::entries(&broken)),
-        Refusal::Account(NotOpen::SellerClosed) | Refusal::TooMany => {
+        personal_tokens::Refusal::Account(NotOpen::NoSuchSeller) | personal_tokens::Refusal::NoSuchToken => {
+            Problem::not_found()
+        }
+        personal_tokens::Refusal::Invalid(broken) => Problem::of(validation::entries(&broken)),
+        personal_tokens::Refusal::Account(NotOpen::SellerClosed) | personal_tokens::Refusal::TooMany => {
             Problem::new(Code::Conflict, to_sentence(&refusal))
         }
     }

@@ -3,7 +3,7 @@
 use actix_web::http::{Method, StatusCode};
 use oauth::Scope;
 use usecases::Transaction;
-use usecases::redeliver::{Refusal, Requester, redeliver, send_test_event};
+use usecases::redeliver::{self, Requester, redeliver, send_test_event};
 use web::decode::{ObjectShape, Shape, object};
 use web::openapi::{Docs, Parameter};
 use web::operation::{Call, Incoming, Operation, Read, Write};
@@ -284,17 +284,17 @@ fn requester(call: &Call<Public>) -> Requester {
     Requester::Application(call.caller.seller, call.caller.client_id)
 }
 
-fn problem(refusal: Refusal) -> Problem {
+fn problem(refusal: redeliver::Refusal) -> Problem {
     match refusal {
-        Refusal::NotFound => Problem::not_found(),
-        Refusal::NotSubscribed => {
+        redeliver::Refusal::NotFound => Problem::not_found(),
+        redeliver::Refusal::NotSubscribed => {
             Entry::validation("event", "Must be one of the subscription's events.").into()
         }
-        Refusal::Inactive => inactive(),
-        Refusal::UnderWay => under_way(),
-        Refusal::TooMany(quota) => Problem::rate_limited(retry_after(&quota)),
+        redeliver::Refusal::Inactive => inactive(),
+        redeliver::Refusal::UnderWay => under_way(),
+        redeliver::Refusal::TooMany(quota) => Problem::rate_limited(retry_after(&quota)),
         // Of the panel alone.
-        Refusal::Form(_) => Problem::internal(),
+        redeliver::Refusal::Form(_) => Problem::internal(),
     }
 }
 

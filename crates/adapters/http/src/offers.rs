@@ -12,7 +12,7 @@ use offers::{
     SellerStatus, Stock, StockAdjustment, StockChange,
 };
 use tokio::time::timeout;
-use usecases::change_offer::{Refusal, decide_patch, patch_offer};
+use usecases::change_offer::{self, decide_patch, patch_offer};
 use usecases::{LockSet, Row, Transaction};
 use web::decode::{Fields, ObjectShape, Place, Shape, one_of, text};
 use web::openapi::{Docs, Parameter};
@@ -295,10 +295,10 @@ fn external_id() -> impl Shape<Value = ExternalIdChange> {
     text.checked(offers::external_id).map(ExternalIdChange::Set)
 }
 
-fn problem(refusal: Refusal<Vec<PatchRefusal>>) -> Problem {
+fn problem(refusal: change_offer::Refusal<Vec<PatchRefusal>>) -> Problem {
     match refusal {
-        Refusal::NoSuchOffer => Problem::not_found(),
-        Refusal::Rules(reasons) => Problem::of(reasons.into_iter().map(entry)),
+        change_offer::Refusal::NoSuchOffer => Problem::not_found(),
+        change_offer::Refusal::Rules(reasons) => Problem::of(reasons.into_iter().map(entry)),
     }
 }
 

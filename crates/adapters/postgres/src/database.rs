@@ -323,7 +323,7 @@ impl Database {
     /// The delivery queues.
     pub fn subscription_queues(&self) -> Arc<dyn SubscriptionQueues> {
         Arc::new(StoredQueues::new(
-            self.autocommit("lanes"),
+            self.autocommit("webhook_queues"),
             self.context.sealing.clone(),
             self.asleep.clone(),
         ))

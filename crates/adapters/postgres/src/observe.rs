@@ -64,22 +64,16 @@ impl PoolWaits {
 }
 
 /// How many questions go out together.
-pub(crate) struct BatchSizes([Histogram; 2]);
+pub(crate) struct BatchSizes(Histogram);
 
 impl BatchSizes {
     pub(crate) fn of(statement: &'static str) -> Self {
-        Self([
-            metrics::histogram!("database_batch_size", "statement" => statement),
-            // Its former name, for one release.
-            metrics::histogram!("database_group_size", "statement" => statement),
-        ])
+        Self(metrics::histogram!("database_batch_size", "statement" => statement))
     }
 
     pub(crate) fn record(&self, size: usize) {
         let size = u32::try_from(size).map_or(f64::INFINITY, f64::from);
-        for histogram in &self.0 {
-            histogram.record(size);
-        }
+        self.0.record(size);
     }
 }
 

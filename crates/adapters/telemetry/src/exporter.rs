@@ -107,7 +107,6 @@ impl SpanExporter for Exporter {
         let outcome = self.otlp.export(batch).await;
         let result = if outcome.is_ok() { "sent" } else { "lost" };
         metrics::counter!("trace_spans_exported_total", "outcome" => result).increment(spans);
-        metrics::counter!("trace_spans_total", "fate" => result).increment(spans);
         self.log_change(&outcome);
         outcome
     }

@@ -101,6 +101,4 @@ async fn sweep(pool: Weak<ConnectionPool>) {
 fn report(idle: &Idle) {
     let connections = u32::try_from(idle.connections.len()).unwrap_or(u32::MAX);
     metrics::gauge!("webhook_idle_connections").set(f64::from(connections));
-    // Its former name, for one release.
-    metrics::gauge!("webhook_kept_connections").set(f64::from(connections));
 }

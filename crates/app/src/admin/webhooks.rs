@@ -9,7 +9,7 @@ use clap::Subcommand;
 use kernel::SellerId;
 use orders::OrderRef;
 use serde_json::{Value, json};
-use usecases::redeliver::{Refusal, Requester, redeliver};
+use usecases::redeliver::{self, Requester, redeliver};
 use usecases::{ActingOperator, Failure};
 use uuid::Uuid;
 use webhooks::{
@@ -123,8 +123,8 @@ impl Command {
                     let which = (subscription.into(), delivery.into());
                     let made = deliver_again(database, seller, which).await;
                     let made = made.map_err(|failure| match failure {
-                        Failure::Refused(Refusal::NotFound) => {
-                            not_found(Refusal::NotFound.to_string()).into()
+                        Failure::Refused(redeliver::Refusal::NotFound) => {
+                            not_found(redeliver::Refusal::NotFound.to_string()).into()
                         }
                         other => use_case_error(other),
                     })?;
@@ -267,7 +267,7 @@ async fn deliver_again(
     database: &Database,
     seller: SellerId,
     which: (SubscriptionId, DeliveryId),
-) -> Result<Delivery, Failure<Refusal>> {
+) -> Result<Delivery, Failure<redeliver::Refusal>> {
     let requester = Requester::Operator(ActingOperator::CommandLine, seller);
     let queued = in_transaction(database, |tx| {
         Box::pin(redeliver(tx, tx, requester, which, tx.now()))

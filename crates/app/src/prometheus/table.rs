@@ -69,7 +69,7 @@ labels! {
         | "rate_limited" | "server_error";
     STATEMENT "statement": "gate" | "offers" | "orders" | "offer_pages" | "order_pages" | "offers_to_change" | "offer_changes" | "begin"
         | "transaction" | "commit" | "claims" | "rate_limits" | "applications" | "client_tokens" | "exchanges" | "grants" | "subscriptions"
-        | "lanes" | "mails" | "account_mails" | "parcels" | "changes" | "journal" | "order_directory" | "sellers" | "operator_tokens" | "panel"
+        | "webhook_queues" | "mails" | "account_mails" | "parcels" | "changes" | "journal" | "order_directory" | "sellers" | "operator_tokens" | "panel"
         | "audit" | "usage" | "queues" | "outcomes" | "schema" | "statistics" | "marks" | "sealed_values";
     BATCHED_STATEMENT "statement": "gate" | "offers" | "orders" | "offer_pages" | "order_pages" | "offers_to_change" | "offer_changes"
         | "applications" | "rate_limits" | "client_tokens" | "exchanges";
@@ -78,14 +78,11 @@ labels! {
     ATTEMPT_OUTCOME "outcome": "1xx" | "2xx" | "3xx" | "4xx" | "5xx" | "other" | "dns" | "address_refused" | "connect" | "refused"
         | "timed_out" | "tls" | "protocol" | "closed" | "worker_lost";
     DELIVERY_OUTCOME "outcome": "delivered" | "retry" | "given_up";
-    DELIVERY_FATE "fate": "delivered" | "put_off" | "given_up";
     ABOUT "about": "shipment" | "account";
     MAIL_OUTCOME "outcome": "sent" | "retry" | "given_up";
-    MAIL_FATE "fate": "sent" | "put_off" | "given_up";
     WORKER "worker": "mails" | "account_mails" | "parcels" | "deliveries" | "reconciliation" | "usage" | "cleaning" | "follow_ups"
         | "statistics";
     SPAN_OUTCOME "outcome": "sent" | "lost";
-    SPAN_FATE "fate": "sent" | "lost";
     ROLE "role": "serve" | "worker" | "both";
 }
 
@@ -154,7 +151,6 @@ metrics! {
         Histogram "database_statement_duration_seconds" [STATEMENT]
             "The database's time for a statement, without the wait for a connection. A lock that is sent with its transaction's begin counts as `transaction`.";
         Histogram "database_batch_size" [BATCHED_STATEMENT] "Requests in one batch.";
-        Histogram "database_group_size" [BATCHED_STATEMENT] "`database_batch_size` by its former name, for one release.";
         Histogram "database_pool_wait_seconds" [] "Wait for a connection of the pool, including the opening of a new one.";
         Gauge "database_pool_connections" [STATE]
             "Connections of the pool for requests; the workers' is counted in `database_pool_wait_seconds` alone.";
@@ -179,29 +175,22 @@ metrics! {
         Histogram "webhook_attempt_duration_seconds" [] "Time from an attempt's start to the head of the response, or to the failure.";
         Counter "webhook_attempts_postponed_total" [] "Attempts that waited because a host's share was in use.";
         Counter "webhook_delivery_outcomes_total" [DELIVERY_OUTCOME] "Finished attempts, by the outcome for the delivery.";
-        Counter "webhook_deliveries_total" [DELIVERY_FATE] "`webhook_delivery_outcomes_total` by its former name, for one release.";
         Gauge "webhook_attempts_in_flight" [] "Attempts in flight.";
         Counter "webhook_queues_claimed_total" [] "Queues of subscriptions that were claimed because deliveries were due.";
         Counter "webhook_queues_unreadable_total" [] "Subscriptions that were skipped because their secret or address cannot be opened.";
-        Counter "webhook_lanes_claimed_total" [] "`webhook_queues_claimed_total` by its former name, for one release.";
-        Counter "webhook_lanes_unreadable_total" [] "`webhook_queues_unreadable_total` by its former name, for one release.";
         Gauge "webhook_idle_connections" [] "Idle connections to receivers.";
-        Gauge "webhook_kept_connections" [] "`webhook_idle_connections` by its former name, for one release.";
     }
     "Mails, parcels and other work" {
         Gauge "mail_queue_mails" [ABOUT] "Mails that wait to be sent, due or not; 10000 stands for that many or more, NaN for unknown.";
         Gauge "mail_queue_oldest_due_seconds" [ABOUT] "Age of the oldest due mail; NaN for unknown.";
         Counter "mail_outcomes_total" [ABOUT, MAIL_OUTCOME] "Attempts to send a mail, by subject and outcome.";
-        Counter "mails_total" [ABOUT, MAIL_FATE] "`mail_outcomes_total` by its former name, for one release.";
         Gauge "tracking_queue_parcels" [CARRIER] "Parcels with a due look-up; 10000 stands for that many or more, NaN for unknown.";
         Gauge "tracking_queue_oldest_due_seconds" [CARRIER] "Age of the oldest due look-up; NaN for unknown.";
         Counter "parcel_lookups_total" [] "Due look-ups of parcels that were done.";
-        Counter "parcels_followed_total" [] "`parcel_lookups_total` by its former name, for one release.";
         Counter "worker_failures_total" [WORKER] "Failed batches, by worker; not those of an outage, while the process is not ready.";
     }
     "The process" {
         Counter "trace_spans_exported_total" [SPAN_OUTCOME] "Spans for the collector, by outcome.";
-        Counter "trace_spans_total" [SPAN_FATE] "`trace_spans_exported_total` by its former name, for one release.";
         Counter "log_lines_lost_total" []
             "Lines of the log that could not be written. The first 4 KiB after a failure wait in a buffer, uncounted.";
         Gauge "sealing_keys_missing" []

@@ -102,13 +102,12 @@ impl DeliveryObserver<'_> {
 
 impl Observer for DeliveryObserver<'_> {
     fn ended(&self, record: &AttemptRecord, message: Option<&Message>) {
-        let (outcome, former, delay) = match record.next.phase {
-            Phase::Delivered => ("delivered", "delivered", None),
-            Phase::Waiting(delay) => ("retry", "put_off", Some(delay)),
-            Phase::Exhausted | Phase::Leased | Phase::Stopped => ("given_up", "given_up", None),
+        let (outcome, delay) = match record.next.phase {
+            Phase::Delivered => ("delivered", None),
+            Phase::Waiting(delay) => ("retry", Some(delay)),
+            Phase::Exhausted | Phase::Leased | Phase::Stopped => ("given_up", None),
         };
         metrics::counter!("webhook_delivery_outcomes_total", "outcome" => outcome).increment(1);
-        metrics::counter!("webhook_deliveries_total", "fate" => former).increment(1);
         if let Some(message) = message {
             self.first_attempt(record, message);
         }
@@ -136,7 +135,6 @@ impl Observer for DeliveryObserver<'_> {
     fn claimed(&self, queues: usize) {
         let queues = u64::try_from(queues).unwrap_or_default();
         metrics::counter!("webhook_queues_claimed_total").increment(queues);
-        metrics::counter!("webhook_lanes_claimed_total").increment(queues);
     }
 
     fn succeeded(&self) {

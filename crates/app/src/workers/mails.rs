@@ -80,9 +80,8 @@ impl<M: Kind> Routine for Mails<M> {
                 }
             };
             let next = send_mail(&*queue, &*mailer, &due, pause).await?;
-            let (outcome, former) = names(next);
+            let outcome = name(next);
             metrics::counter!("mail_outcomes_total", "about" => M::ABOUT, "outcome" => outcome).increment(1);
-            metrics::counter!("mails_total", "about" => M::ABOUT, "fate" => former).increment(1);
             if next == MailStep::Dead {
                 tracing::error!(mail = %due.mail.id(), about = M::ABOUT, "a mail was given up");
             }
@@ -92,12 +91,12 @@ impl<M: Kind> Routine for Mails<M> {
     }
 }
 
-/// The outcome of an attempt in metrics, by its present name and its former one.
-const fn names(next: MailStep) -> (&'static str, &'static str) {
+/// The outcome of an attempt in metrics.
+const fn name(next: MailStep) -> &'static str {
     match next {
-        MailStep::Sent => ("sent", "sent"),
-        MailStep::Retry(_) => ("retry", "put_off"),
-        MailStep::Dead => ("given_up", "given_up"),
+        MailStep::Sent => "sent",
+        MailStep::Retry(_) => "retry",
+        MailStep::Dead => "given_up",
     }
 }
 

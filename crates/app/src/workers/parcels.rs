@@ -62,7 +62,6 @@ impl Routine for Parcels {
             };
             track_parcel(tracking, &parcel).await?;
             metrics::counter!("parcel_lookups_total").increment(1);
-            metrics::counter!("parcels_followed_total").increment(1);
             Ok(())
         });
         Ok(Duration::ZERO)

@@ -8,7 +8,7 @@ use kernel::OfferId;
 use oauth::Scope;
 use offers::{IfMatch, Offer, OfferPatch};
 use serde::Serialize;
-use usecases::change_offer::{Patched, Refusal, patch_offers};
+use usecases::change_offer::{self, Patched, patch_offers};
 use usecases::{LockSet, Transaction};
 use web::decode::{ObjectShape, Place, Shape, list, object, text};
 use web::openapi::{Docs, Parameter};
@@ -157,9 +157,9 @@ struct Outcome {
 impl Outcome {
     fn of(Patched { offer, refusals }: Patched) -> Self {
         let refusal = match offer {
-            None => Some(Refusal::NoSuchOffer),
+            None => Some(change_offer::Refusal::NoSuchOffer),
             Some(_) if refusals.is_empty() => None,
-            Some(_) => Some(Refusal::Rules(refusals)),
+            Some(_) => Some(change_offer::Refusal::Rules(refusals)),
         };
         let problem = refusal.map(super::problem);
         let status = problem.as_ref().map_or(StatusCode::OK, Problem::status);

@@ -4,7 +4,7 @@ use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use askama::Template;
 use oauth::{Application, ApplicationStatus, ClientType, Purpose, RawEdit, Shown};
-use usecases::own_applications::{self, Refusal, is_own};
+use usecases::own_applications::{self, is_own};
 use usecases::shown_once::NumberUsed;
 use uuid::Uuid;
 
@@ -98,7 +98,9 @@ pub(crate) async fn save(request: SignedInRequest) -> Result<HttpResponse, PageE
     });
     match (saved.await?, shown) {
         (Ok(()), _) => done("saved", &format!("{LIST}/{id}")),
-        (Err(Refusal::Changed(_)), Some(shown)) => render_changed(&request, raw, shown).await,
+        (Err(own_applications::Refusal::Changed(_)), Some(shown)) => {
+            render_changed(&request, raw, shown).await
+        }
         _ => Err(PageError::NotFound),
     }
 }
@@ -142,8 +144,10 @@ pub(crate) async fn rotate(request: SignedInRequest) -> Result<HttpResponse, Pag
         ))
     });
     match rotated.await? {
-        Ok(()) | Err(Refusal::Form(NumberUsed::BySame)) => once::redirect(form),
-        Err(Refusal::Form(NumberUsed::ByOther)) => Err(PageError::FormUsed(format!("{LIST}/{id}"))),
+        Ok(()) | Err(own_applications::Refusal::Form(NumberUsed::BySame)) => once::redirect(form),
+        Err(own_applications::Refusal::Form(NumberUsed::ByOther)) => {
+            Err(PageError::FormUsed(format!("{LIST}/{id}")))
+        }
         Err(_) => Err(PageError::NotFound),
     }
 }

@@ -3,7 +3,7 @@
 use actix_web::HttpResponse;
 use askama::Template;
 use url::form_urlencoded::Serializer;
-use usecases::redeliver::{self, Refusal, Requester};
+use usecases::redeliver::{self, Requester};
 use usecases::shown_once::NumberUsed;
 use uuid::Uuid;
 use webhooks::{
@@ -139,17 +139,21 @@ pub(crate) async fn send_test_event(request: SignedInRequest) -> Result<HttpResp
 /// Redirects to the page with the same filter. A repeated form gets the notice of the first time.
 fn answered(
     request: &SignedInRequest,
-    queued: &Result<Delivery, Refusal>,
+    queued: &Result<Delivery, redeliver::Refusal>,
     sent: &str,
     too_many: &str,
 ) -> Result<HttpResponse, PageError> {
     let word = match queued {
-        Ok(_) | Err(Refusal::Form(NumberUsed::BySame)) => sent,
-        Err(Refusal::Form(NumberUsed::ByOther)) => return Err(PageError::FormUsed(PATH.to_owned())),
-        Err(Refusal::Inactive) => "nothing-sent",
-        Err(Refusal::UnderWay) => "under-way",
-        Err(Refusal::TooMany(_)) => too_many,
-        Err(Refusal::NotFound | Refusal::NotSubscribed) => return Err(PageError::NotFound),
+        Ok(_) | Err(redeliver::Refusal::Form(NumberUsed::BySame)) => sent,
+        Err(redeliver::Refusal::Form(NumberUsed::ByOther)) => {
+            return Err(PageError::FormUsed(PATH.to_owned()));
+        }
+        Err(redeliver::Refusal::Inactive) => "nothing-sent",
+        Err(redeliver::Refusal::UnderWay) => "under-way",
+        Err(redeliver::Refusal::TooMany(_)) => too_many,
+        Err(redeliver::Refusal::NotFound | redeliver::Refusal::NotSubscribed) => {
+            return Err(PageError::NotFound);
+        }
     };
     let fields = &request.fields;
     let filter = filter(fields.get("shown_subscription"), fields.get("shown_failed"))?;

@@ -3,7 +3,7 @@
 use actix_web::HttpResponse;
 use askama::Template;
 use oauth::{ClientType, Purpose, RawRegistration};
-use usecases::own_applications::{self, Refusal, RegistrationRefusal};
+use usecases::own_applications::{self, RegistrationRefusal};
 use usecases::shown_once::NumberUsed;
 use uuid::Uuid;
 
@@ -65,17 +65,21 @@ pub(crate) async fn submit(request: SignedInRequest) -> Result<HttpResponse, Pag
         ))
     });
     match registered.await? {
-        Ok(()) | Err(Refusal::Form(NumberUsed::BySame)) => once::redirect(form),
-        Err(Refusal::Form(NumberUsed::ByOther)) => Err(PageError::FormUsed(request.request.path)),
-        Err(Refusal::Registration(RegistrationRefusal::NameTaken)) => {
+        Ok(()) | Err(own_applications::Refusal::Form(NumberUsed::BySame)) => once::redirect(form),
+        Err(own_applications::Refusal::Form(NumberUsed::ByOther)) => {
+            Err(PageError::FormUsed(request.request.path))
+        }
+        Err(own_applications::Refusal::Registration(RegistrationRefusal::NameTaken)) => {
             let issues = Issues::conflict("name", t.form.name_taken);
             render(&request, raw, form.number, issues)
         }
-        Err(Refusal::Registration(RegistrationRefusal::TooMany)) => {
+        Err(own_applications::Refusal::Registration(RegistrationRefusal::TooMany)) => {
             let issues = Issues::conflict("name", t.form.too_many);
             render(&request, raw, form.number, issues)
         }
-        Err(Refusal::Registration(RegistrationRefusal::TooOften(quota))) => Err(PageError::TooMany(quota)),
+        Err(own_applications::Refusal::Registration(RegistrationRefusal::TooOften(quota))) => {
+            Err(PageError::TooMany(quota))
+        }
         Err(_) => Err(PageError::NotFound),
     }
 }

@@ -5,7 +5,7 @@ use actix_web::HttpResponse;
 use askama::Template;
 use chrono::{DateTime, Days, NaiveDate, NaiveTime, Utc};
 use oauth::FamilyId;
-use usecases::personal_tokens::{self, PanelRefusal, Refusal};
+use usecases::personal_tokens::{self, PanelRefusal};
 use usecases::shown_once::NumberUsed;
 use uuid::Uuid;
 
@@ -61,11 +61,15 @@ pub(crate) async fn issue(request: SignedInRequest) -> Result<HttpResponse, Page
         Err(PanelRefusal::Form(NumberUsed::ByOther)) => {
             return Err(PageError::FormUsed(request.request.path));
         }
-        Err(PanelRefusal::Token(Refusal::Account(_) | Refusal::NoSuchToken)) => {
+        Err(PanelRefusal::Token(
+            personal_tokens::Refusal::Account(_) | personal_tokens::Refusal::NoSuchToken,
+        )) => {
             return Err(PageError::NotFound);
         }
-        Err(PanelRefusal::Token(Refusal::Invalid(violations))) => Issues::of(&violations, t),
-        Err(PanelRefusal::Token(Refusal::TooMany)) => Issues::conflict("name", t.tokens.too_many),
+        Err(PanelRefusal::Token(personal_tokens::Refusal::Invalid(violations))) => Issues::of(&violations, t),
+        Err(PanelRefusal::Token(personal_tokens::Refusal::TooMany)) => {
+            Issues::conflict("name", t.tokens.too_many)
+        }
     };
     render(&request, form.number, issues).await
 }

@@ -384,8 +384,6 @@ struct Unreadable(Mutex<Option<Instant>>);
 impl Unreadable {
     fn note(&self, error: &StoreError) {
         metrics::counter!("webhook_queues_unreadable_total").increment(1);
-        // By its former name, for one release.
-        metrics::counter!("webhook_lanes_unreadable_total").increment(1);
         if self.is_logged(Instant::now()) {
             tracing::error!(
                 error = %error,

@@ -6,7 +6,7 @@ use accounts::{LinkKind, PasswordHash};
 use futures_util::join;
 use kernel::SellerId;
 use oauth::SecretHash;
-use usecases::account_links::{Refusal, change_password, sign_in_by_link};
+use usecases::account_links::{self, change_password, sign_in_by_link};
 use usecases::{ActingSeller, Failure, Transaction};
 
 use crate::support::{Fixture, hash, id, link, session};
@@ -44,7 +44,7 @@ async fn member(fixture: &Fixture) -> (SellerId, SecretHash) {
 async fn change(
     tx: &dyn Transaction,
     (seller, session): (SellerId, SecretHash),
-) -> Result<(), Failure<Refusal>> {
+) -> Result<(), Failure<account_links::Refusal>> {
     let by = ActingSeller {
         seller,
         address: HOME,
@@ -53,7 +53,7 @@ async fn change(
     change_password(tx, by, session, &before, changed).await
 }
 
-fn refused<T: std::fmt::Debug>(done: Result<T, Failure<Refusal>>) -> Refusal {
+fn refused<T: std::fmt::Debug>(done: Result<T, Failure<account_links::Refusal>>) -> account_links::Refusal {
     match done {
         Err(Failure::Refused(refusal)) => refusal,
         other => panic!("{other:?}"),
@@ -216,7 +216,7 @@ async fn a_reset_takes_precedence_over_a_change_that_was_compared_before() {
         };
         let (changed, ()) = join!(change(&*second, member), continuation);
         let stored = if commits {
-            assert!(matches!(refused(changed), Refusal::SessionEnded));
+            assert!(matches!(refused(changed), account_links::Refusal::SessionEnded));
             "reset"
         } else {
             changed.unwrap();
@@ -238,7 +238,10 @@ async fn of_two_changes_compared_with_the_same_password_the_first_takes_effect()
         change(&*second, member),
         fixture.end_once_it_blocks_another(first, true)
     );
-    assert!(matches!(refused(changed), Refusal::PasswordReplaced));
+    assert!(matches!(
+        refused(changed),
+        account_links::Refusal::PasswordReplaced
+    ));
 }
 
 #[tokio::test]
@@ -261,7 +264,7 @@ async fn a_session_that_a_link_opens_does_not_outlive_a_change_of_the_password()
         } else {
             change(&*first, member).await.unwrap();
             let (entered, ()) = join!(enter(&*second), fixture.end_once_it_blocks_another(first, true));
-            assert!(matches!(refused(entered), Refusal::DeadLink));
+            assert!(matches!(refused(entered), account_links::Refusal::DeadLink));
         }
         assert!(signed_in(&fixture, member.1).await && !signed_in(&fixture, opened).await);
     }

@@ -150,7 +150,6 @@ async fn attempts_are_counted_by_outcome_and_idle_connections_reported() {
         "webhook_attempts_total{outcome=\"5xx\"} 1",
         "webhook_attempts_total{outcome=\"refused\"} 1",
         "webhook_idle_connections 1",
-        "webhook_kept_connections 1",
     ] {
         assert!(
             report.lines().any(|reported| reported == line),
