@@ -170,15 +170,18 @@ struct Unsent {
 struct UnsentBodies {
     begun: u64,
     bytes: usize,
-    by_age: BTreeMap<u64, (usize, Arc<Mutex<Option<Bytes>>>)>,
+    by_age: BTreeMap<u64, (usize, Left)>,
 }
 
-/// One of them; `None` in it once it was given up.
+/// What is left of a body; `None` once it was given up.
+type Left = Arc<Mutex<Option<Bytes>>>;
+
+/// One of them.
 struct UnsentBody {
     unsent: &'static Unsent,
     age: u64,
     size: usize,
-    left: Arc<Mutex<Option<Bytes>>>,
+    left: Left,
 }
 
 impl Unsent {
@@ -220,7 +223,7 @@ impl MessageBody for UnsentBody {
     type Error = <BoxBody as MessageBody>::Error;
 
     fn size(&self) -> BodySize {
-        BodySize::Sized(self.size as u64)
+        u64::try_from(self.size).map_or(BodySize::Stream, BodySize::Sized)
     }
 
     fn poll_next(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, Self::Error>>> {

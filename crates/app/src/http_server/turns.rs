@@ -391,7 +391,7 @@ mod tests {
         let (mut client, server) = duplex(1 << 16);
         let mut connection = Turns::new(server, Duration::MAX);
         connection.gate.left.set(usize::MAX);
-        client.write_all(&[b'x'; 1 << 15]).await.unwrap();
+        client.write_all(&vec![b'x'; 1 << 15]).await.unwrap();
         let mut pieces = 0;
         while let Some(piece) = read(&mut connection) {
             assert!(piece.len() < 1 << 14, "{}", piece.len());
