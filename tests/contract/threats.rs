@@ -23,7 +23,7 @@ fn every_section_of_rfc_9700_has_a_row() {
 }
 
 /// The folders of the tests by the words that precede their files' names: `contract a, b; process c`.
-const FOLDERS: [(&str, &str); 9] = [
+const FOLDERS: [(&str, &str); 14] = [
     ("contract", "contract"),
     ("process", "process"),
     ("neighbours", "neighbours"),
@@ -33,6 +33,11 @@ const FOLDERS: [(&str, &str); 9] = [
     ("store", "../crates/adapters/postgres/tests/store"),
     ("postgres", "../crates/adapters/postgres/src"),
     ("docs-site", "../crates/adapters/docs-site/src"),
+    ("http", "../crates/adapters/http/src"),
+    ("operations", "operations"),
+    ("panel", "../crates/adapters/panel/src"),
+    ("sealing", "../crates/adapters/sealing/src"),
+    ("web", "../crates/web/src"),
 ];
 
 /// If a test is renamed or removed, its promise is untested.

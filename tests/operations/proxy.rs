@@ -13,7 +13,10 @@ use rcgen::generate_simple_self_signed;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use testkit::{Answer, Client, HttpServer, OwnPostgres, ServerOptions, TestServer, read_request, response};
-use tokio::{io::AsyncWriteExt as _, net::TcpStream, sync::mpsc::unbounded_channel, time::sleep};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::sync::mpsc::unbounded_channel;
+use tokio::time::{sleep, timeout};
 
 use crate::tools::{installed, of_machine, run};
 use crate::{PROGRAM, text};
@@ -300,4 +303,22 @@ async fn what_clients_say_about_their_address_and_trace_is_dropped() {
     let dropped = ["forwarded", "traceparent"];
     let is_dropped = |(name, _): &(String, String)| dropped.contains(&name.as_str());
     assert!(!request.headers.iter().any(is_dropped), "{request:?}");
+}
+
+#[tokio::test]
+async fn one_address_does_not_take_all_connections() {
+    let addresses = [own_loopback(), own_loopback(), own_loopback()];
+    let Some(_proxy) = Proxy::start(addresses).await else {
+        return;
+    };
+    let mut held = Vec::new();
+    // One may be left of those that waited for the proxy.
+    for _ in 0..202 {
+        held.push(TcpStream::connect((addresses[0], 8080)).await.unwrap());
+    }
+    let ends = async |stream: &mut TcpStream| {
+        let read = timeout(Duration::from_millis(500), stream.read_u8()).await;
+        read.is_ok_and(|read| read.is_err())
+    };
+    assert!(ends(&mut held[201]).await && !ends(&mut held[0]).await);
 }

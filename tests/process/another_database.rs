@@ -1,7 +1,7 @@
 //! A database whose rows were written in another one.
 
 use blackbox::{run, until};
-use serde_json::Value;
+use serde_json::{Value, json};
 use testkit::{Client, ServerOptions, TestDatabase, TestWorker};
 
 use crate::PROGRAM;
@@ -84,5 +84,36 @@ async fn a_clone_is_used_only_once_it_is_adopted() {
     assert!(ids[0] == ids[1] && ids[1] != ids[2], "{ids:?}");
     drop((server, worker));
     let drop_it = format!("drop database {clone} with (force)");
+    admin.batch_execute(&drop_it).await.unwrap();
+}
+
+/// Nothing is written into it before the next look of a process at its database's identity either.
+#[tokio::test]
+async fn a_clone_that_takes_the_originals_place_is_not_used_meanwhile() {
+    let world = crate::world().await;
+    let trader = world.trader().await;
+    let offer = world.any_offer(&trader.seller, json!({"stock": 7})).await;
+    let url = world.database.url();
+    let (_, name) = url.rsplit_once('/').unwrap();
+    let name = name.split('?').next().unwrap();
+    let other = TestDatabase::empty().await;
+    let admin = other.connect().await;
+    let original = format!("{name}_original");
+    world.database.block_connections().await;
+    for step in [
+        format!("alter database {name} rename to {original}"),
+        format!("create database {name} template {original}"),
+    ] {
+        admin.batch_execute(&step).await.unwrap();
+    }
+    // Until it is known to be another one, and a little longer.
+    until("the reason", async || {
+        let changed = world.patch(&trader.token, &offer, &json!({"stock": 8})).await;
+        assert_eq!(changed.status, 500, "{changed:?}");
+        let (status, answer) = probe(&world.server.backoffice_url).await;
+        status == 503 && answer.to_string().contains("adopt-database")
+    })
+    .await;
+    let drop_it = format!("drop database {original} with (force)");
     admin.batch_execute(&drop_it).await.unwrap();
 }

@@ -19,7 +19,7 @@ use crate::meters::RequestMeters;
 use crate::observer::{Bodies, Observer};
 use crate::request::{Answer, Request};
 use crate::request_span::RequestSpan;
-use crate::response::in_slices;
+use crate::response::{Owner, in_slices};
 use crate::trace_id::TraceId;
 
 const WARN_INTERVAL: Duration = Duration::from_mins(1);
@@ -127,7 +127,10 @@ impl Front {
         {
             observer.request(&line, &bodies);
         }
-        in_slices(response)
+        in_slices(
+            response,
+            caller.seller.map_or(Owner::Address(client), Owner::Seller),
+        )
     }
 
     fn trusts_peer(&self, request: &HttpRequest) -> bool {

@@ -1,6 +1,7 @@
 //! Responses: JSON bytes and the common headers.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -12,6 +13,7 @@ use actix_web::http::header::{
 };
 use actix_web::http::{ConnectionType, StatusCode};
 use bytes::Bytes;
+use kernel::SellerId;
 use parking_lot::Mutex;
 
 use crate::trace_id::{TraceId, X_TRACE_ID};
@@ -100,13 +102,13 @@ const SLICE: usize = 32 * 1024;
 /// actix-http copies each chunk of a body into the connection's buffer, and checks for room only before a
 /// chunk. So a large body yields slices. An empty body is polled too: otherwise redirects, pipelined by a
 /// client that does not read, would fill memory.
-pub(crate) fn in_slices(response: HttpResponse) -> HttpResponse {
+pub(crate) fn in_slices(response: HttpResponse, owner: Owner) -> HttpResponse {
     let size = response.body().size();
     if matches!(size, BodySize::Sized(1..=LARGE)) {
         return response;
     }
     let mut response = response.map_body(|_, body| match body.try_into_bytes() {
-        Ok(bytes) if bytes.is_unique() => BoxBody::new(UNSENT.add(bytes)),
+        Ok(bytes) if bytes.is_unique() => BoxBody::new(UNSENT.add(owner, bytes)),
         Ok(shared) => slices(BoxBody::new(shared)),
         Err(body) => slices(body),
     });
@@ -160,8 +162,15 @@ impl MessageBody for Slices {
 /// The large bodies of this process that are not sent yet, each the answer to one request.
 static UNSENT: Unsent = Unsent::new(64 * 1024 * 1024);
 
-/// Bodies that were not sent yet. Beyond so many bytes the oldest are given up, and their connections end: who
-/// reads has read within moments, so that these are clients that do not.
+/// Whose answer a body is: the seller's for whom it was asked or, without one, that of the address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Owner {
+    Seller(SellerId),
+    Address(IpAddr),
+}
+
+/// Bodies that were not sent yet. Beyond so many bytes, whoever has most of them loses the oldest one, whose
+/// connection ends: it does not read.
 struct Unsent {
     most: usize,
     bodies: Mutex<UnsentBodies>,
@@ -169,6 +178,12 @@ struct Unsent {
 
 struct UnsentBodies {
     begun: u64,
+    bytes: usize,
+    by_owner: BTreeMap<Owner, OwnBodies>,
+}
+
+#[derive(Default)]
+struct OwnBodies {
     bytes: usize,
     by_age: BTreeMap<u64, (usize, Left)>,
 }
@@ -179,6 +194,7 @@ type Left = Arc<Mutex<Option<Bytes>>>;
 /// One of them.
 struct UnsentBody {
     unsent: &'static Unsent,
+    owner: Owner,
     age: u64,
     size: usize,
     left: Left,
@@ -189,32 +205,58 @@ impl Unsent {
         let bodies = UnsentBodies {
             begun: 0,
             bytes: 0,
-            by_age: BTreeMap::new(),
+            by_owner: BTreeMap::new(),
         };
         let bodies = Mutex::new(bodies);
         Self { most, bodies }
     }
 
-    fn add(&'static self, body: Bytes) -> UnsentBody {
+    fn add(&'static self, owner: Owner, body: Bytes) -> UnsentBody {
         let size = body.len();
         let left = Arc::new(Mutex::new(Some(body)));
         let mut bodies = self.bodies.lock();
         bodies.begun += 1;
         bodies.bytes += size;
         let age = bodies.begun;
-        bodies.by_age.insert(age, (size, Arc::clone(&left)));
-        while bodies.bytes > self.most
-            && let Some((_, (size, oldest))) = bodies.by_age.pop_first()
-        {
-            bodies.bytes -= size;
-            *oldest.lock() = None;
-        }
-        let unsent = self;
+        let own = bodies.by_owner.entry(owner).or_default();
+        own.bytes += size;
+        own.by_age.insert(age, (size, Arc::clone(&left)));
+        while bodies.bytes > self.most && bodies.give_up() {}
         UnsentBody {
-            unsent,
+            unsent: self,
+            owner,
             age,
             size,
             left,
+        }
+    }
+}
+
+impl UnsentBodies {
+    /// Gives one body up; false if there is none.
+    fn give_up(&mut self) -> bool {
+        let largest = self.by_owner.iter().max_by_key(|(_, own)| own.bytes);
+        let Some((owner, (age, left))) = largest.and_then(|(owner, own)| {
+            let (age, (_, left)) = own.by_age.first_key_value()?;
+            Some((*owner, (*age, Arc::clone(left))))
+        }) else {
+            return false;
+        };
+        *left.lock() = None;
+        self.remove(owner, age);
+        true
+    }
+
+    fn remove(&mut self, owner: Owner, age: u64) {
+        let Some(own) = self.by_owner.get_mut(&owner) else {
+            return;
+        };
+        if let Some((size, _)) = own.by_age.remove(&age) {
+            own.bytes -= size;
+            self.bytes -= size;
+        }
+        if own.by_age.is_empty() {
+            self.by_owner.remove(&owner);
         }
     }
 }
@@ -237,32 +279,37 @@ impl MessageBody for UnsentBody {
 
 impl Drop for UnsentBody {
     fn drop(&mut self) {
-        let mut bodies = self.unsent.bodies.lock();
-        if let Some((size, _)) = bodies.by_age.remove(&self.age) {
-            bodies.bytes -= size;
-        }
+        self.unsent.bodies.lock().remove(self.owner, self.age);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
     use actix_web::body::to_bytes;
+    use uuid::Uuid;
 
     use super::*;
 
     #[actix_web::test]
-    async fn the_oldest_unsent_bodies_are_given_up_for_later_ones() {
-        static UNSENT: Unsent = Unsent::new(3 * SLICE);
-        let body = |n: u8| UNSENT.add(vec![n; SLICE + 1].into());
-        let (first, second) = (body(1), body(2));
-        let third = body(3);
-        assert!(to_bytes(first).await.is_err());
-        assert_eq!(to_bytes(third).await.unwrap(), vec![3; SLICE + 1]);
-        assert_eq!(to_bytes(second).await.unwrap(), vec![2; SLICE + 1]);
+    async fn who_has_most_unsent_bodies_loses_the_oldest_for_later_ones() {
+        static UNSENT: Unsent = Unsent::new(4 * SLICE);
+        let greedy = Owner::Seller(Uuid::from_u128(1).into());
+        let modest = Owner::Address(Ipv4Addr::LOCALHOST.into());
+        let body = |owner, n: u8| UNSENT.add(owner, vec![n; SLICE].into());
+        let first = body(modest, 1);
+        let (second, third, fourth) = (body(greedy, 2), body(greedy, 3), body(greedy, 4));
+        let fifth = body(modest, 5);
+        assert!(to_bytes(second).await.is_err());
+        for (n, whole) in [(1, first), (3, third), (4, fourth), (5, fifth)] {
+            assert_eq!(to_bytes(whole).await.unwrap(), vec![n; SLICE]);
+        }
         // What was sent counts no more.
         for _ in 0..10 {
-            assert!(to_bytes(body(4)).await.is_ok());
+            assert!(to_bytes(body(greedy, 6)).await.is_ok());
         }
-        assert_eq!(UNSENT.bodies.lock().bytes, 0);
+        let bodies = UNSENT.bodies.lock();
+        assert!(bodies.bytes == 0 && bodies.by_owner.is_empty());
     }
 }

@@ -163,13 +163,17 @@ async fn read_form(
     }
     let is_large = matches!(route.handler, Handler::SignedIn(_))
         && body::announced(request.headers()).is_some_and(|length| length > SMALL_FORM);
-    let _place = if is_large {
-        panel.places.large_form().await
-    } else {
-        None
+    // A seller's place: nobody else may take it.
+    let place = match presented.filter(|_| is_large) {
+        Some(browser) => {
+            let signed_in = panel.panel.signed_in(browser.hash()).await?;
+            let signed_in = signed_in.ok_or_else(|| PageError::SignIn(Next::at(route.template)))?;
+            panel.places.large_form(signed_in.seller.id)
+        }
+        None => None,
     };
     let limits = BodyLimits {
-        cap: if is_large { BODY_CAP } else { SMALL_FORM },
+        cap: if place.is_some() { BODY_CAP } else { SMALL_FORM },
         within: panel.ports.service.body_timeout,
     };
     let bytes = request.body(limits).await.map_err(|_| PageError::Unreadable)?;

@@ -1,50 +1,47 @@
-//! What all clients together may take of the panel at a time, and what one network may take of that.
+//! What one client may take of the panel at a time.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+use std::hash::Hash;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use kernel::SellerId;
 use parking_lot::Mutex;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Sign-ins of one network whose passwords are compared, or wait for that: of 64 places, so that the addresses
 /// of one client do not take all.
 const SIGN_INS_OF_ONE: usize = 8;
-/// Forms of more than [`SMALL_FORM`] bytes that are read at once.
-const LARGE_FORMS: usize = 64;
+/// Forms of more than [`SMALL_FORM`] bytes of one seller that are read at once.
+const LARGE_FORMS_OF_ONE: usize = 2;
 /// In bytes: every form but the longest of an application is smaller.
 pub(crate) const SMALL_FORM: usize = 16 * 1024;
 
 /// The places of one process; shared by its server threads.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct Places {
-    sign_ins: Arc<Mutex<HashMap<Network, usize>>>,
-    large_forms: Arc<Semaphore>,
+    sign_ins: Counted<Network>,
+    large_forms: Counted<SellerId>,
+    /// By the address that was entered.
+    links: Counted<String>,
 }
 
 /// The first three bytes of an IPv4 address, or groups of an IPv6 address: what a client that has more than one
 /// address usually has.
 type Network = [u16; 3];
 
-/// The place of a sign-in; given up when it is dropped.
-pub(crate) struct SignInPlace {
-    sign_ins: Arc<Mutex<HashMap<Network, usize>>>,
-    network: Network,
-}
+/// How many places each has taken.
+#[derive(Clone)]
+struct Counted<K>(Arc<Mutex<HashMap<K, usize>>>);
 
-impl Default for Places {
-    fn default() -> Self {
-        Self {
-            sign_ins: Arc::default(),
-            large_forms: Arc::new(Semaphore::new(LARGE_FORMS)),
-        }
-    }
+/// A place; given up when it is dropped.
+pub(crate) struct Place<K: Eq + Hash> {
+    of: K,
+    taken: Counted<K>,
 }
 
 impl Places {
     /// None if the network of this address has taken its places.
-    pub(crate) fn sign_in(&self, client: IpAddr) -> Option<SignInPlace> {
+    pub(crate) fn sign_in(&self, client: IpAddr) -> Option<Place<[u16; 3]>> {
         let network = match client.to_canonical() {
             IpAddr::V4(address) => {
                 let [a, b, c, _] = address.octets();
@@ -55,30 +52,46 @@ impl Places {
                 [a, b, c]
             }
         };
-        let mut sign_ins = self.sign_ins.lock();
-        let taken = sign_ins.entry(network).or_default();
-        if *taken >= SIGN_INS_OF_ONE {
-            return None;
-        }
-        *taken += 1;
-        Some(SignInPlace {
-            sign_ins: Arc::clone(&self.sign_ins),
-            network,
-        })
+        self.sign_ins.take(network, SIGN_INS_OF_ONE)
     }
 
-    /// Waits for a place, which ends when it is dropped.
-    pub(crate) async fn large_form(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.large_forms).acquire_owned().await.ok()
+    /// None if the seller has as many.
+    pub(crate) fn large_form(&self, seller: SellerId) -> Option<Place<SellerId>> {
+        self.large_forms.take(seller, LARGE_FORMS_OF_ONE)
+    }
+
+    /// None while another link for this address is made.
+    pub(crate) fn link(&self, email: &str) -> Option<Place<String>> {
+        self.links.take(email.to_lowercase(), 1)
     }
 }
 
-impl Drop for SignInPlace {
+impl<K> Default for Counted<K> {
+    fn default() -> Self {
+        Self(Arc::default())
+    }
+}
+
+impl<K: Eq + Hash + Clone> Counted<K> {
+    fn take(&self, of: K, most: usize) -> Option<Place<K>> {
+        let mut places = self.0.lock();
+        let taken = places.entry(of.clone()).or_default();
+        if *taken >= most {
+            return None;
+        }
+        *taken += 1;
+        let taken = self.clone();
+        Some(Place { of, taken })
+    }
+}
+
+impl<K: Eq + Hash> Drop for Place<K> {
     fn drop(&mut self) {
-        if let Entry::Occupied(mut taken) = self.sign_ins.lock().entry(self.network) {
-            *taken.get_mut() -= 1;
-            if *taken.get() == 0 {
-                taken.remove();
+        let mut places = self.taken.0.lock();
+        if let Some(taken) = places.get_mut(&self.of) {
+            *taken -= 1;
+            if *taken == 0 {
+                places.remove(&self.of);
             }
         }
     }
@@ -99,6 +112,15 @@ mod tests {
             taken.pop();
             taken.push(of(100).unwrap());
         }
-        assert!(places.sign_ins.lock().is_empty());
+        assert!(places.sign_ins.0.lock().is_empty());
+    }
+
+    #[test]
+    fn one_link_is_made_for_an_address_at_a_time() {
+        let places = Places::default();
+        let place = places.link("Shop@example.com").unwrap();
+        assert!(places.link("shop@EXAMPLE.com").is_none() && places.link("other@example.com").is_some());
+        drop(place);
+        assert!(places.link("shop@example.com").is_some());
     }
 }

@@ -19,10 +19,11 @@ use futures_util::future::BoxFuture;
 use kernel::{StoreError, error_chain};
 use parking_lot::Mutex;
 use tokio::{runtime::Handle, sync::Semaphore, task::JoinHandle, time::Instant};
-use tokio_postgres::{Client, Config, NoTls, error::SqlState};
+use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage, error::SqlState};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use self::error::AnswerTimeout;
+use crate::identity::IS_OWN;
 
 /// The future that performs a connection's I/O while it lasts.
 type Driver = BoxFuture<'static, Result<(), tokio_postgres::Error>>;
@@ -297,6 +298,7 @@ impl Connector {
         self.in_time(async {
             let (client, driver) = self.connect_to_any().await?;
             let driver = tokio::spawn(self.drive(driver));
+            self.look_at_identity(&client).await;
             let connection = AsyncPgConnection::try_from(client).await;
             let connection = connection.map_err(ConnectError::SetUp)?;
             Ok(OpenConnection { connection, driver })
@@ -308,12 +310,22 @@ impl Connector {
     pub(crate) async fn open_for_pool(&self) -> Result<AsyncPgConnection, ConnectionError> {
         let opened = self.in_time(async {
             let client = self.open_bare().await?;
+            self.look_at_identity(&client).await;
             AsyncPgConnection::try_from(client)
                 .await
                 .map_err(ConnectError::SetUp)
         });
         let refused = |error| ConnectionError::BadConnection(error_chain(&error));
         opened.await.map_err(refused)
+    }
+
+    /// Looks whether the database of a new connection is the rows' own: another one may have taken the place of
+    /// the one before. Before the tables are there, there is nothing to look at.
+    async fn look_at_identity(&self, client: &Client) {
+        if let Ok(found) = client.simple_query(IS_OWN.text).await {
+            let is_own = |message: &SimpleQueryMessage| matches!(message, SimpleQueryMessage::Row(row) if row.get(0) == Some("t"));
+            self.set_foreign(!found.iter().any(is_own));
+        }
     }
 
     /// Bounds the whole of opening a connection. The error names the hosts, as all of them do.

@@ -7,6 +7,16 @@ from pg_control_system() s
 cross join pg_database d
 where d.datname = current_database()
 
+-- name: IS_OWN
+select exists (
+    select
+    from instance as i
+    cross join pg_control_system() as s
+    join pg_database as d on d.datname = current_database()
+    where i.key = 'database'
+      and i.value = s.system_identifier || '/' || d.oid
+)
+
 -- name: ADOPT
 -- Changes no row if the rows are the database's own already.
 insert into instance (key, value)

@@ -81,12 +81,13 @@ impl UnitOfWork for PgUnitOfWork {
 impl PgUnitOfWork {
     /// One time limit covers the waits for a turn and for a connection, and BEGIN.
     pub(crate) async fn open_transaction(&self, locks: &LockSet) -> Result<Tx, StoreError> {
-        self.connector.require_own()?;
         let ends = Instant::now() + ANSWER_TIMEOUT;
         let left = || ends.saturating_duration_since(Instant::now());
         let admission = self.turns.take(locks, ANSWER_TIMEOUT).await?;
         let taken = async { self.waits.measure(self.pool.get()).await.map_err(pool_error) };
-        let leased = Leased::new(with_timeout(left(), taken).await?);
+        let connection = with_timeout(left(), taken).await?;
+        self.connector.require_own()?;
+        let leased = Leased::new(connection);
         // PostgreSQL's transaction begins at some time after this.
         let sent = Instant::now();
         let begun = self.times.begin.measure(self.open(leased.connection()));

@@ -43,8 +43,13 @@ pub(crate) async fn submit(request: PageRequest) -> Result<HttpResponse, PageErr
         link: "/panel/sign-in",
         label: t.back_to_sign_in,
     });
+    // A second one now would find the first's link, and send nothing.
+    let Some(place) = request.panel.places.link(&email) else {
+        return answer;
+    };
     let tasks = request.panel.ports.tasks.clone();
     drop(tasks.run(async move {
+        let _place = place;
         if let Err(error) = send(&request, &email).await {
             error.log(&request.trace_id, "a link for a new password was not queued");
         }

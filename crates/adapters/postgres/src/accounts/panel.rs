@@ -12,6 +12,7 @@ use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Binary, Bool, Integer, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use kernel::{SellerId, StoreError};
 use oauth::{ClientId, FamilyId, ScopeSet, SecretHash};
+use usecases::LockSet;
 use uuid::Uuid;
 
 use super::{LinkRow, PasswordRow, SellerRow, usage};
@@ -145,7 +146,11 @@ impl AccountReader for Autocommit {
     }
 
     async fn account(&self, email: &str) -> Result<Option<Account>, StoreError> {
-        let Some(account) = self.of_strangers().row(ACCOUNT.bind((email,))).await? else {
+        let Some(account) = self
+            .sharing(LockSet::of_strangers())
+            .row(ACCOUNT.bind((email,)))
+            .await?
+        else {
             return Ok(None);
         };
         let seller = Seller::try_from(account.seller)?;
@@ -169,7 +174,7 @@ impl AccountReader for Autocommit {
     async fn signed_in(&self, session: SecretHash) -> Result<Option<SignedIn>, StoreError> {
         let (idle, lifetime) = (microseconds(SESSION_IDLE), microseconds(SESSION_LIFETIME));
         let signed_in = SIGNED_IN.bind((session.bytes(), idle, lifetime));
-        let Some(row) = self.of_strangers().row(signed_in).await? else {
+        let Some(row) = self.sharing(LockSet::of_sessions()).row(signed_in).await? else {
             return Ok(None);
         };
         let seller = Seller::try_from(row.seller)?;
@@ -188,7 +193,10 @@ impl AccountReader for Autocommit {
 
     /// A link that is still usable.
     async fn link(&self, hash: SecretHash) -> Result<Option<(Link, Seller)>, StoreError> {
-        let Some(SellersLink { link, seller }) = self.of_strangers().row(LINK.bind((hash.bytes(),))).await?
+        let Some(SellersLink { link, seller }) = self
+            .sharing(LockSet::of_strangers())
+            .row(LINK.bind((hash.bytes(),)))
+            .await?
         else {
             return Ok(None);
         };

@@ -107,16 +107,13 @@ impl Autocommit {
     /// For statements in a seller's share of the pool. Whoever sends them MUST NOT have a transaction in that
     /// share.
     pub(crate) fn of_seller(&self, seller: SellerId) -> Self {
-        Self {
-            locks: LockSet::of_seller(seller),
-            ..self.clone()
-        }
+        self.sharing(LockSet::of_seller(seller))
     }
 
-    /// For statements in the share of those who are not signed in, or not known to be.
-    pub(crate) fn of_strangers(&self) -> Self {
+    /// For statements in these shares of the pool.
+    pub(crate) fn sharing(&self, locks: LockSet) -> Self {
         Self {
-            locks: LockSet::of_strangers(),
+            locks,
             ..self.clone()
         }
     }
@@ -168,14 +165,13 @@ impl Autocommit {
     where
         F: Future<Output = QueryResult<T>>,
     {
-        if !self.for_any_database {
-            self.connector.require_own()?;
-        }
         with_timeout(ANSWER_TIMEOUT, async {
             let _admission = self.turns.take(&self.locks, ANSWER_TIMEOUT).await?;
-            let leased = Arc::new(Leased::new(
-                self.waits.measure(self.pool.get()).await.map_err(pool_error)?,
-            ));
+            let connection = self.waits.measure(self.pool.get()).await.map_err(pool_error)?;
+            if !self.for_any_database {
+                self.connector.require_own()?;
+            }
+            let leased = Arc::new(Leased::new(connection));
             let answer = self.times.measure(statement(Arc::clone(&leased))).await;
             let is_usable = !answer.as_ref().is_err_and(ends_connection);
             if let Some(mut leased) = Arc::into_inner(leased) {

@@ -38,12 +38,12 @@ impl SharedConnection {
     where
         F: Future<Output = QueryResult<T>>,
     {
-        self.connector.require_own()?;
         let end = tokio::time::Instant::now() + ANSWER_TIMEOUT;
         let timed_out = |_| StoreError::from(AnswerTimeout(ANSWER_TIMEOUT));
         let open = tokio::time::timeout_at(end, self.connection())
             .await
             .map_err(timed_out)??;
+        self.connector.require_own()?;
         let answer = self.times.measure(statement(Arc::clone(&open)));
         match tokio::time::timeout_at(end, answer).await {
             Ok(Ok(answer)) => Ok(answer),

@@ -84,13 +84,16 @@ async fn a_sellers_claims_and_reads_wait_for_its_share_of_the_pool_and_delay_no_
     waiting.collect::<()>().await;
 }
 
-/// They are let in by these look-ups, which share a quarter of the pool.
+/// Those that let somebody in share a quarter of the pool, those of sessions another one.
 #[tokio::test]
 async fn look_ups_for_strangers_wait_for_one_share_and_delay_no_seller() {
     let fixture = Fixture::new().await;
     let database = fixture.another(4);
     let (panel, hash) = (database.panel(), SecretHash::of("x"));
-    let held = database.units().begin(&LockSet::of_strangers()).await.unwrap();
+    let held = [
+        database.units().begin(&LockSet::of_strangers()).await.unwrap(),
+        database.units().begin(&LockSet::of_sessions()).await.unwrap(),
+    ];
     let look_ups: [LocalBoxFuture<'_, ()>; 3] = [
         async { assert!(panel.account("a@b").await.unwrap().is_none()) }.boxed_local(),
         async { assert!(panel.link(hash).await.unwrap().is_none()) }.boxed_local(),
