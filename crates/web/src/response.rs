@@ -1,10 +1,11 @@
 //! Responses: JSON bytes and the common headers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use actix_web::HttpResponse;
 use actix_web::body::{BodySize, BoxBody, MessageBody};
@@ -15,6 +16,7 @@ use actix_web::http::{ConnectionType, StatusCode};
 use bytes::Bytes;
 use kernel::SellerId;
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
 use crate::trace_id::{TraceId, X_TRACE_ID};
 
@@ -108,7 +110,7 @@ pub(crate) fn in_slices(response: HttpResponse, owner: Owner) -> HttpResponse {
         return response;
     }
     let mut response = response.map_body(|_, body| match body.try_into_bytes() {
-        Ok(bytes) if bytes.is_unique() => BoxBody::new(UNSENT.add(owner, bytes)),
+        Ok(bytes) if bytes.is_unique() && !bytes.is_empty() => BoxBody::new(UNSENT.add(owner, bytes)),
         Ok(shared) => slices(BoxBody::new(shared)),
         Err(body) => slices(body),
     });
@@ -161,51 +163,56 @@ impl MessageBody for Slices {
 
 /// The large bodies of this process that are not sent yet, each the answer to one request.
 static UNSENT: Unsent = Unsent::new(64 * 1024 * 1024);
+/// How long a body is not read before it may be given up.
+const UNREAD_FOR: Duration = Duration::from_secs(1);
 
 /// Whose answer a body is: the seller's for whom it was asked or, without one, that of the address.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Owner {
     Seller(SellerId),
     Address(IpAddr),
 }
 
-/// Bodies that were not sent yet. Beyond so many bytes, whoever has most of them loses the oldest one, whose
-/// connection ends: it does not read.
+/// Bodies that were not sent yet. Beyond so many bytes, whoever has most of them loses one that nobody has read
+/// for a while, and its connection ends.
 struct Unsent {
     most: usize,
     bodies: Mutex<UnsentBodies>,
 }
 
 struct UnsentBodies {
-    begun: u64,
+    last_number: u64,
     bytes: usize,
-    by_owner: BTreeMap<Owner, OwnBodies>,
+    /// In the order in which they were begun.
+    by_number: BTreeMap<u64, UnsentEntry>,
 }
 
-#[derive(Default)]
-struct OwnBodies {
-    bytes: usize,
-    by_age: BTreeMap<u64, (usize, Left)>,
+struct UnsentEntry {
+    owner: Owner,
+    size: usize,
+    left: Arc<Mutex<Left>>,
 }
 
-/// What is left of a body; `None` once it was given up.
-type Left = Arc<Mutex<Option<Bytes>>>;
+/// What is left of a body; no bytes once it was given up.
+struct Left {
+    bytes: Option<Bytes>,
+    read_at: Instant,
+}
 
 /// One of them.
 struct UnsentBody {
     unsent: &'static Unsent,
-    owner: Owner,
-    age: u64,
+    number: u64,
     size: usize,
-    left: Left,
+    left: Arc<Mutex<Left>>,
 }
 
 impl Unsent {
     const fn new(most: usize) -> Self {
         let bodies = UnsentBodies {
-            begun: 0,
+            last_number: 0,
             bytes: 0,
-            by_owner: BTreeMap::new(),
+            by_number: BTreeMap::new(),
         };
         let bodies = Mutex::new(bodies);
         Self { most, bodies }
@@ -213,19 +220,24 @@ impl Unsent {
 
     fn add(&'static self, owner: Owner, body: Bytes) -> UnsentBody {
         let size = body.len();
-        let left = Arc::new(Mutex::new(Some(body)));
+        let left = Arc::new(Mutex::new(Left {
+            bytes: Some(body),
+            read_at: Instant::now(),
+        }));
         let mut bodies = self.bodies.lock();
-        bodies.begun += 1;
+        bodies.last_number += 1;
         bodies.bytes += size;
-        let age = bodies.begun;
-        let own = bodies.by_owner.entry(owner).or_default();
-        own.bytes += size;
-        own.by_age.insert(age, (size, Arc::clone(&left)));
+        let number = bodies.last_number;
+        let entry = UnsentEntry {
+            owner,
+            size,
+            left: Arc::clone(&left),
+        };
+        bodies.by_number.insert(number, entry);
         while bodies.bytes > self.most && bodies.give_up() {}
         UnsentBody {
             unsent: self,
-            owner,
-            age,
+            number,
             size,
             left,
         }
@@ -233,30 +245,28 @@ impl Unsent {
 }
 
 impl UnsentBodies {
-    /// Gives one body up; false if there is none.
+    /// Gives one body up; false if all were read lately.
     fn give_up(&mut self) -> bool {
-        let largest = self.by_owner.iter().max_by_key(|(_, own)| own.bytes);
-        let Some((owner, (age, left))) = largest.and_then(|(owner, own)| {
-            let (age, (_, left)) = own.by_age.first_key_value()?;
-            Some((*owner, (*age, Arc::clone(left))))
-        }) else {
+        let mut of_owners = HashMap::<Owner, usize>::new();
+        for entry in self.by_number.values() {
+            *of_owners.entry(entry.owner).or_default() += entry.size;
+        }
+        let idle = |entry: &&UnsentEntry| entry.left.lock().read_at.elapsed() >= UNREAD_FOR;
+        let idle = self.by_number.iter().filter(|(_, entry)| idle(entry));
+        // Of equal ones the first, which was begun before the others.
+        let Some((number, entry)) = idle.rev().max_by_key(|(_, entry)| of_owners.get(&entry.owner)) else {
             return false;
         };
-        *left.lock() = None;
-        self.remove(owner, age);
+        entry.left.lock().bytes = None;
+        metrics::counter!("answers_given_up_total").increment(1);
+        let number = *number;
+        self.remove(number);
         true
     }
 
-    fn remove(&mut self, owner: Owner, age: u64) {
-        let Some(own) = self.by_owner.get_mut(&owner) else {
-            return;
-        };
-        if let Some((size, _)) = own.by_age.remove(&age) {
-            own.bytes -= size;
-            self.bytes -= size;
-        }
-        if own.by_age.is_empty() {
-            self.by_owner.remove(&owner);
+    fn remove(&mut self, number: u64) {
+        if let Some(entry) = self.by_number.remove(&number) {
+            self.bytes -= entry.size;
         }
     }
 }
@@ -269,17 +279,19 @@ impl MessageBody for UnsentBody {
     }
 
     fn poll_next(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, Self::Error>>> {
-        Poll::Ready(match self.left.lock().as_mut() {
+        let mut left = self.left.lock();
+        left.read_at = Instant::now();
+        Poll::Ready(match left.bytes.as_mut() {
             None => Some(Err("it was not read while memory was short".into())),
-            Some(left) if left.is_empty() => None,
-            Some(left) => Some(Ok(left.split_to(left.len().min(SLICE)))),
+            Some(bytes) if bytes.is_empty() => None,
+            Some(bytes) => Some(Ok(bytes.split_to(bytes.len().min(SLICE)))),
         })
     }
 }
 
 impl Drop for UnsentBody {
     fn drop(&mut self) {
-        self.unsent.bodies.lock().remove(self.owner, self.age);
+        self.unsent.bodies.lock().remove(self.number);
     }
 }
 
@@ -288,28 +300,34 @@ mod tests {
     use std::net::Ipv4Addr;
 
     use actix_web::body::to_bytes;
+    use tokio::time::sleep;
     use uuid::Uuid;
 
     use super::*;
 
-    #[actix_web::test]
-    async fn who_has_most_unsent_bodies_loses_the_oldest_for_later_ones() {
+    #[tokio::test(start_paused = true)]
+    async fn who_has_most_unread_bodies_loses_the_oldest_for_later_ones() {
         static UNSENT: Unsent = Unsent::new(4 * SLICE);
         let greedy = Owner::Seller(Uuid::from_u128(1).into());
         let modest = Owner::Address(Ipv4Addr::LOCALHOST.into());
         let body = |owner, n: u8| UNSENT.add(owner, vec![n; SLICE].into());
         let first = body(modest, 1);
         let (second, third, fourth) = (body(greedy, 2), body(greedy, 3), body(greedy, 4));
-        let fifth = body(modest, 5);
-        assert!(to_bytes(second).await.is_err());
-        for (n, whole) in [(1, first), (3, third), (4, fourth), (5, fifth)] {
+        // All are new yet.
+        let fifth = body(greedy, 5);
+        sleep(UNREAD_FOR).await;
+        let sixth = body(modest, 6);
+        for given_up in [second, third] {
+            assert!(to_bytes(given_up).await.is_err());
+        }
+        for (n, whole) in [(1, first), (4, fourth), (5, fifth), (6, sixth)] {
             assert_eq!(to_bytes(whole).await.unwrap(), vec![n; SLICE]);
         }
         // What was sent counts no more.
         for _ in 0..10 {
-            assert!(to_bytes(body(greedy, 6)).await.is_ok());
+            assert!(to_bytes(body(greedy, 7)).await.is_ok());
         }
         let bodies = UNSENT.bodies.lock();
-        assert!(bodies.bytes == 0 && bodies.by_owner.is_empty());
+        assert!(bodies.bytes == 0 && bodies.by_number.is_empty());
     }
 }

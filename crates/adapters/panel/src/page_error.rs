@@ -44,6 +44,8 @@ pub(crate) enum PageError {
     ShownBefore,
     /// The maximum number of passwords is already waiting to be compared.
     HasherBusy,
+    /// The client has as much under way as it may have.
+    Busy,
     /// The store is unavailable.
     Unavailable(Cause),
     /// A bug, or an unknown outcome.
@@ -93,7 +95,7 @@ impl PageError {
         let mut response = answer.unwrap_or_else(|_| response::empty(status, trace_id));
         let seconds = match self {
             Self::TooMany(quota) => Some(quota.retry_after()),
-            Self::Unavailable(_) | Self::HasherBusy => Some(1),
+            Self::Unavailable(_) | Self::HasherBusy | Self::Busy => Some(1),
             _ => None,
         };
         if let Some(seconds) = seconds {
@@ -121,7 +123,9 @@ impl PageError {
             Self::DeadLink => (StatusCode::GONE, t.dead_link),
             Self::FormUsed(_) => (StatusCode::CONFLICT, t.form_used),
             Self::ShownBefore => (StatusCode::GONE, t.shown_before),
-            Self::Unavailable(_) | Self::HasherBusy => (StatusCode::SERVICE_UNAVAILABLE, t.unavailable),
+            Self::Unavailable(_) | Self::HasherBusy | Self::Busy => {
+                (StatusCode::SERVICE_UNAVAILABLE, t.unavailable)
+            }
             Self::Failed(_) => (StatusCode::INTERNAL_SERVER_ERROR, t.failed),
         };
         (status, title, text.into())

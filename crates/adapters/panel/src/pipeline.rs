@@ -168,7 +168,8 @@ async fn read_form(
         Some(browser) => {
             let signed_in = panel.panel.signed_in(browser.hash()).await?;
             let signed_in = signed_in.ok_or_else(|| PageError::SignIn(Next::at(route.template)))?;
-            panel.places.large_form(signed_in.seller.id)
+            let place = panel.places.large_form(signed_in.seller.id);
+            Some(place.ok_or(PageError::Busy)?)
         }
         None => None,
     };

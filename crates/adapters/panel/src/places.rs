@@ -27,7 +27,7 @@ pub struct Places {
 
 /// The first three bytes of an IPv4 address, or groups of an IPv6 address: what a client that has more than one
 /// address usually has.
-type Network = [u16; 3];
+pub(crate) type Network = [u16; 3];
 
 /// How many places each has taken.
 #[derive(Clone)]
@@ -41,7 +41,7 @@ pub(crate) struct Place<K: Eq + Hash> {
 
 impl Places {
     /// None if the network of this address has taken its places.
-    pub(crate) fn sign_in(&self, client: IpAddr) -> Option<Place<[u16; 3]>> {
+    pub(crate) fn sign_in(&self, client: IpAddr) -> Option<Place<Network>> {
         let network = match client.to_canonical() {
             IpAddr::V4(address) => {
                 let [a, b, c, _] = address.octets();

@@ -276,21 +276,27 @@ impl Connector {
         connection: impl Fn(&C) -> &AsyncPgConnection + Send + Sync + 'static,
     ) {
         let tls = self.hosts.iter().find_map(|host| host.tls.clone());
-        let places = Arc::clone(&self.cancellations);
-        let ended = async move {
-            let mut connection = connection(&given_up);
-            let place = places.acquire().await;
-            let token = connection.cancel_token();
-            match tls {
-                Some(tls) => drop(token.cancel_query(tls).await),
-                None => drop(token.cancel_query(NoTls).await),
-            }
-            drop(place);
-            drop(connection.batch_execute("").await);
+        let (places, limit) = (Arc::clone(&self.cancellations), self.timeout);
+        let cancelled = async move {
+            // Those before it may take as long.
+            let Ok(Ok(place)) = tokio::time::timeout(limit * 10, places.acquire()).await else {
+                return;
+            };
+            let ended = async {
+                let mut connection = connection(&given_up);
+                let token = connection.cancel_token();
+                match tls {
+                    Some(tls) => drop(token.cancel_query(tls).await),
+                    None => drop(token.cancel_query(NoTls).await),
+                }
+                drop(place);
+                drop(connection.batch_execute("").await);
+            };
+            drop(tokio::time::timeout(limit, ended).await);
         };
         // Where there is none, the program ends.
         if let Ok(runtime) = Handle::try_current() {
-            drop(runtime.spawn(tokio::time::timeout(self.timeout, ended)));
+            drop(runtime.spawn(cancelled));
         }
     }
 
@@ -320,11 +326,14 @@ impl Connector {
     }
 
     /// Looks whether the database of a new connection is the rows' own: another one may have taken the place of
-    /// the one before. Before the tables are there, there is nothing to look at.
+    /// the one before. Whoever looks at the identity from time to time unsets what this sets. Before the tables
+    /// are there, there is nothing to look at.
     async fn look_at_identity(&self, client: &Client) {
         if let Ok(found) = client.simple_query(IS_OWN.text).await {
             let is_own = |message: &SimpleQueryMessage| matches!(message, SimpleQueryMessage::Row(row) if row.get(0) == Some("t"));
-            self.set_foreign(!found.iter().any(is_own));
+            if !found.iter().any(is_own) {
+                self.set_foreign(true);
+            }
         }
     }
 

@@ -176,7 +176,7 @@ impl Listed for SellerOffers {
     ) -> Result<Vec<OfferRow>, StoreError> {
         let Filter {
             status,
-            newer_than,
+            newer_than: _,
             updated_after: _,
         } = filter;
         let mut page = offers::table
@@ -189,9 +189,6 @@ impl Listed for SellerOffers {
             .into_boxed();
         if let Some(status) = status {
             page = page.filter(offers::status.eq(status));
-        }
-        if let Some(newer_than) = newer_than {
-            page = page.filter(offers::created_at.gt(newer_than));
         }
         connection.rows(page).await
     }

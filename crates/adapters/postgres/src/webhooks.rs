@@ -267,8 +267,7 @@ fn queued_since(order: OrderId) -> Uuid {
     Uuid::from_u128(order.uuid().as_u128().saturating_sub(TEN_MINUTES_MS << 80))
 }
 
-/// Reads subscriptions and histories. Each call is one statement, in the seller's share of the pool.
-/// Reads subscriptions and their deliveries.
+/// Reads subscriptions and their deliveries. Each call is one statement, in the seller's share of the pool.
 pub(crate) struct StoredSubscriptions {
     pub(crate) statements: Autocommit,
     pub(crate) sealing: Sealing,

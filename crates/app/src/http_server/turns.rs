@@ -106,7 +106,7 @@ impl Wake for Pause {
     }
 }
 
-/// A connection that yields at most one head, or some KiB of a body, in each turn.
+/// A connection that yields at most one head, or some KiB of a body, between two pauses.
 pub(super) struct Turns<T> {
     connection: T,
     pub(super) gate: Rc<Gate>,

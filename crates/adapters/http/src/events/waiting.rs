@@ -98,8 +98,8 @@ impl Waiting {
                 state.places.keys().map(|(_, seller)| *seller).collect()
             };
             let numbers = self.0.journals.last_numbers(&sellers).await.ok();
-            // After two failures in a row the requests that wait answer 500, and their log says why. One may be
-            // a moment's, and it would end the waits of all.
+            // From the second failure in a row the requests that wait answer 500, and their log says why. One may
+            // be a moment's, and it would end the waits of all.
             let is_repeated = replace(&mut has_failed, numbers.is_none());
             if has_failed && !is_repeated {
                 continue;

@@ -45,7 +45,10 @@ pub(crate) async fn submit(request: PageRequest) -> Result<HttpResponse, PageErr
     let email = request.fields.get("email").trim().to_owned();
     limit_attempts(&request, &email).await?;
     let place = request.panel.places.sign_in(request.client);
-    let place = place.ok_or(PageError::HasherBusy)?;
+    let place = place.ok_or_else(|| {
+        meters::count_decision("sign_in", "refused");
+        PageError::Busy
+    })?;
     let (accounts, passwords) = (request.panel.panel.as_ref(), request.panel.passwords.as_ref());
     let checked = check_password(accounts, passwords, &email, request.fields.get("password")).await?;
     drop(place);
