@@ -123,5 +123,6 @@ pub(crate) async fn adopt(
     entry.send(connection).await?;
     let committed = connection.batch_execute("commit").await;
     committed.map_err(|error| TransactionError::Unknown(store_error(error)))?;
+    connector.set_foreign(false);
     Ok(Adoption::Adopted { removed })
 }
