@@ -8,8 +8,8 @@ use std::sync::Arc;
 use kernel::SellerId;
 use parking_lot::Mutex;
 
-/// Sign-ins of one network whose passwords are compared, or wait for that: of 64 places, so that the addresses
-/// of one client do not take all.
+/// How many sign-ins of one network may have their passwords compared, or wait for it, at a time. There are 64
+/// such places, and the addresses of one client must not take them all.
 const SIGN_INS_OF_ONE: usize = 8;
 /// Forms of more than [`SMALL_FORM`] bytes of one seller that are read at once.
 const LARGE_FORMS_OF_ONE: usize = 2;

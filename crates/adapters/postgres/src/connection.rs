@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use diesel::ConnectionError;
+use diesel::sql_types::Bool;
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection as _};
 use futures_util::future::BoxFuture;
 use kernel::{StoreError, error_chain};
@@ -23,7 +24,12 @@ use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage, error::SqlState}
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use self::error::AnswerTimeout;
-use crate::identity::IS_OWN;
+use crate::statement::{Only, statements};
+
+statements! {
+    "identity.sql";
+    IS_OWN: () -> Only<Bool, bool>;
+}
 
 /// The future that performs a connection's I/O while it lasts.
 type Driver = BoxFuture<'static, Result<(), tokio_postgres::Error>>;

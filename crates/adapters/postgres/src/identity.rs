@@ -6,7 +6,7 @@
 
 use accounts::{Action, Actor};
 use diesel::pg::Pg;
-use diesel::sql_types::{Bool, Nullable, Text};
+use diesel::sql_types::{Nullable, Text};
 use diesel_async::{RunQueryDsl as _, SimpleAsyncConnection as _};
 use kernel::{StoreError, TransactionError};
 
@@ -15,12 +15,11 @@ use crate::connection::error::store_error;
 use crate::connection::pool::Autocommit;
 use crate::connection::{BEGIN_UNLIMITED, Connector};
 use crate::schema::changes;
-use crate::statement::{Only, Prepared, statements};
+use crate::statement::{Prepared, statements};
 
 statements! {
     "identity.sql";
     IDENTITY: () -> Identity;
-    pub(crate) IS_OWN: () -> Only<Bool, bool>;
     ADOPT: ();
     BEGIN_FEED: ();
     AHEAD: ();
