@@ -24,7 +24,7 @@ pub(super) enum Command {
     ///
     /// Reads one JSON object a line, as `POST /sellers/{seller}/offers:import` of the back office does, at
     /// any size. Refused lines are reported on stderr with their number; the others are imported, and counted
-    /// on stdout. Fails if a line was refused. Interrupted, it may be repeated from the start: imported
+    /// on stdout; with --json both are one object on stdout. Fails if a line was refused. Interrupted, it may be repeated from the start: imported
     /// offers are unchanged then.
     Offers {
         /// The file; - reads stdin
@@ -32,6 +32,9 @@ pub(super) enum Command {
         /// Whose offers they are: the seller's id, number or e-mail address
         #[arg(long)]
         seller: SellerName,
+        /// The report of `POST /sellers/{seller}/offers:import`, refused lines included, instead of sentences
+        #[arg(long)]
+        json: bool,
     },
 }
 
@@ -43,15 +46,19 @@ const COUNTER: &str = "{spinner} {bytes}  {msg}  {bytes_per_sec}";
 
 impl Command {
     pub(super) fn run(self, loaded: &Loaded) -> anyhow::Result<ExitCode> {
-        let Self::Offers { file, seller } = self;
+        let Self::Offers { file, seller, json } = self;
         let report = block_on(offers(loaded, &file, &seller))?;
-        for rejected in &report.rejected {
-            for entry in &rejected.errors {
-                let path = entry.path().map(|path| format!("{path}: ")).unwrap_or_default();
-                note(format_args!("line {}: {path}{}", rejected.line, entry.message()));
+        if json {
+            print(serde_json::to_string(&report)?)?;
+        } else {
+            for rejected in &report.rejected {
+                for entry in &rejected.errors {
+                    let path = entry.path().map(|path| format!("{path}: ")).unwrap_or_default();
+                    note(format_args!("line {}: {path}{}", rejected.line, entry.message()));
+                }
             }
+            print(summary(&report))?;
         }
-        print(summary(&report))?;
         Ok(if report.rejected_total == 0 {
             ExitCode::SUCCESS
         } else {
