@@ -142,8 +142,8 @@ async fn a_request_whose_database_crashes_behind_the_pooler_is_an_outage() {
     world.server.ready().await;
     let counted = |log: &str| log.contains("connections to it were lost meanwhile");
     let log = world.server.log_with(counted).await;
-    let warnings = log.matches("a connection to the database was lost").count();
-    assert!(warnings <= 2, "one an outage: {log}");
+    let lines = log.matches("a connection to the database was lost").count();
+    assert!(lines <= 2, "one an outage: {log}");
     // Who meets the pooler only while the server is away takes it for an outage, too.
     drop(postgres);
     let refused = run(PROGRAM, &["migrate"], &[("DATABASE_URL", pgbouncer.url())]).await;
