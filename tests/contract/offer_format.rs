@@ -30,7 +30,6 @@ async fn every_field_is_returned_as_it_was_fed_alone_and_with_others() {
             "etag": whole["etag"], "external_id": null});
         assert_eq!(whole, merged(offer_body(1, changes), written));
         let names: Vec<_> = whole.as_object().unwrap().keys().cloned().collect();
-        assert_eq!(names.len(), 15);
         for field in &names {
             let one = select(&format!("fields={field}")).await;
             assert_eq!(one, json!({"id": id, field: whole[field]}));

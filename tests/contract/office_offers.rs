@@ -21,15 +21,17 @@ async fn the_first_feed_creates_an_offer_and_the_next_replaces_every_field() {
     // The answer contains the origin of the price, which sellers do not see.
     let fed = world.fed_offer(&seller, &id).await;
     assert_eq!(read().await.get("price_source"), None);
-    assert_eq!(fed, merged(read().await, json!({"price_source": "automatic"})));
+    let first = read().await;
+    assert_eq!(fed, merged(first.clone(), json!({"price_source": "automatic"})));
     // Fields that are missing or null are null.
     let least = json!({"title": "New", "handle": "new", "status": "draft", "url": "http://shop.example/new"});
     let none = json!({"price": null, "stock": null, "ean": null, "brand": null, "signature": null, "thumbnail": null});
     let nulls = merged(least.clone(), none);
     for body in [&least, &nulls] {
         world.put(&seller, &id, body).await.expect(200);
+        let members = |offer: &Value| offer.as_object().unwrap().len();
         assert_members(&read().await, nulls.clone());
-        assert_eq!(read().await.as_object().unwrap().len(), 15);
+        assert_eq!(members(&read().await), members(&first));
     }
 }
 
@@ -41,6 +43,7 @@ async fn feeding_moves_updated_at_if_and_only_if_a_returned_field_changes() {
     let path = format!("/v1/offers/{}", world.offer(&seller, 1, json!({})).await);
     let mut changes = json!({});
     let mut updated_at = "2040-01-01T12:00:00.000000Z".to_owned();
+    let mut now = instant(&updated_at);
     for change in [
         json!({"title": "Other"}),
         json!({"handle": "other"}),
@@ -63,19 +66,22 @@ async fn feeding_moves_updated_at_if_and_only_if_a_returned_field_changes() {
         changes = merged(changes, change.clone());
         world.offer(&seller, 1, changes.clone()).await;
         let moved = world.read(&token, &path).await;
-        assert_ne!(moved["updated_at"], updated_at, "fed with {change}");
         assert_eq!(moved["created_at"], "2040-01-01T12:00:00.000000Z");
         updated_at = text(&moved, "updated_at");
+        now += TimeDelta::seconds(2);
+        assert_eq!(instant(&updated_at), now, "fed with {change}");
     }
-    assert_eq!(updated_at, "2040-01-01T12:00:24.000000Z");
     // It increases even if a later writer's clock is behind.
     clock.freeze(instant("2040-01-01T11:59:59Z")).await;
     world.offer(&seller, 1, json!({"stock": 1})).await;
     let line = offer_line(1, json!({"stock": 2}));
     world.import(&seller, line).await.expect(200);
     let read = world.read(&token, &path).await;
-    let expected = (&json!(2), &json!("2040-01-01T12:00:24.000002Z"));
-    assert_eq!((&read["stock"], &read["updated_at"]), expected);
+    let later = now + TimeDelta::microseconds(2);
+    assert_eq!(
+        (&read["stock"], instant(&text(&read, "updated_at"))),
+        (&json!(2), later)
+    );
 }
 
 #[tokio::test]

@@ -45,7 +45,10 @@ async fn a_file_or_stdin_is_imported_and_bad_lines_are_reported() {
     );
     let report = report.await.failure();
     let report: serde_json::Value = serde_json::from_str(&report.stdout).unwrap();
-    assert_eq!((&report["unchanged"], &report["rejected_total"]), (&json!(1), &json!(2)));
+    assert_eq!(
+        (&report["unchanged"], &report["rejected_total"]),
+        (&json!(1), &json!(2))
+    );
     let refused = ["/rejected/0/line", "/rejected/1/line"].map(|line| report.pointer(line).cloned());
     assert_eq!(refused, [Some(json!(3)), Some(json!(4))]);
     let unknown = import(lines(), &blackbox::offer_id(9)).await.ended(3);
