@@ -4,12 +4,13 @@ use std::time::{Duration, Instant};
 
 use blackbox::{Wire, World, offer_line, request, resident_kib};
 use serde_json::json;
+use testkit::ServerOptions;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
-use crate::{me, world, world_with};
+use crate::{PROGRAM, me, world, world_with};
 
 /// How a client asks as much as it can.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -160,29 +161,50 @@ async fn clients_that_do_not_read_large_answers_take_little_memory() {
     assert!(grown < 50_000, "{} connections took {grown} KiB", streams.len());
 }
 
-/// 190 MB of lists are asked for. A client that reads gets its own meanwhile.
+/// 190 MB of lists are asked for, and read slowly or not at all. A client that reads gets its own meanwhile,
+/// another seller's also if it pauses.
 #[tokio::test]
 async fn clients_that_do_not_read_their_lists_take_little_memory() {
     let world = world_with(&[("RATE_LIMIT__DEFAULT", "100000")]).await;
-    let (seller, token) = world.reader().await;
+    let ((seller, token), (other, others)) = (world.reader().await, world.reader().await);
     let url = format!("https://shop.example/{}", "a".repeat(2_000));
     let lines = (1..=200).map(|n| offer_line(n, json!({"url": url})));
-    world
-        .import(&seller, lines.collect::<Vec<_>>().join("\n"))
-        .await
-        .expect(200);
-    let bearer = format!("Bearer {token}");
-    let headers = [("user-agent", "App/1.0"), ("authorization", bearer.as_str())];
-    let list = request("GET", "/v1/offers?limit=200", &headers);
+    let lines = lines.collect::<Vec<_>>().join("\n");
+    for seller in [&seller, &other] {
+        world.import(seller, lines.clone()).await.expect(200);
+    }
+    let list = |token: &str| {
+        let bearer = format!("Bearer {token}");
+        let headers = [
+            ("user-agent", "App/1.0"),
+            ("authorization", bearer.as_str()),
+            ("connection", "close"),
+        ];
+        request("GET", "/v1/offers?limit=200", &headers)
+    };
+    let mut pausing = asking(&world.server.base_url, &list(&others)).await;
+    let read = pausing.read(&mut [0; 1024]).await.unwrap();
     let before = resident_kib(world.server.id(), "VmRSS");
-    let mut streams = Vec::new();
-    for _ in 0..400 {
-        let mut stream = asking(&world.server.base_url, &list).await;
+    let mut streams = Vec::<TcpStream>::new();
+    for n in 0..400 {
+        let mut stream = asking(&world.server.base_url, &list(&token)).await;
         assert!(stream.read(&mut [0; 1024]).await.unwrap() > 0);
         streams.push(stream);
+        // Meanwhile the other one pauses for more than a second.
+        let rounds = if n == 100 { 30 } else { usize::from(n % 10 == 0) };
+        for _ in 0..rounds {
+            for slow in &streams {
+                // One that was given up has ended.
+                drop(slow.try_read(&mut [0; 16_384]));
+            }
+            sleep(Duration::from_millis(50)).await;
+        }
     }
     let grown = resident_kib(world.server.id(), "VmRSS").saturating_sub(before);
     assert!(grown < 160_000, "{} connections took {grown} KiB", streams.len());
+    let mut rest = Vec::new();
+    pausing.read_to_end(&mut rest).await.unwrap();
+    assert!(read + rest.len() > 200 * url.len(), "{}", rest.len());
     let all = world.get(&token, "/v1/offers?limit=200").await.expect(200);
     assert_eq!(all.json()["items"].as_array().unwrap().len(), 200);
 }
@@ -208,4 +230,38 @@ async fn pipelined_answers_without_bodies_that_are_not_read_take_little_memory()
         let grown = resident_kib(world.server.id(), "VmRSS").saturating_sub(before);
         assert!(grown < 5_000, "{path}: {grown} KiB");
     }
+}
+
+/// Anybody may present them, as the client of an application that keeps no secret.
+#[tokio::test]
+async fn unknown_codes_and_tokens_begin_no_transaction() {
+    let alone = |options: ServerOptions| options.set("SELLER_API__SERVER__WORKERS", "none");
+    let (world, link) = World::over_a_link(PROGRAM, alone).await;
+    let mut member = world.member().await;
+    let app = world
+        .public_partner(&world.seller().await, &["offers:read"])
+        .await;
+    let asking = world.asking(&app, "offers:read");
+    let code = world.code(&mut member.browser, &asking).await;
+    let pair = world.pair(&mut member.browser, &app, "offers:read").await;
+    let other = |text: &str| {
+        let last = if text.ends_with('A') { "B" } else { "A" };
+        format!("{}{last}", &text[..text.len() - 1])
+    };
+    link.record();
+    world
+        .no_refresh(&app, &other(&pair.refresh), "invalid_grant")
+        .await;
+    world
+        .no_exchange(&app, &asking, &other(&code), "invalid_grant")
+        .await;
+    for token in [&pair.refresh, &pair.access] {
+        world.revoke(&app, &other(token)).await.expect(200);
+    }
+    let statements = link.recorded();
+    assert!(
+        !statements.iter().any(|statement| statement.in_transaction),
+        "{statements:?}"
+    );
+    world.refreshed(&app, &pair.refresh).await;
 }

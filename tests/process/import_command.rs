@@ -39,11 +39,8 @@ async fn a_file_or_stdin_is_imported_and_bad_lines_are_reported() {
         ["3", "4", "stock"].iter().all(|part| text.contains(part)),
         "{text}"
     );
-    let report = cli(
-        &world,
-        &format!("import offers {} --seller {} --json", path.display(), seller.id),
-    );
-    let report = report.await.failure();
+    let command = format!("import offers {} --seller {} --json", path.display(), seller.id);
+    let report = cli(&world, &command).await.failure();
     let report: serde_json::Value = serde_json::from_str(&report.stdout).unwrap();
     assert_eq!(
         (&report["unchanged"], &report["rejected_total"]),

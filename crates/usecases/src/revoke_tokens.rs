@@ -8,7 +8,7 @@ use oauth::{
     TokenKind,
 };
 
-use crate::{ActingOperator, Failure, LockSet, Row, failure::refuse};
+use crate::{ActingOperator, Failure, failure::refuse};
 
 /// A presented token by its type. Its prefix tells the type, so that no hint is needed (RFC 7009 §2.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,10 +37,6 @@ impl PresentedToken {
     pub const fn key(self) -> TokenKey {
         let (Self::Access(key) | Self::Personal(key) | Self::Refresh(key)) = self;
         key
-    }
-
-    pub fn locks(self) -> LockSet {
-        LockSet::of_row(Row::Family(self.key().family))
     }
 }
 

@@ -1,11 +1,11 @@
 //! Responses: JSON bytes and the common headers.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use actix_web::HttpResponse;
 use actix_web::body::{BodySize, BoxBody, MessageBody};
@@ -163,8 +163,6 @@ impl MessageBody for Slices {
 
 /// The large bodies of this process that are not sent yet, each the answer to one request.
 static UNSENT: Unsent = Unsent::new(64 * 1024 * 1024);
-/// How long a body is not read before it may be given up.
-const UNREAD_FOR: Duration = Duration::from_secs(1);
 
 /// Whose answer a body is: the seller's for whom it was asked or, without one, that of the address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -173,8 +171,8 @@ pub(crate) enum Owner {
     Address(IpAddr),
 }
 
-/// Bodies that were not sent yet. Beyond so many bytes, whoever has most of them loses one that nobody has read
-/// for a while, and its connection ends.
+/// Bodies that were not sent yet. Beyond so many bytes, whoever has most of them loses the body that was read
+/// longest ago, and its connection ends. However slowly others read, they keep theirs.
 struct Unsent {
     most: usize,
     bodies: Mutex<UnsentBodies>,
@@ -234,7 +232,9 @@ impl Unsent {
             left: Arc::clone(&left),
         };
         bodies.by_number.insert(number, entry);
-        while bodies.bytes > self.most && bodies.give_up() {}
+        while bodies.bytes > self.most {
+            bodies.give_up();
+        }
         UnsentBody {
             unsent: self,
             number,
@@ -245,23 +245,24 @@ impl Unsent {
 }
 
 impl UnsentBodies {
-    /// Gives one body up; false if all were read lately.
-    fn give_up(&mut self) -> bool {
+    /// Gives one body up.
+    fn give_up(&mut self) {
         let mut of_owners = HashMap::<Owner, usize>::new();
         for entry in self.by_number.values() {
             *of_owners.entry(entry.owner).or_default() += entry.size;
         }
-        let idle = |entry: &&UnsentEntry| entry.left.lock().read_at.elapsed() >= UNREAD_FOR;
-        let idle = self.by_number.iter().filter(|(_, entry)| idle(entry));
+        let precedence = |entry: &UnsentEntry| {
+            let read_at = entry.left.lock().read_at;
+            (of_owners.get(&entry.owner).copied(), Reverse(read_at))
+        };
         // Of equal ones the first, which was begun before the others.
-        let Some((number, entry)) = idle.rev().max_by_key(|(_, entry)| of_owners.get(&entry.owner)) else {
-            return false;
+        let entries = self.by_number.iter().rev();
+        let Some((&number, entry)) = entries.max_by_key(|(_, entry)| precedence(entry)) else {
+            return;
         };
         entry.left.lock().bytes = None;
         metrics::counter!("answers_given_up_total").increment(1);
-        let number = *number;
         self.remove(number);
-        true
     }
 
     fn remove(&mut self, number: u64) {
@@ -297,7 +298,9 @@ impl Drop for UnsentBody {
 
 #[cfg(test)]
 mod tests {
+    use std::future::poll_fn;
     use std::net::Ipv4Addr;
+    use std::time::Duration;
 
     use actix_web::body::to_bytes;
     use tokio::time::sleep;
@@ -306,22 +309,23 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn who_has_most_unread_bodies_loses_the_oldest_for_later_ones() {
-        static UNSENT: Unsent = Unsent::new(4 * SLICE);
+    async fn who_has_most_unsent_bytes_loses_what_was_read_longest_ago() {
+        static UNSENT: Unsent = Unsent::new(8 * SLICE);
         let greedy = Owner::Seller(Uuid::from_u128(1).into());
         let modest = Owner::Address(Ipv4Addr::LOCALHOST.into());
-        let body = |owner, n: u8| UNSENT.add(owner, vec![n; SLICE].into());
+        let body = |owner, n: u8| UNSENT.add(owner, vec![n; 2 * SLICE].into());
         let first = body(modest, 1);
-        let (second, third, fourth) = (body(greedy, 2), body(greedy, 3), body(greedy, 4));
-        // All are new yet.
-        let fifth = body(greedy, 5);
-        sleep(UNREAD_FOR).await;
-        let sixth = body(modest, 6);
-        for given_up in [second, third] {
+        let [second, mut third, fourth] = [2, 3, 4].map(|n| body(greedy, n));
+        sleep(Duration::from_millis(1)).await;
+        let piece = poll_fn(|cx| Pin::new(&mut third).poll_next(cx)).await;
+        assert_eq!(piece.unwrap().unwrap(), vec![3; SLICE]);
+        let (fifth, sixth) = (body(greedy, 5), body(modest, 6));
+        for given_up in [second, fourth] {
             assert!(to_bytes(given_up).await.is_err());
         }
-        for (n, whole) in [(1, first), (4, fourth), (5, fifth), (6, sixth)] {
-            assert_eq!(to_bytes(whole).await.unwrap(), vec![n; SLICE]);
+        assert_eq!(to_bytes(third).await.unwrap(), vec![3; SLICE]);
+        for (n, whole) in [(1, first), (5, fifth), (6, sixth)] {
+            assert_eq!(to_bytes(whole).await.unwrap(), vec![n; 2 * SLICE]);
         }
         // What was sent counts no more.
         for _ in 0..10 {

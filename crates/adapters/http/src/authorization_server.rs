@@ -13,7 +13,9 @@ use std::sync::Arc;
 
 use actix_web::http::Method;
 use actix_web::{HttpMessage, HttpResponse};
-use oauth::TokenKey;
+use kernel::StoreError;
+use oauth::{Holder, TokenKey};
+use tokio::sync::OnceCell;
 use web::error::catch_panic;
 use web::head;
 use web::request::{Answer, Request};
@@ -56,6 +58,26 @@ pub fn endpoints() -> impl Iterator<Item = (&'static str, &'static str)> {
         .map(|endpoint| (endpoint.method(), endpoint.as_str()))
 }
 
+/// The code or token that a call presents, and its holder.
+struct PresentedKey {
+    key: TokenKey,
+    /// Looked up at most once: of those who present one, anybody may be a stranger, and strangers have few
+    /// connections.
+    holder: OnceCell<Option<Holder>>,
+}
+
+impl PresentedKey {
+    fn new(key: TokenKey) -> Arc<Self> {
+        let holder = OnceCell::new();
+        Arc::new(Self { key, holder })
+    }
+
+    async fn holder(&self, public: &Public) -> Result<Option<Holder>, StoreError> {
+        let look_up = || public.grants.holder(self.key);
+        self.holder.get_or_try_init(look_up).await.copied()
+    }
+}
+
 pub(crate) async fn answer(public: &Arc<Public>, mut request: Request) -> Answer {
     let endpoint = Endpoint::parse(request.path());
     let route = endpoint.map_or("-", Endpoint::as_str);
@@ -81,13 +103,13 @@ pub(crate) async fn answer(public: &Arc<Public>, mut request: Request) -> Answer
 
 /// Names the token of a refused call, and its seller, in the access log.
 async fn record_holder(public: &Public, request: &Request) {
-    let Some(token) = request.http.extensions().get::<TokenKey>().copied() else {
+    let Some(token) = request.http.extensions().get::<Arc<PresentedKey>>().cloned() else {
         return;
     };
-    if let Ok(Ok(Some(holder))) = request.deadline().run(public.grants.holder(token)).await {
+    if let Ok(Ok(Some(holder))) = request.deadline().run(token.holder(public)).await {
         request.record_caller(|caller| {
             caller.seller = Some(holder.seller);
-            caller.token = Some(token.family);
+            caller.token = Some(token.key.family);
         });
     }
 }

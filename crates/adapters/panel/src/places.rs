@@ -8,8 +8,8 @@ use std::sync::Arc;
 use kernel::SellerId;
 use parking_lot::Mutex;
 
-/// How many sign-ins of one network may have their passwords compared, or wait for it, at a time. There are 64
-/// such places, and the addresses of one client must not take them all.
+/// How many passwords of one network may be compared or hashed, or wait for it, at a time. There are 64 such
+/// places, and the addresses of one client must not take them all.
 const SIGN_INS_OF_ONE: usize = 8;
 /// Forms of more than [`SMALL_FORM`] bytes of one seller that are read at once.
 const LARGE_FORMS_OF_ONE: usize = 2;
@@ -27,7 +27,9 @@ pub struct Places {
 
 /// The first three bytes of an IPv4 address, or groups of an IPv6 address: what a client that has more than one
 /// address usually has.
-pub(crate) type Network = [u16; 3];
+type Network = [u16; 3];
+
+pub(crate) type SignInPlace = Place<Network>;
 
 /// How many places each has taken.
 #[derive(Clone)]
@@ -41,7 +43,7 @@ pub(crate) struct Place<K: Eq + Hash> {
 
 impl Places {
     /// None if the network of this address has taken its places.
-    pub(crate) fn sign_in(&self, client: IpAddr) -> Option<Place<Network>> {
+    pub(crate) fn sign_in(&self, client: IpAddr) -> Option<SignInPlace> {
         let network = match client.to_canonical() {
             IpAddr::V4(address) => {
                 let [a, b, c, _] = address.octets();

@@ -1,9 +1,11 @@
 //! The parameters of a call, a form or a JSON object of strings, and client authentication (RFC 6749 §2.3,
 //! contract: Flows).
 
+use std::sync::Arc;
+
 use actix_web::HttpMessage;
 use actix_web::http::header::{AUTHORIZATION, HeaderMap};
-use oauth::{Application, InvalidClient, TokenKey, authenticate};
+use oauth::{Application, InvalidClient, authenticate};
 use web::ServiceSettings;
 use web::authorization::{ClientCredentials, basic};
 use web::body::BodyLimits;
@@ -13,6 +15,7 @@ use web::json::{Json, Object};
 use web::media_type::MediaType;
 use web::request::Request;
 
+use super::PresentedKey;
 use super::error::OAuthError;
 use super::limits::proves;
 use super::token::GrantType;
@@ -94,11 +97,11 @@ pub(super) async fn authenticated(
     public: &Public,
     request: &Request,
     parameters: &Parameters,
-    token: Option<TokenKey>,
+    token: Option<&Arc<PresentedKey>>,
     deadline: Deadline,
 ) -> Result<Application, OAuthError> {
     if let Some(token) = token {
-        request.http.extensions_mut().insert(token);
+        request.http.extensions_mut().insert(Arc::clone(token));
     }
     let headers = request.headers();
     let challenged = |error| challenged(headers, error);
@@ -125,7 +128,7 @@ pub(super) async fn authenticated(
     match authenticated {
         Ok(()) => Ok(application),
         Err(InvalidClient::Suspended { is_proved: false }) => {
-            let is_proved = proves(public, client_id, token, deadline).await?;
+            let is_proved = proves(public, client_id, token.map(Arc::as_ref), deadline).await?;
             Err(challenged(InvalidClient::Suspended { is_proved }.into()))
         }
         Err(refusal) => Err(challenged(refusal.into())),

@@ -11,7 +11,7 @@ use std::{iter, sync::Arc};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{IdempotencyKey, StoreError, TransactionError};
-use oauth::{Credential, Exchange, Grant, GrantRefusal, Presented};
+use oauth::{Credential, Exchange, Grant, GrantRefusal, Holder, Presented};
 use tokio::time::Instant;
 use usecases::token_pair::{Granted, TokenPair, exchange};
 use usecases::{Failure, LockSet, Row, Transaction, repeat};
@@ -19,15 +19,17 @@ use web::TraceId;
 use web::deadline::Deadline;
 use web::write::{PreparedTransaction, RESOLVE_TIMEOUT, Recoverable, commit_or_resolve, resolve};
 
-use super::Endpoint;
 use super::error::OAuthError;
 use super::token::Issued;
+use super::{Endpoint, PresentedKey};
 use crate::Public;
 
 /// A pair to issue. Its secrets are made first, so that the stored pair can be looked up by them.
 struct Issue {
     public: Arc<Public>,
     exchange: Exchange,
+    /// That of the exchange.
+    presented: Arc<PresentedKey>,
     pair: TokenPair,
     /// Of a call that its client may repeat: its pairs under the other keys of the server.
     others: Option<Vec<TokenPair>>,
@@ -48,6 +50,7 @@ enum Begun {
 pub(super) async fn issue(
     public: &Arc<Public>,
     presented: Presented,
+    key: Arc<PresentedKey>,
     repeatable: Option<(&Credential, &IdempotencyKey)>,
     asked_at: DateTime<Utc>,
     deadline: Deadline,
@@ -72,6 +75,7 @@ pub(super) async fn issue(
             refresh_lifetime: public.settings.refresh_token_ttl,
             asked_at,
         },
+        presented: key,
         public: Arc::clone(public),
         pair,
         others,
@@ -123,7 +127,8 @@ impl Issue {
     /// makes it; the batch's statement, if it still arrives, then skips the family.
     async fn look_up(&self, cause: StoreError) -> Result<Begun, Refused> {
         let look = || async {
-            let transaction = self.public.ports.units.begin(&self.locks()).await?;
+            let holder = self.presented.holder(&self.public).await?;
+            let transaction = self.transaction(holder).await?;
             let stored = self.pair.stored_grant(transaction.as_ref()).await?;
             Ok((transaction, stored))
         };
@@ -134,8 +139,11 @@ impl Issue {
         }
     }
 
-    fn locks(&self) -> LockSet {
-        LockSet::of_row(Row::Family(self.exchange.presented.key().family))
+    /// A transaction that locks the family, in its seller's share of the connections.
+    async fn transaction(&self, holder: Option<Holder>) -> Result<Box<dyn Transaction>, StoreError> {
+        let share = holder.map_or_else(LockSet::of_strangers, |holder| LockSet::of_seller(holder.seller));
+        let locks = share.and(Row::Family(self.presented.key.family));
+        self.public.ports.units.begin(&locks).await
     }
 
     /// Does everything up to the COMMIT; retries after a transaction conflict.
@@ -148,7 +156,11 @@ impl Issue {
     }
 
     async fn attempt(&self) -> Result<PreparedTransaction<Granted>, Refused> {
-        let transaction = self.public.ports.units.begin(&self.locks()).await?;
+        let holder = self.presented.holder(&self.public).await?;
+        if holder.is_none() {
+            return Err(Failure::Refused(GrantRefusal::Unknown));
+        }
+        let transaction = self.transaction(holder).await?;
         self.granted(transaction).await
     }
 

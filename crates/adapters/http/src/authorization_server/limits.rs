@@ -3,9 +3,10 @@
 use std::net::IpAddr;
 
 use chrono::{DateTime, Utc};
-use oauth::{Application, ClientId, ClientType, Limiter, Subject, TokenKey};
+use oauth::{Application, ClientId, ClientType, Limiter, Subject};
 use web::deadline::Deadline;
 
+use super::PresentedKey;
 use super::error::OAuthError;
 use crate::Public;
 use crate::policy::{admits, retry_after};
@@ -62,7 +63,7 @@ pub(super) async fn count(
 pub(super) async fn count_client(
     public: &Public,
     client: &Application,
-    presented: Option<TokenKey>,
+    presented: Option<&PresentedKey>,
     deadline: Deadline,
 ) -> Result<(), OAuthError> {
     if client.client_type == ClientType::Public
@@ -78,12 +79,12 @@ pub(super) async fn count_client(
 pub(super) async fn proves(
     public: &Public,
     client_id: ClientId,
-    presented: Option<TokenKey>,
+    presented: Option<&PresentedKey>,
     deadline: Deadline,
 ) -> Result<bool, OAuthError> {
     let Some(presented) = presented else {
         return Ok(false);
     };
-    let holder = deadline.run(public.grants.holder(presented)).await??;
+    let holder = deadline.run(presented.holder(public)).await??;
     Ok(holder.is_some_and(|holder| holder.is_usable && holder.client_id == client_id))
 }

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use oauth::{ClientId, Family};
-use usecases::repeat;
 use usecases::revoke_tokens::{PresentedToken, revoke_own};
+use usecases::{LockSet, Row, repeat};
 use web::deadline::Deadline;
 use web::request::Request;
 use web::{Error, response};
 
+use super::PresentedKey;
 use super::client::{self, Parameters};
 use super::error::{OAuthError, set_pragma};
 use super::limits::{Limit, count, count_client};
@@ -26,13 +27,13 @@ pub(super) async fn revoke(public: &Arc<Public>, request: &mut Request) -> Resul
     let deadline = request.deadline();
 
     let token = parameters.get("token").and_then(PresentedToken::parse);
-    let key = token.map(PresentedToken::key);
-    let client = client::authenticated(public, request, &parameters, key, deadline).await?;
-    count_client(public, &client, key, deadline).await?;
+    let key = token.map(|token| PresentedKey::new(token.key()));
+    let client = client::authenticated(public, request, &parameters, key.as_ref(), deadline).await?;
+    count_client(public, &client, key.as_deref(), deadline).await?;
 
     required(&parameters, "token")?;
-    if let Some(token) = token {
-        let ending = end(Arc::clone(public), token, client.client_id, deadline);
+    if let Some((token, key)) = token.zip(key) {
+        let ending = end(Arc::clone(public), token, key, client.client_id, deadline);
         let ended = public.ports.tasks.run(ending).await?;
         if let Some(family) = ended.map_err(OAuthError::failed)? {
             request.record_caller(|caller| {
@@ -49,11 +50,16 @@ pub(super) async fn revoke(public: &Arc<Public>, request: &mut Request) -> Resul
 async fn end(
     public: Arc<Public>,
     token: PresentedToken,
+    key: Arc<PresentedKey>,
     client_id: ClientId,
     deadline: Deadline,
 ) -> Result<Option<Family>, Error> {
     let attempt = || async {
-        let transaction = deadline.run(public.ports.units.begin(&token.locks())).await??;
+        let Some(holder) = deadline.run(key.holder(&public)).await?? else {
+            return Ok(None);
+        };
+        let locks = LockSet::of_seller(holder.seller).and(Row::Family(key.key.family));
+        let transaction = deadline.run(public.ports.units.begin(&locks)).await??;
         let family = deadline
             .run(revoke_own(transaction.as_ref(), token, client_id))
             .await??;

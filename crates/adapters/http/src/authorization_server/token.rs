@@ -18,6 +18,7 @@ use web::reply::IDEMPOTENT_REPLAYED;
 use web::request::Request;
 use web::{TraceId, idempotency, response};
 
+use super::PresentedKey;
 use super::client::{self, Parameters};
 use super::error::{Code, OAuthError, set_pragma};
 use super::issuing;
@@ -62,8 +63,10 @@ async fn check_and_issue(
     let grant_type = GrantType::of(&parameters)?;
     *requested = Some(grant_type);
     let (headers, credential) = (request.headers(), credential(grant_type, &parameters));
-    let key = credential.as_ref().map(Credential::key);
-    let client = client::authenticated(public, request, &parameters, key, deadline).await?;
+    let key = credential
+        .as_ref()
+        .map(|credential| PresentedKey::new(credential.key()));
+    let client = client::authenticated(public, request, &parameters, key.as_ref(), deadline).await?;
     if client.client_type == ClientType::Public && grant_type == GrantType::ClientCredentials {
         let description = "A public client cannot use this grant_type: it requires a client_secret.";
         return Err(client::challenged(
@@ -71,7 +74,7 @@ async fn check_and_issue(
             OAuthError::invalid_client(description),
         ));
     }
-    count_client(public, &client, key, deadline).await?;
+    count_client(public, &client, key.as_deref(), deadline).await?;
 
     let (presented, repeat_key) = match grant_type {
         GrantType::ClientCredentials => (None, None),
@@ -84,13 +87,14 @@ async fn check_and_issue(
             (Some(token), repeat_key(headers)?)
         }
     };
-    let issued = match presented {
+    let issued = match presented.zip(key.clone()) {
         None => client_credentials(public, &client, &parameters, deadline).await,
-        Some(presented) => {
+        Some((presented, key)) => {
             let repeatable = credential.as_ref().zip(repeat_key.as_ref());
             issuing::issue(
                 public,
                 presented,
+                key,
                 repeatable,
                 asked_at,
                 deadline,
@@ -102,7 +106,7 @@ async fn check_and_issue(
     let issued = issued.map_err(|error| client::challenged(headers, error))?;
     request.record_caller(|caller| {
         caller.seller = Some(issued.grant.seller);
-        caller.token = key.map(|key| key.family);
+        caller.token = key.map(|presented| presented.key.family);
     });
     granted(&issued, settings.access_token_ttl, &request.trace_id)
 }

@@ -30,7 +30,7 @@ pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, PageE
 /// POST: changes the password.
 pub(crate) async fn change_password(request: SignedInRequest) -> Result<HttpResponse, PageError> {
     let (panel, t) = (&request.panel, request.texts());
-    limit_attempts(&request, &request.seller().email).await?;
+    let _place = limit_attempts(&request, &request.seller().email).await?;
     let given = request.fields.get("current_password");
     let current = panel.panel.password(request.seller().id).await?;
     let fits = panel.passwords.verify(given, current.clone()).await?;

@@ -8,7 +8,7 @@ use kernel::BrokenRules;
 use oauth::{BrowserSecret, SecretHash};
 use usecases::account_links::{set_password, sign_in_by_link};
 
-use super::sign_in::redirect_signed_in;
+use super::sign_in::{redirect_signed_in, take_place};
 use super::{done, page as html};
 use crate::frame::Frame;
 use crate::issues::Issues;
@@ -86,6 +86,7 @@ async fn set(request: PageRequest, kind: LinkKind) -> Result<HttpResponse, PageE
         let issues = Issues::of(&violations, request.texts());
         return render(&request, kind, seller, issues);
     };
+    let _place = take_place(&request)?;
     let password = request.panel.passwords.hash(password.reveal()).await?;
     let input = (hash(&request), kind, password, request.client);
     let set = request.change(input, |tx, _, (link, kind, password, address)| {

@@ -10,6 +10,7 @@ use oauth::{
     ClientId, ConnectedApplication, Consent, ConsentId, FamilyKind, GrantReader, Holder, NewConsent,
     ScopeSet, SecretHash, TokenKey, Viewer,
 };
+use usecases::LockSet;
 use uuid::Uuid;
 
 use super::credentials;
@@ -141,7 +142,8 @@ impl TryFrom<ConnectionRow> for ConnectedApplication {
 #[async_trait]
 impl GrantReader for Autocommit {
     async fn holder(&self, key: TokenKey) -> Result<Option<Holder>, StoreError> {
-        let Some(row) = self.row(credentials(&[key])).await? else {
+        let strangers = self.sharing(LockSet::of_strangers());
+        let Some(row) = strangers.row(credentials(&[key])).await? else {
             return Ok(None);
         };
         let at = row.at;
@@ -151,7 +153,7 @@ impl GrantReader for Autocommit {
             .is_some_and(|credential| credential.is_usable(&family, at));
         let access = access_tokens::table.find((key.family.uuid(), key.hash.bytes().as_slice()));
         let is_known =
-            credential.is_some() || self.execute(access.select(access_tokens::family_id)).await? > 0;
+            credential.is_some() || strangers.execute(access.select(access_tokens::family_id)).await? > 0;
         Ok(is_known.then_some(Holder {
             client_id: family.client_id,
             seller: family.seller,

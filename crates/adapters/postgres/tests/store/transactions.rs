@@ -10,11 +10,12 @@ use futures_util::{
     stream::FuturesUnordered,
 };
 use kernel::{PageSize, SellerId, StoreError};
-use oauth::{ClientId, Limiter, SecretHash, Subject};
+use oauth::{ClientId, Limiter, SecretHash, Subject, TokenKey};
 use offers::OfferFilter;
 use tokio::select;
 use tokio::time::{Instant, timeout};
 use usecases::LockSet;
+use uuid::Uuid;
 use webhooks::DeliveryFilter;
 
 use crate::support::{
@@ -94,10 +95,16 @@ async fn look_ups_for_strangers_wait_for_one_share_and_delay_no_seller() {
         database.units().begin(&LockSet::of_strangers()).await.unwrap(),
         database.units().begin(&LockSet::of_sessions()).await.unwrap(),
     ];
-    let look_ups: [LocalBoxFuture<'_, ()>; 3] = [
+    let token = TokenKey {
+        family: Uuid::from_u128(1).into(),
+        hash,
+    };
+    let grants = database.grants();
+    let look_ups: [LocalBoxFuture<'_, ()>; 4] = [
         async { assert!(panel.account("a@b").await.unwrap().is_none()) }.boxed_local(),
         async { assert!(panel.link(hash).await.unwrap().is_none()) }.boxed_local(),
         async { assert!(panel.signed_in(hash).await.unwrap().is_none()) }.boxed_local(),
+        async { assert!(grants.holder(token).await.unwrap().is_none()) }.boxed_local(),
     ];
     let mut waiting: FuturesUnordered<_> = look_ups.into_iter().collect();
     let share = LockSet::of_seller(fixture.seller().await);
