@@ -1,12 +1,16 @@
 //! Accounts, applications, personal tokens and the audit log. The contract's tests show which names and
 //! addresses are taken.
 
+use std::num::NonZeroU32;
+
 use accounts::{Action, Actor, AuditFilter, PasswordHash};
 use chrono::TimeDelta;
-use oauth::{Application, Subject};
-use usecases::{Announcement, Transaction};
+use oauth::{Application, ApplicationStatus, ClientType, Purpose, Scope, ScopeSet, Subject};
+use serde_json::json;
+use usecases::{Announcement, LockSet};
+use uuid::Uuid;
 
-use crate::support::{Fixture, changed, id, instant, is_unexpected, new_seller};
+use crate::support::{Fixture, application, changed, created, id, instant, is_unexpected, new_seller};
 
 #[tokio::test]
 async fn an_account_is_found_by_the_letters_of_its_email_address_alone_and_closed_once() {
@@ -95,22 +99,102 @@ async fn personal_tokens_are_listed_while_they_are_valid_and_revoked_once_by_the
     assert_eq!(listed().await, []);
 }
 
-/// The command line's tests read the log by page, by subject and by time, which ids rise with.
 #[tokio::test]
-async fn audit_entries_keep_the_order_of_one_transaction() {
+async fn an_application_is_stored_with_every_field_and_no_other_with_it() {
     let fixture = Fixture::new().await;
-    let (actor, address) = (Actor::Operator(id()), "2001:db8::1".parse().ok());
-    let write = async |tx: &dyn Transaction| {
-        for n in 0..60 {
-            let (action, subject) = (Action::SellerClosed, n.to_string());
-            let logged = tx.log_action(actor, address, action, &subject, None);
-            logged.await.unwrap();
+    let (owner, other) = (fixture.seller().await, fixture.seller().await);
+    let neighbour = fixture.application(owner).await;
+    let scopes = |scope| ScopeSet::from_iter([scope]);
+    let first = Application {
+        granted: Some(scopes(Scope::OrdersRead)),
+        requested: scopes(Scope::OffersRead),
+        rate_limit: NonZeroU32::new(7),
+        ..application(owner)
+    };
+    let second = Application {
+        client_id: first.client_id,
+        owner: other,
+        name: "Other".to_owned(),
+        description: None,
+        documentation_url: Some("https://docs.example/other".to_owned()),
+        purpose: Purpose::OwnUse,
+        client_type: ClientType::Public,
+        redirect_uris: vec!["https://other.example/".to_owned()],
+        scopes: scopes(Scope::OffersRead),
+        granted: None,
+        requested: ScopeSet::default(),
+        status: ApplicationStatus::Suspended,
+        rate_limit: None,
+        built_in: false,
+        secret: None,
+        created_at: first.created_at,
+    };
+    let directory = fixture.database.application_directory();
+    let read = async |application: &Application| {
+        let read = directory.application(application.client_id).await;
+        read.unwrap().unwrap()
+    };
+    fixture.save_application(created(first.clone())).await;
+    assert_eq!(read(&first).await, first);
+    for next in [&second, &first] {
+        fixture.save_application(changed(next.clone())).await;
+        assert_eq!(read(next).await, *next);
+    }
+    assert_eq!(read(&neighbour).await, neighbour);
+}
+
+/// Entries of one transaction have the order in which they were written, as their ids have.
+#[tokio::test]
+async fn audit_entries_are_read_whole_by_page_and_by_time() {
+    let fixture = Fixture::new().await;
+    let database = fixture.another(2).with_os_user(Some("kim".to_owned()));
+    let address = "2001:db8::1".parse().ok();
+    let tx = database.units().begin(&LockSet::default()).await.unwrap();
+    let actor = |n: u8| {
+        if n % 2 == 0 {
+            Actor::CommandLine
+        } else {
+            Actor::Operator(Uuid::from_u128(n.into()))
         }
     };
-    fixture.tx(write).await;
+    for n in 0..60_u8 {
+        let (action, subject) = (Action::SellerClosed, n.to_string());
+        let logged = tx.log_action(actor(n), address, action, &subject, Some(json!({"n": n})));
+        logged.await.unwrap();
+    }
+    tx.commit().await.unwrap();
     let audit = fixture.database.audit();
-    let entries = audit.entries(AuditFilter::default(), 100).await.unwrap();
-    let read = entries.iter().rev();
-    let read = read.map(|entry| (entry.actor, entry.address, entry.subject.clone()));
-    assert!(read.eq((0..60).map(|n| (actor, address, n.to_string()))));
+    let entries = async |filter| audit.entries(filter, 100).await.unwrap();
+    let all = entries(AuditFilter::default()).await;
+    for (n, entry) in (0..60).rev().zip(&all) {
+        let os_user = (n % 2 == 0).then(|| "kim".to_owned());
+        let written = (actor(n), address, n.to_string(), Some(json!({"n": n})), os_user);
+        let entry = entry.clone();
+        assert_eq!(
+            (
+                entry.actor,
+                entry.address,
+                entry.subject,
+                entry.changes,
+                entry.os_user
+            ),
+            written
+        );
+    }
+    let at = all[0].at;
+    let (earlier, later) = (at - TimeDelta::minutes(1), at + TimeDelta::minutes(1));
+    for (since, until, before, read) in [
+        (None, None, Some(all[20].id), &all[21..]),
+        (Some(earlier), Some(later), None, &all[..]),
+        (Some(later), None, None, &[]),
+        (None, Some(earlier), None, &[]),
+    ] {
+        let filter = AuditFilter {
+            since,
+            until,
+            before,
+            about: None,
+        };
+        assert_eq!(entries(filter).await, read);
+    }
 }
