@@ -57,11 +57,6 @@ impl LockSet {
         Self::of_seller(Uuid::nil().into())
     }
 
-    /// A look-up of a session, by whoever presents one: they too have a share together.
-    pub fn of_sessions() -> Self {
-        Self::of_seller(Uuid::max().into())
-    }
-
     pub fn of_row(row: Row) -> Self {
         Self::default().and(row)
     }

@@ -24,6 +24,7 @@ use usecases::{Announcement, LockSet, Transaction, UnitOfWork};
 use webhooks::{DeliveryDirectory, JournalReader, SubscriptionQueues, SubscriptionReader};
 
 use crate::accounts::audit::AuditLog;
+use crate::accounts::panel::Accounts;
 use crate::backlog::{Queues, Workers};
 use crate::connection::error::{SchemaOutdated, is_permission_denied};
 use crate::connection::pool::{Autocommit, PoolState};
@@ -350,9 +351,13 @@ impl Database {
         Arc::new(self.autocommit("grants"))
     }
 
-    /// Reads accounts for the panel.
+    /// Reads accounts for the panel; one for each server thread, as with [`Self::gate`].
     pub fn panel(&self) -> Arc<dyn AccountReader> {
-        Arc::new(self.autocommit("panel"))
+        self.accounts("panel")
+    }
+
+    fn accounts(&self, statement: &'static str) -> Arc<dyn AccountReader> {
+        Arc::new(Accounts::new(&self.connector, self.autocommit(statement)))
     }
 
     /// Reads the audit log.
@@ -376,12 +381,12 @@ impl Database {
 
     /// Reads accounts for the marketplace.
     pub fn sellers(&self) -> Arc<dyn AccountReader> {
-        Arc::new(self.autocommit("sellers"))
+        self.accounts("sellers")
     }
 
     /// Finds operator tokens.
     pub fn operator_tokens(&self) -> Arc<dyn AccountReader> {
-        Arc::new(self.autocommit("operator_tokens"))
+        self.accounts("operator_tokens")
     }
 
     /// Counts calls of the OAuth endpoints and attempts to sign in; one per server thread, as with

@@ -150,11 +150,11 @@ impl FailureStreak {
     }
 
     /// Failures during an outage do not count: the readiness check logs it, and `/readyz` and its alert
-    /// report it. A worker's first one may precede that check. A statement that always times out counts: the
+    /// report it. A worker's first two may precede that check. A statement that always times out counts: the
     /// process is ready.
     fn counts(&self, error: &TransactionError) -> bool {
         let is_outage = matches!(error, TransactionError::Store(StoreError::Unavailable(_)));
-        !is_outage || self.failures > 0 && self.ready.load(Ordering::Relaxed)
+        !is_outage || self.failures > 1 && self.ready.load(Ordering::Relaxed)
     }
 
     fn next_pause(&mut self) -> Duration {
@@ -258,6 +258,8 @@ mod tests {
         let away = TransactionError::Store(StoreError::Unavailable("away".into()));
         let other = TransactionError::Store(StoreError::unexpected("failing"));
         assert!(!streak.counts(&away) && streak.counts(&other));
+        streak.next_pause();
+        assert!(!streak.counts(&away));
         streak.next_pause();
         assert!(streak.counts(&away));
         ready.store(false, Ordering::Relaxed);

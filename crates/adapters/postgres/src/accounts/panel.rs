@@ -1,21 +1,29 @@
 //! Accounts and their data, read outside a transaction: sellers, sessions, passwords, one-time links, tokens,
 //! usage.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use accounts::{
     Account, AccountReader, HourlyUsage, Link, LinkKind, OperatorTokenRecord, PasswordHash, PersonalToken,
     SESSION_IDLE, SESSION_LIFETIME, Seller, Session, SignedIn,
 };
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
+use diesel::QueryResult;
 use diesel::pg::Pg;
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Binary, Bool, Integer, Nullable, Text, Timestamptz, Uuid as SqlUuid};
+use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Nullable, Text, Timestamptz, Uuid as SqlUuid};
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use kernel::{SellerId, StoreError};
 use oauth::{ClientId, FamilyId, ScopeSet, SecretHash};
 use usecases::LockSet;
 use uuid::Uuid;
 
 use super::{LinkRow, PasswordRow, SellerRow, usage};
+use crate::batch::{BatchQuery, Batcher};
+use crate::connection::Connector;
+use crate::connection::error::SharedFailure;
 use crate::connection::pool::Autocommit;
 use crate::schema::{operator_tokens, sellers};
 use crate::sql::microseconds;
@@ -25,7 +33,7 @@ statements! {
     "panel.sql";
     ACCOUNT: (Text) -> AccountRow;
     OPERATOR: (Binary) -> KnownOperator;
-    SIGNED_IN: (Binary, BigInt, BigInt) -> SignedInRow;
+    SIGNED_IN: (Array<Binary>, BigInt, BigInt) -> SignedInRow;
     LINK: (Binary) -> SellersLink;
     /// Those that the gate would accept while account and application are open.
     pub(super) PERSONAL_TOKENS: (SqlUuid, Nullable<Timestamptz>) -> TokenRow;
@@ -43,6 +51,8 @@ struct AccountRow {
 #[derive(QueryableByName)]
 #[diesel(check_for_backend(Pg))]
 struct SignedInRow {
+    #[diesel(sql_type = Binary)]
+    hash: Vec<u8>,
     #[diesel(embed)]
     seller: SellerRow,
     #[diesel(sql_type = Timestamptz)]
@@ -128,12 +138,88 @@ impl From<OperatorRow> for OperatorTokenRecord {
     }
 }
 
-/// Each call is one autocommitted statement.
+impl TryFrom<SignedInRow> for SignedIn {
+    type Error = StoreError;
+
+    fn try_from(row: SignedInRow) -> Result<Self, StoreError> {
+        let seller = Seller::try_from(row.seller)?;
+        let session = Session {
+            hash: SecretHash::try_from(row.hash.as_slice()).map_err(StoreError::unexpected)?,
+            seller: seller.id,
+            created_at: row.opened_at,
+            seen_at: row.seen_at,
+        };
+        Ok(Self {
+            seller,
+            session,
+            now: row.now,
+        })
+    }
+}
+
+/// A batch of presented sessions, also of those that are not there. Records the use of each if the last record
+/// is at least a minute old.
+struct Sessions;
+
 #[async_trait]
-impl AccountReader for Autocommit {
+impl BatchQuery for Sessions {
+    const NAME: &'static str = "sessions";
+    type Question = SecretHash;
+    type Answer = Option<SignedIn>;
+
+    async fn answer(
+        &self,
+        mut connection: &AsyncPgConnection,
+        sessions: &[SecretHash],
+    ) -> QueryResult<Vec<Result<Option<SignedIn>, StoreError>>> {
+        let mut hashes: Vec<_> = sessions
+            .iter()
+            .map(|session| session.bytes().as_slice())
+            .collect();
+        hashes.sort_unstable();
+        hashes.dedup();
+        let (idle, lifetime) = (microseconds(SESSION_IDLE), microseconds(SESSION_LIFETIME));
+        let signed_in = SIGNED_IN.bind((hashes, idle, lifetime));
+        let rows = signed_in.get_results::<SignedInRow>(&mut connection).await?;
+        // An invalid row is an error only for its own callers.
+        let read = |row: SignedInRow| {
+            (
+                row.hash.clone(),
+                SignedIn::try_from(row).map_err(SharedFailure::new),
+            )
+        };
+        let found: HashMap<_, _> = rows.into_iter().map(read).collect();
+        let answer = |session: &SecretHash| match found.get(session.bytes().as_slice()) {
+            None => Ok(None),
+            Some(Ok(signed_in)) => Ok(Some(signed_in.clone())),
+            Some(Err(failure)) => Err(failure.for_one()),
+        };
+        Ok(sessions.iter().map(answer).collect())
+    }
+}
+
+/// Reads accounts; look-ups of sessions are batched. Each other call is one autocommitted statement.
+pub(crate) struct Accounts {
+    statements: Autocommit,
+    sessions: Batcher<Sessions>,
+}
+
+impl Accounts {
+    pub(crate) fn new(connector: &Arc<Connector>, statements: Autocommit) -> Self {
+        let sessions = Batcher::new(Sessions, Arc::clone(connector));
+        Self { statements, sessions }
+    }
+}
+
+#[async_trait]
+impl AccountReader for Accounts {
     async fn seller(&self, id: SellerId) -> Result<Option<Seller>, StoreError> {
         let seller = sellers::table.find(id.uuid()).select(SellerRow::as_select());
-        self.row(seller).await?.map(Seller::try_from).transpose()
+        self.statements
+            .row(seller)
+            .await?
+            .map(Seller::try_from)
+            .transpose()
     }
 
     async fn sellers(&self, after: i32, limit: u16) -> Result<Vec<Seller>, StoreError> {
@@ -142,11 +228,17 @@ impl AccountReader for Autocommit {
             .order(sellers::seller_no)
             .limit(limit.into())
             .select(SellerRow::as_select());
-        self.rows(some).await?.into_iter().map(Seller::try_from).collect()
+        self.statements
+            .rows(some)
+            .await?
+            .into_iter()
+            .map(Seller::try_from)
+            .collect()
     }
 
     async fn account(&self, email: &str) -> Result<Option<Account>, StoreError> {
         let Some(account) = self
+            .statements
             .sharing(LockSet::of_strangers())
             .row(ACCOUNT.bind((email,)))
             .await?
@@ -167,33 +259,21 @@ impl AccountReader for Autocommit {
         let password = sellers::table
             .find(seller.uuid())
             .select(PasswordRow::as_select());
-        Ok(self.row(password).await?.and_then(PasswordRow::password))
+        Ok(self
+            .statements
+            .row(password)
+            .await?
+            .and_then(PasswordRow::password))
     }
 
-    /// Records the session's use if the last record is at least a minute old.
     async fn signed_in(&self, session: SecretHash) -> Result<Option<SignedIn>, StoreError> {
-        let (idle, lifetime) = (microseconds(SESSION_IDLE), microseconds(SESSION_LIFETIME));
-        let signed_in = SIGNED_IN.bind((session.bytes(), idle, lifetime));
-        let Some(row) = self.sharing(LockSet::of_sessions()).row(signed_in).await? else {
-            return Ok(None);
-        };
-        let seller = Seller::try_from(row.seller)?;
-        let session = Session {
-            hash: session,
-            seller: seller.id,
-            created_at: row.opened_at,
-            seen_at: row.seen_at,
-        };
-        Ok(Some(SignedIn {
-            seller,
-            session,
-            now: row.now,
-        }))
+        self.sessions.ask(session).await
     }
 
     /// A link that is still usable.
     async fn link(&self, hash: SecretHash) -> Result<Option<(Link, Seller)>, StoreError> {
         let Some(SellersLink { link, seller }) = self
+            .statements
             .sharing(LockSet::of_strangers())
             .row(LINK.bind((hash.bytes(),)))
             .await?
@@ -213,7 +293,7 @@ impl AccountReader for Autocommit {
 
     async fn personal_tokens(&self, seller: SellerId) -> Result<Vec<PersonalToken>, StoreError> {
         let live = PERSONAL_TOKENS.bind((seller.uuid(), None::<DateTime<Utc>>));
-        let rows = self.rows(live).await?;
+        let rows = self.statements.rows(live).await?;
         rows.into_iter().map(PersonalToken::try_from).collect()
     }
 
@@ -222,14 +302,14 @@ impl AccountReader for Autocommit {
         client_id: ClientId,
         since: DateTime<Utc>,
     ) -> Result<(Vec<HourlyUsage>, u64), StoreError> {
-        usage::read(&self, client_id, since).await
+        usage::read(&self.statements, client_id, since).await
     }
 
     async fn operator(
         &self,
         hash: SecretHash,
     ) -> Result<Result<OperatorTokenRecord, Option<OperatorTokenRecord>>, StoreError> {
-        Ok(match self.row(OPERATOR.bind((hash.bytes(),))).await? {
+        Ok(match self.statements.row(OPERATOR.bind((hash.bytes(),))).await? {
             Some(known) if known.live => Ok(known.token.into()),
             known => Err(known.map(|known| known.token.into())),
         })
@@ -239,7 +319,7 @@ impl AccountReader for Autocommit {
         let all = operator_tokens::table
             .order((operator_tokens::created_at, operator_tokens::id))
             .select(OperatorRow::as_select());
-        let rows = self.rows(all).await?;
+        let rows = self.statements.rows(all).await?;
         Ok(rows.into_iter().map(OperatorTokenRecord::from).collect())
     }
 }

@@ -150,11 +150,13 @@ async fn audit_entries_are_read_whole_by_page_and_by_time() {
     let database = fixture.another(2).with_os_user(Some("kim".to_owned()));
     let address = "2001:db8::1".parse().ok();
     let tx = database.units().begin(&LockSet::default()).await.unwrap();
-    let actor = |n: u8| {
-        if n % 2 == 0 {
+    let is_command = |n: u8| n.is_multiple_of(2);
+    let operator = |n: u8| Actor::Operator(Uuid::from_u128(n.into()));
+    let actor = |n| {
+        if is_command(n) {
             Actor::CommandLine
         } else {
-            Actor::Operator(Uuid::from_u128(n.into()))
+            operator(n)
         }
     };
     for n in 0..60_u8 {
@@ -167,7 +169,7 @@ async fn audit_entries_are_read_whole_by_page_and_by_time() {
     let entries = async |filter| audit.entries(filter, 100).await.unwrap();
     let all = entries(AuditFilter::default()).await;
     for (n, entry) in (0..60).rev().zip(&all) {
-        let os_user = (n % 2 == 0).then(|| "kim".to_owned());
+        let os_user = is_command(n).then(|| "kim".to_owned());
         let written = (actor(n), address, n.to_string(), Some(json!({"n": n})), os_user);
         let entry = entry.clone();
         assert_eq!(

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use accounts::{LinkKind, PasswordHash};
-use futures_util::join;
+use futures_util::{future::join_all, join};
 use kernel::SellerId;
 use oauth::SecretHash;
 use usecases::account_links::{self, change_password, sign_in_by_link};
@@ -57,6 +57,25 @@ fn refused<T: std::fmt::Debug>(done: Result<T, Failure<account_links::Refusal>>)
     match done {
         Err(Failure::Refused(refusal)) => refusal,
         other => panic!("{other:?}"),
+    }
+}
+
+/// Two of them are asked for again and again, while the first batch is under way.
+#[tokio::test]
+async fn each_session_of_a_batch_gets_its_own_answer() {
+    let fixture = Fixture::new().await;
+    let members = [member(&fixture).await, member(&fixture).await];
+    let panel = fixture.database.panel();
+    let asked = (0..40).map(|n| members.get(n % 4).map_or_else(hash, |member| member.1));
+    let asked: Vec<_> = asked.collect();
+    let answers = join_all(asked.iter().map(|session| panel.signed_in(*session))).await;
+    for (n, (session, answer)) in asked.iter().zip(answers).enumerate() {
+        let found = answer.unwrap().map(|found| (found.seller.id, found.session.hash));
+        assert_eq!(
+            found,
+            members.get(n % 4).map(|member| (member.0, *session)),
+            "{n}"
+        );
     }
 }
 

@@ -85,25 +85,21 @@ async fn a_sellers_claims_and_reads_wait_for_its_share_of_the_pool_and_delay_no_
     waiting.collect::<()>().await;
 }
 
-/// Those that let somebody in share a quarter of the pool, those of sessions another one.
+/// They share a quarter of the pool. Those of sessions are batched.
 #[tokio::test]
 async fn look_ups_for_strangers_wait_for_one_share_and_delay_no_seller() {
     let fixture = Fixture::new().await;
     let database = fixture.another(4);
     let (panel, hash) = (database.panel(), SecretHash::of("x"));
-    let held = [
-        database.units().begin(&LockSet::of_strangers()).await.unwrap(),
-        database.units().begin(&LockSet::of_sessions()).await.unwrap(),
-    ];
+    let held = database.units().begin(&LockSet::of_strangers()).await.unwrap();
     let token = TokenKey {
         family: Uuid::from_u128(1).into(),
         hash,
     };
     let grants = database.grants();
-    let look_ups: [LocalBoxFuture<'_, ()>; 4] = [
+    let look_ups: [LocalBoxFuture<'_, ()>; 3] = [
         async { assert!(panel.account("a@b").await.unwrap().is_none()) }.boxed_local(),
         async { assert!(panel.link(hash).await.unwrap().is_none()) }.boxed_local(),
-        async { assert!(panel.signed_in(hash).await.unwrap().is_none()) }.boxed_local(),
         async { assert!(grants.holder(token).await.unwrap().is_none()) }.boxed_local(),
     ];
     let mut waiting: FuturesUnordered<_> = look_ups.into_iter().collect();
