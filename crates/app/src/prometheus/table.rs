@@ -68,11 +68,11 @@ labels! {
     GRANT_OUTCOME "outcome": "granted" | "invalid_request" | "invalid_client" | "invalid_grant" | "invalid_scope" | "unsupported_grant_type"
         | "rate_limited" | "server_error";
     STATEMENT "statement": "gate" | "offers" | "orders" | "offer_pages" | "order_pages" | "offers_to_change" | "offer_changes" | "begin"
-        | "transaction" | "commit" | "claims" | "rate_limits" | "applications" | "client_tokens" | "exchanges" | "grants" | "subscriptions"
+        | "transaction" | "commit" | "claims" | "rate_limits" | "applications" | "sessions" | "client_tokens" | "exchanges" | "grants" | "subscriptions"
         | "webhook_queues" | "mails" | "account_mails" | "parcels" | "changes" | "journal" | "order_directory" | "sellers" | "operator_tokens" | "panel"
         | "audit" | "usage" | "queues" | "outcomes" | "schema" | "statistics" | "marks" | "sealed_values";
     BATCHED_STATEMENT "statement": "gate" | "offers" | "orders" | "offer_pages" | "order_pages" | "offers_to_change" | "offer_changes"
-        | "applications" | "rate_limits" | "client_tokens" | "exchanges";
+        | "applications" | "sessions" | "rate_limits" | "client_tokens" | "exchanges";
     STATE "state": "in_use" | "idle";
     ATTEMPT "attempt": "first" | "repeated";
     ATTEMPT_OUTCOME "outcome": "1xx" | "2xx" | "3xx" | "4xx" | "5xx" | "other" | "dns" | "address_refused" | "connect" | "refused"
