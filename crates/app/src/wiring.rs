@@ -225,7 +225,7 @@ impl Shared {
         }
     }
 
-    /// The panel's ports in one thread; it shares batching readers with the API.
+    /// The panel's ports in one thread; those of applications and rates are the API's.
     fn panel_state(&self, settings: &Arc<PanelSettings>, beside: &Public) -> Panel {
         Panel {
             ports: beside.ports.clone(),

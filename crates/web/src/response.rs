@@ -172,7 +172,7 @@ pub(crate) enum Owner {
 }
 
 /// Bodies that were not sent yet. Beyond so many bytes, whoever has most of them loses the body that was read
-/// longest ago, and its connection ends. However slowly others read, they keep theirs.
+/// longest ago, and its connection ends.
 struct Unsent {
     most: usize,
     bodies: Mutex<UnsentBodies>,
@@ -232,9 +232,7 @@ impl Unsent {
             left: Arc::clone(&left),
         };
         bodies.by_number.insert(number, entry);
-        while bodies.bytes > self.most {
-            bodies.give_up();
-        }
+        while bodies.bytes > self.most && bodies.give_up() {}
         UnsentBody {
             unsent: self,
             number,
@@ -245,8 +243,8 @@ impl Unsent {
 }
 
 impl UnsentBodies {
-    /// Gives one body up.
-    fn give_up(&mut self) {
+    /// Gives one body up; false if there is none.
+    fn give_up(&mut self) -> bool {
         let mut of_owners = HashMap::<Owner, usize>::new();
         for entry in self.by_number.values() {
             *of_owners.entry(entry.owner).or_default() += entry.size;
@@ -258,11 +256,12 @@ impl UnsentBodies {
         // Of equal ones the first, which was begun before the others.
         let entries = self.by_number.iter().rev();
         let Some((&number, entry)) = entries.max_by_key(|(_, entry)| precedence(entry)) else {
-            return;
+            return false;
         };
         entry.left.lock().bytes = None;
         metrics::counter!("answers_given_up_total").increment(1);
         self.remove(number);
+        true
     }
 
     fn remove(&mut self, number: u64) {
@@ -283,7 +282,9 @@ impl MessageBody for UnsentBody {
         let mut left = self.left.lock();
         left.read_at = Instant::now();
         Poll::Ready(match left.bytes.as_mut() {
-            None => Some(Err("it was not read while memory was short".into())),
+            None => Some(Err(
+                "it was given up: most of the unsent answers had the same owner".into(),
+            )),
             Some(bytes) if bytes.is_empty() => None,
             Some(bytes) => Some(Ok(bytes.split_to(bytes.len().min(SLICE)))),
         })

@@ -60,20 +60,19 @@ pub fn endpoints() -> impl Iterator<Item = (&'static str, &'static str)> {
 
 /// The code or token that a call presents, and its holder.
 struct PresentedKey {
-    key: TokenKey,
-    /// Looked up at most once: of those who present one, anybody may be a stranger, and strangers have few
-    /// connections.
+    token: TokenKey,
+    /// Looked up at most once.
     holder: OnceCell<Option<Holder>>,
 }
 
 impl PresentedKey {
-    fn new(key: TokenKey) -> Arc<Self> {
+    fn new(token: TokenKey) -> Arc<Self> {
         let holder = OnceCell::new();
-        Arc::new(Self { key, holder })
+        Arc::new(Self { token, holder })
     }
 
     async fn holder(&self, public: &Public) -> Result<Option<Holder>, StoreError> {
-        let look_up = || public.grants.holder(self.key);
+        let look_up = || public.grants.holder(self.token);
         self.holder.get_or_try_init(look_up).await.copied()
     }
 }
@@ -103,13 +102,13 @@ pub(crate) async fn answer(public: &Arc<Public>, mut request: Request) -> Answer
 
 /// Names the token of a refused call, and its seller, in the access log.
 async fn record_holder(public: &Public, request: &Request) {
-    let Some(token) = request.http.extensions().get::<Arc<PresentedKey>>().cloned() else {
+    let Some(key) = request.http.extensions().get::<Arc<PresentedKey>>().cloned() else {
         return;
     };
-    if let Ok(Ok(Some(holder))) = request.deadline().run(token.holder(public)).await {
+    if let Ok(Ok(Some(holder))) = request.deadline().run(key.holder(public)).await {
         request.record_caller(|caller| {
             caller.seller = Some(holder.seller);
-            caller.token = Some(token.key.family);
+            caller.token = Some(key.token.family);
         });
     }
 }

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 /// How many passwords of one network may be compared or hashed, or wait for it, at a time. There are 64 such
 /// places, and the addresses of one client must not take them all.
-const SIGN_INS_OF_ONE: usize = 8;
+const PASSWORDS_OF_ONE: usize = 8;
 /// Forms of more than [`SMALL_FORM`] bytes of one seller that are read at once.
 const LARGE_FORMS_OF_ONE: usize = 2;
 /// In bytes: every form but the longest of an application is smaller.
@@ -19,7 +19,7 @@ pub(crate) const SMALL_FORM: usize = 16 * 1024;
 /// The places of one process; shared by its server threads.
 #[derive(Clone, Default)]
 pub struct Places {
-    sign_ins: Counted<Network>,
+    passwords: Counted<Network>,
     large_forms: Counted<SellerId>,
     /// By the address that was entered.
     links: Counted<String>,
@@ -29,7 +29,7 @@ pub struct Places {
 /// address usually has.
 type Network = [u16; 3];
 
-pub(crate) type SignInPlace = Place<Network>;
+pub(crate) type PasswordPlace = Place<Network>;
 
 /// How many places each has taken.
 #[derive(Clone)]
@@ -43,7 +43,7 @@ pub(crate) struct Place<K: Eq + Hash> {
 
 impl Places {
     /// None if the network of this address has taken its places.
-    pub(crate) fn sign_in(&self, client: IpAddr) -> Option<SignInPlace> {
+    pub(crate) fn password(&self, client: IpAddr) -> Option<PasswordPlace> {
         let network = match client.to_canonical() {
             IpAddr::V4(address) => {
                 let [a, b, c, _] = address.octets();
@@ -54,7 +54,7 @@ impl Places {
                 [a, b, c]
             }
         };
-        self.sign_ins.take(network, SIGN_INS_OF_ONE)
+        self.passwords.take(network, PASSWORDS_OF_ONE)
     }
 
     /// None if the seller has as many.
@@ -104,17 +104,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_network_has_few_places_of_sign_ins() {
+    fn a_network_has_few_places_for_passwords() {
         let places = Places::default();
         for (network, other) in [("192.0.2.", "192.0.3.1"), ("2001:db8:0:1::", "2001:db8:1::1")] {
-            let of = |n: usize| places.sign_in(format!("{network}{n}").parse().unwrap());
-            let mut taken: Vec<_> = (1..=SIGN_INS_OF_ONE).map(|n| of(n).unwrap()).collect();
+            let of = |n: usize| places.password(format!("{network}{n}").parse().unwrap());
+            let mut taken: Vec<_> = (1..=PASSWORDS_OF_ONE).map(|n| of(n).unwrap()).collect();
             assert!(of(100).is_none());
-            assert!(places.sign_in(other.parse().unwrap()).is_some());
+            assert!(places.password(other.parse().unwrap()).is_some());
             taken.pop();
             taken.push(of(100).unwrap());
         }
-        assert!(places.sign_ins.0.lock().is_empty());
+        assert!(places.passwords.0.lock().is_empty());
     }
 
     #[test]

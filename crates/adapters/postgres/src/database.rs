@@ -39,6 +39,7 @@ use crate::layout::Layout;
 use crate::listing::{List, Listed};
 use crate::mails::{AccountMails, MailDirectory, ShipmentMails};
 use crate::oauth::applications::Applications;
+use crate::oauth::consents::Grants;
 use crate::oauth::issuing::BatchedTokens;
 use crate::observe::{PoolWaits, TransactionTimes};
 use crate::offers::{SellerOffers, changes::BatchedChanges};
@@ -91,8 +92,8 @@ pub struct DatabaseSettings {
     /// `tokio_postgres::Config`.
     pub url: String,
     /// Connections for transactions and rare reads, at least 1; one seller's requests use a quarter at most.
-    /// In addition, each gate opens one, each reader of offers or orders up to two, each server thread that
-    /// issues tokens four, changes of offers two, the outcomes of lost commits one, and
+    /// In addition, each gate opens one, each reader of offers or orders up to two, each server thread of the
+    /// panel and of `/oauth` six, changes of offers two, the outcomes of lost commits one, and
     /// [`Database::for_workers`] up to [`WORKER_CONNECTIONS`].
     pub pool_size: usize,
     /// Timeout for opening a connection.
@@ -346,9 +347,9 @@ impl Database {
         Arc::new(BatchedTokens::new(&self.connector))
     }
 
-    /// Reads sellers' consents.
+    /// Reads sellers' consents; one for each server thread, as with [`Self::gate`].
     pub fn grants(&self) -> Arc<dyn GrantReader> {
-        Arc::new(self.autocommit("grants"))
+        Arc::new(Grants::new(&self.connector, self.autocommit("grants")))
     }
 
     /// Reads accounts for the panel; one for each server thread, as with [`Self::gate`].

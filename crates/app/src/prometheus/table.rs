@@ -68,11 +68,11 @@ labels! {
     GRANT_OUTCOME "outcome": "granted" | "invalid_request" | "invalid_client" | "invalid_grant" | "invalid_scope" | "unsupported_grant_type"
         | "rate_limited" | "server_error";
     STATEMENT "statement": "gate" | "offers" | "orders" | "offer_pages" | "order_pages" | "offers_to_change" | "offer_changes" | "begin"
-        | "transaction" | "commit" | "claims" | "rate_limits" | "applications" | "sessions" | "client_tokens" | "exchanges" | "grants" | "subscriptions"
+        | "transaction" | "commit" | "claims" | "rate_limits" | "applications" | "sessions" | "client_tokens" | "exchanges" | "holders" | "grants" | "subscriptions"
         | "webhook_queues" | "mails" | "account_mails" | "parcels" | "changes" | "journal" | "order_directory" | "sellers" | "operator_tokens" | "panel"
         | "audit" | "usage" | "queues" | "outcomes" | "schema" | "statistics" | "marks" | "sealed_values";
     BATCHED_STATEMENT "statement": "gate" | "offers" | "orders" | "offer_pages" | "order_pages" | "offers_to_change" | "offer_changes"
-        | "applications" | "sessions" | "rate_limits" | "client_tokens" | "exchanges";
+        | "applications" | "sessions" | "rate_limits" | "client_tokens" | "exchanges" | "holders";
     STATE "state": "in_use" | "idle";
     ATTEMPT "attempt": "first" | "repeated";
     ATTEMPT_OUTCOME "outcome": "1xx" | "2xx" | "3xx" | "4xx" | "5xx" | "other" | "dns" | "address_refused" | "connect" | "refused"
@@ -132,7 +132,7 @@ metrics! {
         Counter "application_refusals_total" [APPLICATION, STATUS]
             "Requests of a known application that were answered with 401, 403 or 429.";
         Counter "answers_given_up_total" []
-            "Lists and other large answers that were not sent whole: more than 64 MiB of them waited, most of them for the same seller or address.";
+            "Lists and other large answers that were not sent whole: more than 64 MiB of them waited, and this seller or address had most.";
         Histogram "http_request_duration_seconds" [LISTENER, ROUTE, METHOD, STATUS]
             "Time from a request's head to its whole response, without sending it.";
         Gauge "tls_certificate_expiry_time_seconds" [MAIN_LISTENER]
@@ -189,7 +189,7 @@ metrics! {
         Gauge "tracking_queue_parcels" [CARRIER] "Parcels with a due look-up; 10000 stands for that many or more, NaN for unknown.";
         Gauge "tracking_queue_oldest_due_seconds" [CARRIER] "Age of the oldest due look-up; NaN for unknown.";
         Counter "parcel_lookups_total" [] "Due look-ups of parcels that were done.";
-        Counter "worker_failures_total" [WORKER] "Failed batches, by worker; not those of an outage, while the process is not ready.";
+        Counter "worker_failures_total" [WORKER] "Failed batches, by worker; of an outage from the third in a row on, and only while the process is ready.";
     }
     "The process" {
         Counter "trace_spans_exported_total" [SPAN_OUTCOME] "Spans for the collector, by outcome.";

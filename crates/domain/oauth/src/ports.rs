@@ -236,7 +236,7 @@ pub struct Holder {
 #[async_trait]
 pub trait GrantReader: Send + Sync {
     /// The holder of the code or token with this key; None if it is unknown. Strangers present keys too: an
-    /// adapter MUST keep these look-ups from using up the connections of others.
+    /// adapter MUST keep their look-ups from using up the connections of others.
     async fn holder(&self, key: TokenKey) -> Result<Option<Holder>, StoreError>;
 
     /// Up to `limit` of the seller's connected applications after one with this name, by name: those with a

@@ -11,7 +11,7 @@ use std::{iter, sync::Arc};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{IdempotencyKey, StoreError, TransactionError};
-use oauth::{Credential, Exchange, Grant, GrantRefusal, Holder, Presented};
+use oauth::{Credential, Exchange, Grant, GrantRefusal, Presented};
 use tokio::time::Instant;
 use usecases::token_pair::{Granted, TokenPair, exchange};
 use usecases::{Failure, LockSet, Row, Transaction, repeat};
@@ -28,8 +28,8 @@ use crate::Public;
 struct Issue {
     public: Arc<Public>,
     exchange: Exchange,
-    /// That of the exchange.
-    presented: Arc<PresentedKey>,
+    /// That of the exchange's credential.
+    key: Arc<PresentedKey>,
     pair: TokenPair,
     /// Of a call that its client may repeat: its pairs under the other keys of the server.
     others: Option<Vec<TokenPair>>,
@@ -75,7 +75,7 @@ pub(super) async fn issue(
             refresh_lifetime: public.settings.refresh_token_ttl,
             asked_at,
         },
-        presented: key,
+        key,
         public: Arc::clone(public),
         pair,
         others,
@@ -127,23 +127,28 @@ impl Issue {
     /// makes it; the batch's statement, if it still arrives, then skips the family.
     async fn look_up(&self, cause: StoreError) -> Result<Begun, Refused> {
         let look = || async {
-            let holder = self.presented.holder(&self.public).await?;
-            let transaction = self.transaction(holder).await?;
+            let Some(transaction) = self.transaction().await? else {
+                return Ok(None);
+            };
             let stored = self.pair.stored_grant(transaction.as_ref()).await?;
-            Ok((transaction, stored))
+            Ok(Some((transaction, stored)))
         };
         match resolve(Instant::now() + RESOLVE_TIMEOUT, look).await {
-            Some((_, Some(grant))) => Ok(Begun::Stored(grant)),
-            Some((transaction, None)) => self.granted(transaction).await.map(Begun::Prepared),
+            Some(Some((_, Some(grant)))) => Ok(Begun::Stored(grant)),
+            Some(Some((transaction, None))) => self.granted(transaction).await.map(Begun::Prepared),
+            Some(None) => Err(Failure::Refused(GrantRefusal::Unknown)),
             None => Err(TransactionError::Unknown(cause).into()),
         }
     }
 
-    /// A transaction that locks the family, in its seller's share of the connections.
-    async fn transaction(&self, holder: Option<Holder>) -> Result<Box<dyn Transaction>, StoreError> {
-        let share = holder.map_or_else(LockSet::of_strangers, |holder| LockSet::of_seller(holder.seller));
-        let locks = share.and(Row::Family(self.presented.key.family));
-        self.public.ports.units.begin(&locks).await
+    /// A transaction that locks the family, in its seller's share of the connections; none for a credential that
+    /// is unknown.
+    async fn transaction(&self) -> Result<Option<Box<dyn Transaction>>, StoreError> {
+        let Some(holder) = self.key.holder(&self.public).await? else {
+            return Ok(None);
+        };
+        let locks = LockSet::of_seller(holder.seller).and(Row::Family(self.key.token.family));
+        self.public.ports.units.begin(&locks).await.map(Some)
     }
 
     /// Does everything up to the COMMIT; retries after a transaction conflict.
@@ -156,12 +161,10 @@ impl Issue {
     }
 
     async fn attempt(&self) -> Result<PreparedTransaction<Granted>, Refused> {
-        let holder = self.presented.holder(&self.public).await?;
-        if holder.is_none() {
-            return Err(Failure::Refused(GrantRefusal::Unknown));
+        match self.transaction().await? {
+            Some(transaction) => self.granted(transaction).await,
+            None => Err(Failure::Refused(GrantRefusal::Unknown)),
         }
-        let transaction = self.transaction(holder).await?;
-        self.granted(transaction).await
     }
 
     /// Uses the credential in this transaction.

@@ -58,7 +58,7 @@ async fn end(
         let Some(holder) = deadline.run(key.holder(&public)).await?? else {
             return Ok(None);
         };
-        let locks = LockSet::of_seller(holder.seller).and(Row::Family(key.key.family));
+        let locks = LockSet::of_seller(holder.seller).and(Row::Family(key.token.family));
         let transaction = deadline.run(public.ports.units.begin(&locks)).await??;
         let family = deadline
             .run(revoke_own(transaction.as_ref(), token, client_id))

@@ -106,7 +106,7 @@ async fn check_and_issue(
     let issued = issued.map_err(|error| client::challenged(headers, error))?;
     request.record_caller(|caller| {
         caller.seller = Some(issued.grant.seller);
-        caller.token = key.map(|presented| presented.key.family);
+        caller.token = key.map(|presented| presented.token.family);
     });
     granted(&issued, settings.access_token_ttl, &request.trace_id)
 }

@@ -6,13 +6,14 @@ use askama::Template;
 use kernel::BrokenRules;
 use usecases::account_links;
 
-use super::sign_in::limit_attempts;
+use super::sign_in::{limit_attempts, take_place};
 use super::{done, page as html};
 use crate::frame::Frame;
 use crate::issues::Issues;
 use crate::next::Next;
 use crate::page_error::PageError;
 use crate::page_request::SignedInRequest;
+use crate::places::PasswordPlace;
 
 #[derive(Template)]
 #[template(path = "account.html")]
@@ -30,7 +31,8 @@ pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, PageE
 /// POST: changes the password.
 pub(crate) async fn change_password(request: SignedInRequest) -> Result<HttpResponse, PageError> {
     let (panel, t) = (&request.panel, request.texts());
-    let _place = limit_attempts(&request, &request.seller().email).await?;
+    limit_attempts(&request, &request.seller().email).await?;
+    let place = take_place(&request)?;
     let given = request.fields.get("current_password");
     let current = panel.panel.password(request.seller().id).await?;
     let fits = panel.passwords.verify(given, current.clone()).await?;
@@ -50,7 +52,7 @@ pub(crate) async fn change_password(request: SignedInRequest) -> Result<HttpResp
         (Some(new), Some(compared)) if !issues.any() => (new, compared),
         _ => return render(&request, issues).await,
     };
-    match replace(&request, compared, &new).await? {
+    match replace(&request, compared, &new, place).await? {
         Ok(()) => done("password-changed", "/panel/account"),
         Err(account_links::Refusal::SessionEnded) => Err(PageError::SignIn(Next::default())),
         Err(account_links::Refusal::PasswordReplaced) => {
@@ -66,8 +68,10 @@ async fn replace(
     request: &SignedInRequest,
     compared: PasswordHash,
     new: &NewPassword,
+    place: PasswordPlace,
 ) -> Result<Result<(), account_links::Refusal>, PageError> {
     let hash = request.panel.passwords.hash(new.reveal()).await?;
+    drop(place);
     let input = (request.acting(), request.session(), compared, hash);
     let changed = request.change(input, |tx, _, (by, session, compared, hash)| {
         Box::pin(account_links::change_password(

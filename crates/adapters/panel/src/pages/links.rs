@@ -86,8 +86,9 @@ async fn set(request: PageRequest, kind: LinkKind) -> Result<HttpResponse, PageE
         let issues = Issues::of(&violations, request.texts());
         return render(&request, kind, seller, issues);
     };
-    let _place = take_place(&request)?;
+    let place = take_place(&request)?;
     let password = request.panel.passwords.hash(password.reveal()).await?;
+    drop(place);
     let input = (hash(&request), kind, password, request.client);
     let set = request.change(input, |tx, _, (link, kind, password, address)| {
         Box::pin(set_password(tx, *link, *kind, password.clone(), *address))

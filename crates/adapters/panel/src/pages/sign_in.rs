@@ -20,7 +20,7 @@ use crate::issues::Issues;
 use crate::next::Next;
 use crate::page_error::PageError;
 use crate::page_request::PageRequest;
-use crate::places::SignInPlace;
+use crate::places::PasswordPlace;
 
 #[derive(Template)]
 #[template(path = "sign_in.html")]
@@ -44,7 +44,8 @@ pub(crate) async fn page(request: PageRequest) -> Result<HttpResponse, PageError
 pub(crate) async fn submit(request: PageRequest) -> Result<HttpResponse, PageError> {
     let next = Next::of(request.fields.form());
     let email = request.fields.get("email").trim().to_owned();
-    let place = limit_attempts(&request, &email).await?;
+    limit_attempts(&request, &email).await?;
+    let place = take_place(&request)?;
     let (accounts, passwords) = (request.panel.panel.as_ref(), request.panel.passwords.as_ref());
     let checked = check_password(accounts, passwords, &email, request.fields.get("password")).await?;
     drop(place);
@@ -64,9 +65,8 @@ pub(crate) async fn submit(request: PageRequest) -> Result<HttpResponse, PageErr
     }
 }
 
-/// Counts an attempt to sign in or to change a password, delays it if required, and takes a place of its network
-/// for the comparison.
-pub(super) async fn limit_attempts(request: &PageRequest, email: &str) -> Result<SignInPlace, PageError> {
+/// Counts an attempt to sign in or to change a password, and delays it if required.
+pub(super) async fn limit_attempts(request: &PageRequest, email: &str) -> Result<(), PageError> {
     let limits = request.panel.settings.attempts;
     let delay = count_attempt(request.panel.rates.as_ref(), request.client, email, limits).await?;
     let (decision, waited) = match delay {
@@ -79,16 +79,13 @@ pub(super) async fn limit_attempts(request: &PageRequest, email: &str) -> Result
         Duration::ZERO => {}
         wait => tokio::time::sleep(wait).await,
     }
-    take_place(request)
+    Ok(())
 }
 
 /// A place of the client's network for a password to be compared or hashed.
-pub(super) fn take_place(request: &PageRequest) -> Result<SignInPlace, PageError> {
-    let place = request.panel.places.sign_in(request.client);
-    place.ok_or_else(|| {
-        meters::count_decision("sign_in", "refused");
-        PageError::Busy
-    })
+pub(super) fn take_place(request: &PageRequest) -> Result<PasswordPlace, PageError> {
+    let place = request.panel.places.password(request.client);
+    place.ok_or(PageError::Busy)
 }
 
 /// Opens a session under a new secret. `None` if the account was closed or its password changed in the

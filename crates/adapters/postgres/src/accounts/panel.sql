@@ -22,7 +22,7 @@ valid as materialized (
       and s.closed_at is null
       and s.session_generation = e.generation
 ),
--- Another batch may record the same uses, in another order.
+-- Another batch may record the same uses in another order: skipping its rows avoids a deadlock.
 unrecorded as materialized (
     select e.hash
     from clock

@@ -1,22 +1,30 @@
 //! Consents and the connections that they create.
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
+use diesel::QueryResult;
 use diesel::pg::Pg;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Binary, Integer, Nullable, Text, Timestamptz, Uuid as SqlUuid};
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use futures_util::join;
 use kernel::{SellerId, StoreError};
 use oauth::{
     ClientId, ConnectedApplication, Consent, ConsentId, FamilyKind, GrantReader, Holder, NewConsent,
     ScopeSet, SecretHash, TokenKey, Viewer,
 };
-use usecases::LockSet;
 use uuid::Uuid;
 
-use super::credentials;
+use super::{CredentialRow, credentials};
+use crate::batch::{BatchQuery, Batcher};
+use crate::connection::Connector;
 use crate::connection::pool::Autocommit;
 use crate::follow_ups::FollowUp;
 use crate::schema::{access_tokens, api_now, applications, connections, consents};
+use crate::sql::column;
 use crate::statement::statements;
 use crate::unit_of_work::{Tx, expect_rows};
 
@@ -138,27 +146,71 @@ impl TryFrom<ConnectionRow> for ConnectedApplication {
     }
 }
 
-/// Reads grants outside a transaction.
+/// A batch of presented codes and tokens, also of those that are not there.
+struct Holders;
+
 #[async_trait]
-impl GrantReader for Autocommit {
+impl BatchQuery for Holders {
+    const NAME: &'static str = "holders";
+    type Question = TokenKey;
+    type Answer = Option<Holder>;
+
+    async fn answer(
+        &self,
+        mut connection: &AsyncPgConnection,
+        keys: &[TokenKey],
+    ) -> QueryResult<Vec<Result<Option<Holder>, StoreError>>> {
+        let access = access_tokens::table
+            .filter(access_tokens::family_id.eq_any(column(keys, |key| key.family.uuid())))
+            .filter(access_tokens::hash.eq_any(column(keys, |key| key.hash.bytes().as_slice())))
+            .select((access_tokens::family_id, access_tokens::hash));
+        let (rows, access) = join!(
+            credentials(keys).get_results::<CredentialRow>(&mut { connection }),
+            access.get_results::<(Uuid, Vec<u8>)>(&mut connection)
+        );
+        let access: HashSet<_> = access?.into_iter().collect();
+        let mut answers: Vec<_> = keys.iter().map(|_| Ok(None)).collect();
+        for row in rows? {
+            let place = usize::try_from(row.n - 1).unwrap_or(usize::MAX);
+            let Some((key, answer)) = keys.get(place).zip(answers.get_mut(place)) else {
+                continue;
+            };
+            let at = row.at;
+            // An invalid row is an error only for its own caller.
+            *answer = row.read().map(|(family, credential)| {
+                let is_usable = credential
+                    .as_ref()
+                    .is_some_and(|credential| credential.is_usable(&family, at));
+                let is_access = access.contains(&(key.family.uuid(), key.hash.bytes().to_vec()));
+                let is_known = credential.is_some() || is_access;
+                is_known.then_some(Holder {
+                    client_id: family.client_id,
+                    seller: family.seller,
+                    is_usable,
+                })
+            });
+        }
+        Ok(answers)
+    }
+}
+
+/// Reads grants outside a transaction; look-ups of presented codes and tokens are batched.
+pub(crate) struct Grants {
+    statements: Autocommit,
+    holders: Batcher<Holders>,
+}
+
+impl Grants {
+    pub(crate) fn new(connector: &Arc<Connector>, statements: Autocommit) -> Self {
+        let holders = Batcher::new(Holders, Arc::clone(connector));
+        Self { statements, holders }
+    }
+}
+
+#[async_trait]
+impl GrantReader for Grants {
     async fn holder(&self, key: TokenKey) -> Result<Option<Holder>, StoreError> {
-        let strangers = self.sharing(LockSet::of_strangers());
-        let Some(row) = strangers.row(credentials(&[key])).await? else {
-            return Ok(None);
-        };
-        let at = row.at;
-        let (family, credential) = row.read()?;
-        let is_usable = credential
-            .as_ref()
-            .is_some_and(|credential| credential.is_usable(&family, at));
-        let access = access_tokens::table.find((key.family.uuid(), key.hash.bytes().as_slice()));
-        let is_known =
-            credential.is_some() || strangers.execute(access.select(access_tokens::family_id)).await? > 0;
-        Ok(is_known.then_some(Holder {
-            client_id: family.client_id,
-            seller: family.seller,
-            is_usable,
-        }))
+        self.holders.ask(key).await
     }
 
     async fn connections(
@@ -173,7 +225,7 @@ impl GrantReader for Autocommit {
             None::<Uuid>,
             i64::from(limit),
         ));
-        let rows = self.of_seller(seller).rows(connections).await?;
+        let rows = self.statements.of_seller(seller).rows(connections).await?;
         rows.into_iter().map(ConnectedApplication::try_from).collect()
     }
 
@@ -183,7 +235,7 @@ impl GrantReader for Autocommit {
         client_id: ClientId,
     ) -> Result<Option<ConnectedApplication>, StoreError> {
         let connection = CONNECTIONS.bind((seller.uuid(), String::new(), Some(client_id.uuid()), 1_i64));
-        let row = self.of_seller(seller).row(connection).await?;
+        let row = self.statements.of_seller(seller).row(connection).await?;
         row.map(ConnectedApplication::try_from).transpose()
     }
 }

@@ -168,6 +168,7 @@ async fn audit_entries_are_read_whole_by_page_and_by_time() {
     let audit = fixture.database.audit();
     let entries = async |filter| audit.entries(filter, 100).await.unwrap();
     let all = entries(AuditFilter::default()).await;
+    assert_eq!(all.len(), 60);
     for (n, entry) in (0..60).rev().zip(&all) {
         let os_user = is_command(n).then(|| "kim".to_owned());
         let written = (actor(n), address, n.to_string(), Some(json!({"n": n})), os_user);

@@ -60,23 +60,57 @@ fn refused<T: std::fmt::Debug>(done: Result<T, Failure<account_links::Refusal>>)
     }
 }
 
-/// Two of them are asked for again and again, while the first batch is under way.
+/// Each is asked for again and again in one batch. Some have to be recorded as used, one of them while another
+/// batch records it.
 #[tokio::test]
 async fn each_session_of_a_batch_gets_its_own_answer() {
     let fixture = Fixture::new().await;
-    let members = [member(&fixture).await, member(&fixture).await];
+    let mut members = Vec::new();
+    for _ in 0..6 {
+        members.push(member(&fixture).await);
+    }
+    let [fresh, used, busy, idle, old, closed] = members[..] else {
+        panic!("there are six")
+    };
+    for ((seller, _), change) in [
+        (used, "seen_at = seen_at - interval '2 minutes'"),
+        (busy, "seen_at = seen_at - interval '2 minutes'"),
+        (idle, "seen_at = seen_at - interval '8 hours'"),
+        (old, "created_at = created_at - interval '7 days'"),
+    ] {
+        let change = format!(
+            "update sessions set created_at = created_at - interval '9 hours' where seller_id = '{0}';
+             update sessions set {change} where seller_id = '{0}'",
+            seller.uuid()
+        );
+        fixture.tamper(&change).await;
+    }
+    fixture
+        .tx(async |tx| assert!(tx.close_seller(closed.0, tx.now()).await.unwrap()))
+        .await;
+    let lock = format!(
+        "begin; select from sessions where seller_id = '{}' for update",
+        busy.0.uuid()
+    );
+    fixture.tamper(&lock).await;
     let panel = fixture.database.panel();
-    let asked = (0..40).map(|n| members.get(n % 4).map_or_else(hash, |member| member.1));
+    let asked = (0..70).map(|n| members.get(n % 7).map_or_else(hash, |member| member.1));
     let asked: Vec<_> = asked.collect();
     let answers = join_all(asked.iter().map(|session| panel.signed_in(*session))).await;
     for (n, (session, answer)) in asked.iter().zip(answers).enumerate() {
-        let found = answer.unwrap().map(|found| (found.seller.id, found.session.hash));
-        assert_eq!(
-            found,
-            members.get(n % 4).map(|member| (member.0, *session)),
-            "{n}"
-        );
+        let found = answer.unwrap().map(|found| {
+            let unseen = found.now - found.session.seen_at;
+            (found.seller.id, found.session.hash, unseen.num_minutes())
+        });
+        let expected = match n % 7 {
+            0 => Some((fresh.0, *session, 0)),
+            1 => Some((used.0, *session, 0)),
+            2 => Some((busy.0, *session, 2)),
+            _ => None,
+        };
+        assert_eq!(found, expected, "{n}");
     }
+    fixture.tamper("rollback").await;
 }
 
 async fn signed_in(fixture: &Fixture, session: SecretHash) -> bool {
