@@ -5,7 +5,7 @@ use std::sync::Arc;
 use chrono::TimeDelta;
 use futures_util::{future::join_all, join};
 use kernel::StoreError;
-use oauth::{Application, Limiter, NewClientToken, Subject, TokenIssuer, TokenKey};
+use oauth::{Application, FamiliesOf, Limiter, NewClientToken, Subject, TokenIssuer, TokenKey};
 use usecases::LockSet;
 
 use crate::support::{Fixture, answer, claim, grant, hash, id, instant, is_unavailable, session};
@@ -65,6 +65,23 @@ async fn a_token_that_cannot_be_stored_fails_alone() {
             _ => assert!(outcome.unwrap()),
         }
         assert_eq!(is_valid(&fixture, token).await, !matches!(n, 3 | 11), "{n}");
+    }
+}
+
+/// Also where its owner has another application.
+#[tokio::test]
+async fn a_token_issued_after_all_were_revoked_is_valid() {
+    let fixture = Fixture::new().await;
+    let owner = fixture.seller().await;
+    let (application, _other) = (fixture.application(owner).await, fixture.application(owner).await);
+    for of in [
+        FamiliesOf::Application(application.client_id),
+        FamiliesOf::Seller(owner),
+    ] {
+        fixture.tx(async |tx| tx.revoke_families(of).await.unwrap()).await;
+        let token = new(&application);
+        assert!(fixture.database.token_issuer().issue(token).await.unwrap());
+        assert!(is_valid(&fixture, &token).await, "{of}");
     }
 }
 

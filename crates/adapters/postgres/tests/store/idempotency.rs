@@ -51,6 +51,27 @@ async fn a_claim_is_released_and_completed_by_its_own_fence_alone() {
     assert_eq!(twice.unwrap_err().conflict(), Some(LOST_CLAIM));
 }
 
+#[tokio::test]
+async fn after_a_day_a_key_is_free_and_nothing_of_its_former_use_is_left() {
+    let (fixture, clock) = Fixture::frozen().await;
+    let first = fresh();
+    let second = other(&first);
+    fixture.claim_key(&first).await;
+    fixture.complete(&first, "a").await;
+    clock.advance(TimeDelta::hours(24) - TimeDelta::seconds(1)).await;
+    assert_eq!(fixture.claim_key(&second).await, Claimed::Reused);
+    let replayed = fixture.claim_key(&again(&first)).await;
+    assert_eq!(replayed, Claimed::Completed(answer("a")));
+    clock.advance(TimeDelta::seconds(1)).await;
+    assert_eq!(fixture.claim_key(&second).await, Claimed::Run);
+    let new = "idempotency where created_at = api_now() and status is null and body is null and etag is null";
+    assert_eq!(fixture.rows_of(new).await, 1);
+    assert_eq!(fixture.claim_key(&again(&second)).await, Claimed::InProgress);
+    fixture.complete(&second, "b").await;
+    let stored = fixture.claim_key(&again(&second)).await;
+    assert_eq!(stored, Claimed::Completed(answer("b")));
+}
+
 /// The contract's tests show how an expired claim is taken over.
 #[tokio::test]
 async fn an_expired_claim_that_no_other_request_took_over_can_be_completed() {
