@@ -6,6 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::form::form_decode;
+use crate::head::only;
 
 /// The credentials that a client presents.
 #[derive(Clone, PartialEq, Eq)]
@@ -36,11 +37,7 @@ pub fn basic(value: &str) -> Option<ClientCredentials> {
 /// The unverified bearer token, if there is a single `Authorization` header with the scheme `Bearer`. The
 /// scheme is case-insensitive; a repeated header counts as absent (D12).
 pub fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let mut given = headers.get_all(AUTHORIZATION);
-    let (Some(only), None) = (given.next(), given.next()) else {
-        return None;
-    };
-    let (scheme, token) = only.to_str().ok()?.split_once(' ')?;
+    let (scheme, token) = only(headers, AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
     scheme
         .eq_ignore_ascii_case("bearer")
         .then(|| token.trim_start_matches(' '))

@@ -47,8 +47,8 @@ use std::fmt;
 pub use crate::object;
 pub use object::{Fields, ObjectShape};
 pub use shape::{
-    Boolean, DateTimeShape, Integer, IntegerTarget, List, OneOf, Shape, Text, boolean, date_time, integer,
-    list, one_of, parsed, text,
+    Boolean, Integer, IntegerTarget, List, Shape, Text, boolean, date_time, integer, list, one_of, parsed,
+    text,
 };
 
 use crate::json::{Json, Object};

@@ -4,7 +4,7 @@
 //! a parsed head. Beyond them the listener answers 400 in its own error shape and closes the connection.
 
 use actix_web::dev::RequestHead;
-use actix_web::http::header::HOST;
+use actix_web::http::header::{HOST, HeaderMap, HeaderName, HeaderValue};
 use actix_web::http::uri::Authority;
 use thiserror::Error;
 
@@ -26,6 +26,12 @@ pub enum BadHead {
     /// `Host` is not a valid host (RFC 9112 §3.2). This service does not use it, but a proxy in front may.
     #[error("The Host header is not a valid host.")]
     Host,
+}
+
+/// The value of a header that was sent exactly once.
+pub fn only(headers: &HeaderMap, name: HeaderName) -> Option<&HeaderValue> {
+    let mut given = headers.get_all(name);
+    given.next().filter(|_| given.next().is_none())
 }
 
 /// Checks a head against the limits.

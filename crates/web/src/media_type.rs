@@ -2,6 +2,7 @@
 
 use actix_web::http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
 
+use crate::head::only;
 use crate::problem::Entry;
 use crate::violations::Violations;
 
@@ -23,11 +24,8 @@ impl MediaType {
     /// The type in the single `Content-Type`, if it is accepted and its charset is absent or UTF-8; both are
     /// case-insensitive (D8, D112). Other parameters are ignored.
     pub fn of(headers: &HeaderMap) -> Option<Self> {
-        let mut values = headers.get_all(CONTENT_TYPE);
-        let (Some(only), None) = (values.next(), values.next()) else {
-            return None;
-        };
-        let mut parts = only.to_str().ok()?.split(';').map(str::trim);
+        let sent = only(headers, CONTENT_TYPE)?;
+        let mut parts = sent.to_str().ok()?.split(';').map(str::trim);
         let kind = match parts.next()? {
             name if name.eq_ignore_ascii_case("application/json") => Self::Json,
             name if name.eq_ignore_ascii_case("application/x-www-form-urlencoded") => Self::Form,

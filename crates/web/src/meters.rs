@@ -3,16 +3,46 @@
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use actix_web::http::{Method, StatusCode};
 use metrics::{Counter, Histogram};
 use oauth::ClientId;
 use parking_lot::Mutex;
 
-/// The applications whose refusals have a counter of their own, in this process: the first so many.
-static NAMED: LazyLock<Mutex<HashSet<ClientId>>> = LazyLock::new(Mutex::default);
+/// The applications whose refusals have a counter of their own, in this process: the first so many that were
+/// refused so often within a quarter of an hour. A single refusal is everybody's lot, as when a token has expired.
+static NAMED: LazyLock<Mutex<Named>> = LazyLock::new(Mutex::default);
 const MOST_NAMED: usize = 200;
+const OFTEN: u32 = 10;
+const WINDOW: Duration = Duration::from_mins(15);
+
+#[derive(Default)]
+struct Named {
+    named: HashSet<ClientId>,
+    /// The refusals of others in this quarter of an hour.
+    counted: HashMap<ClientId, u32>,
+    began_at: Option<Instant>,
+}
+
+impl Named {
+    /// Counts a refusal; true if it is counted under the application's name.
+    fn has(&mut self, client_id: ClientId, now: Instant) -> bool {
+        if self.named.contains(&client_id) {
+            return true;
+        }
+        if self.named.len() >= MOST_NAMED {
+            return false;
+        }
+        if self.began_at.is_none_or(|begun| now - begun >= WINDOW) {
+            self.counted.clear();
+            self.began_at = Some(now);
+        }
+        let refusals = self.counted.entry(client_id).or_default();
+        *refusals += 1;
+        *refusals >= OFTEN && self.named.insert(client_id)
+    }
+}
 
 /// The meters of one listener in one server thread. Looking a meter up by its labels at each request would
 /// cost more than reading a row, so each is looked up once.
@@ -60,8 +90,7 @@ impl RequestMeters {
             counter.increment(1);
             return;
         }
-        let mut named = NAMED.lock();
-        let is_named = named.contains(&client_id) || named.len() < MOST_NAMED && named.insert(client_id);
+        let is_named = NAMED.lock().has(client_id, Instant::now());
         let client_id = is_named.then_some(client_id);
         let counter = known.entry((client_id, status.as_u16())).or_insert_with(|| {
             let client_id = client_id.map_or_else(|| "other".to_owned(), |client_id| client_id.to_string());
@@ -99,5 +128,32 @@ pub(crate) fn label(method: &Method) -> &'static str {
         Method::PATCH => "PATCH",
         Method::DELETE => "DELETE",
         _ => "other",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn who_is_refused_often_is_named_however_many_were_refused_once() {
+        let (mut named, now) = (Named::default(), Instant::now());
+        let window = |n: u32| now + WINDOW * n;
+        let client = |n: u128| ClientId::from(Uuid::from_u128(n));
+        for n in 1..1_000 {
+            assert!(!named.has(client(n), now));
+        }
+        let mut times = |n, at, times: u32| (0..times).map(|_| named.has(client(n), at)).collect::<Vec<_>>();
+        assert_eq!(times(0, window(1), 11), [vec![false; 9], vec![true; 2]].concat());
+        // Nine in each are not often.
+        assert_eq!(times(1, window(2), 9), [false; 9]);
+        assert_eq!(times(1, window(3), 9), [false; 9]);
+        for n in 0..200 {
+            times(2_000 + n, window(4), 10);
+        }
+        assert_eq!(times(3_000, window(5), 20), [false; 20]);
+        assert_eq!(times(0, window(9), 1), [true]);
     }
 }

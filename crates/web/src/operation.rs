@@ -23,6 +23,8 @@ use crate::reply::Reply;
 use crate::trace_id::TraceId;
 use crate::violations::{Violations, both};
 
+const FIELDS_ALONE: &[Parameter] = &[query::FIELDS];
+
 /// One operation of a listener; a value of the type is one decoded request. The router and the pipeline act
 /// on the consts, so an operation cannot skip a check. It also implements [`Read`], [`Write`] or [`Stream`].
 pub trait Operation<L: Listener>: Sized + Send + Sync + 'static {
@@ -32,8 +34,12 @@ pub trait Operation<L: Listener>: Sized + Send + Sync + 'static {
     const PATH: &'static str;
     /// The scope that a caller needs.
     const SCOPE: L::Scope;
-    /// The query parameters, in the contract's order.
-    const QUERY: &'static [Parameter] = &[];
+    /// The query parameters, in the contract's order; unless it has others, `fields` if there are any.
+    const QUERY: &'static [Parameter] = if Self::FIELDS.is_empty() {
+        &[]
+    } else {
+        FIELDS_ALONE
+    };
     /// The fields that `fields` can select: of the body, or of each item of a list.
     const FIELDS: &'static [&'static str] = &[];
     /// Whether it is there only once the schema is finished (`migrate --finish`): a program of the release

@@ -31,15 +31,19 @@ use std::ops::RangeInclusive;
 use chrono::{DateTime, Utc};
 use kernel::MAX_PAGE_SIZE;
 
-use crate::decode::{Shape, one_of};
+use crate::decode::{Place, Shape, date_time, one_of, text};
 use crate::form::{form_decode, percent_decode, raw_pairs};
+use crate::json::Json;
 use crate::openapi::Parameter;
 use crate::problem::Entry;
-use crate::timestamps;
+use crate::schema::string;
 use crate::violations::{Message, Violations};
 
 /// The page size without `limit` (contract: Limits).
 pub const DEFAULT_LIMIT: u16 = 50;
+
+/// Selects fields. The OpenAPI document adds their names.
+pub const FIELDS: Parameter = Parameter::new("fields", string);
 
 /// The query parameters of one request while they are read.
 pub struct Query<'a> {
@@ -106,21 +110,16 @@ impl<'a> Query<'a> {
         &mut self,
         name: &'static str,
         values: &'static [T],
-        called: impl Fn(T) -> &'static str,
+        called: impl Fn(T) -> &'static str + Copy,
     ) -> Option<T> {
-        let shape = one_of(values, called);
-        self.parsed(name, |text| {
-            shape
-                .find(text)
-                .ok_or_else(|| format!("Must be {}.", shape.expected()))
-        })
+        let text = self.text(name)?.into_owned();
+        self.read(name, text, &one_of(values, called))
     }
 
     /// A date-time with `Z` or an offset (D21).
     pub fn date_time(&mut self, name: &'static str) -> Option<DateTime<Utc>> {
-        self.parsed(name, |text| {
-            timestamps::parse(text).ok_or_else(|| format!("Must be {}.", timestamps::EXPECTED))
-        })
+        let text = self.text(name)?.into_owned();
+        self.read(name, text, &date_time())
     }
 
     /// The text parsed by `parse`; its error is the message, a sentence.
@@ -142,12 +141,14 @@ impl<'a> Query<'a> {
 
     /// The text of at most this many characters, which may be empty and have spaces.
     pub fn words(&mut self, name: &'static str, most: usize) -> Option<String> {
-        let text = self.decoded(name, form_decode)?;
-        if text.chars().count() > most {
-            self.refuse(name, format!("Must have at most {most} characters."));
-            return None;
-        }
-        Some(text)
+        let words = self.decoded(name, form_decode)?;
+        self.read(name, words, &text().length(0..=most))
+    }
+
+    /// Reads a value as in a body.
+    fn read<S: Shape>(&mut self, name: &'static str, text: String, shape: &S) -> Option<S::Value> {
+        let mut body = Place::root(&mut self.violations);
+        shape.read(Json::String(text), &mut body.field(name))
     }
 
     fn decoded<T>(&mut self, name: &'static str, decode: impl FnOnce(&'a str) -> Option<T>) -> Option<T> {

@@ -62,6 +62,8 @@ impl Reply {
     pub fn json(status: StatusCode, body: &impl Serialize, usual_length: usize) -> Result<Self, Error> {
         let mut bytes = Vec::with_capacity(usual_length);
         serde_json::to_writer(&mut bytes, body)?;
+        // Unused room would be held until the client has read the answer, and is not counted among the unsent bytes.
+        bytes.shrink_to_fit();
         Ok(Self::new(status, bytes.into()))
     }
 

@@ -19,7 +19,7 @@ use crate::head;
 use crate::observer::Bodies;
 use crate::problem::Problem;
 use crate::request_span::RequestSpan;
-use crate::response;
+use crate::response::{self, Owner, in_slices};
 use crate::trace_id::TraceId;
 
 /// A request with what the front has determined about it.
@@ -100,6 +100,10 @@ impl Request {
             Some(bodies) => bodies.of_response(response),
             None => response,
         };
+        let caller = self.caller.get();
+        let owner = caller.seller.map_or(Owner::Address(self.client), Owner::Seller);
+        // Before the payload joins it: an answer with one does not give its bytes to be counted.
+        let response = in_slices(response, owner);
         let response = match self.payload {
             payload if closes => response::closing(response, payload),
             Payload::None => response,
@@ -108,7 +112,7 @@ impl Request {
         Answer {
             response,
             route,
-            caller: self.caller.get(),
+            caller,
             bodies: self.bodies,
         }
     }

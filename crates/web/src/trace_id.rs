@@ -5,6 +5,8 @@ use std::fmt;
 use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
 use uuid::Uuid;
 
+use crate::head::only;
+
 /// The header in which a client may propose the trace id (contract: Common rules).
 pub const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -26,12 +28,8 @@ impl TraceId {
     /// The trace id of a request with these headers: its single `X-Request-Id` if valid, otherwise an id made
     /// of `random`, which is called only then. An invalid or repeated header is ignored (D13).
     pub fn of(headers: &HeaderMap, random: impl FnOnce() -> [u8; 16]) -> Self {
-        let mut given = headers.get_all(X_REQUEST_ID);
-        match (given.next(), given.next()) {
-            (Some(only), None) => Self::parse(only.as_bytes()),
-            _ => None,
-        }
-        .unwrap_or_else(|| Self::from_random(random()))
+        let proposed = only(headers, X_REQUEST_ID).and_then(|sent| Self::parse(sent.as_bytes()));
+        proposed.unwrap_or_else(|| Self::from_random(random()))
     }
 
     /// The id with this text; `None` if the text is not a valid id.

@@ -3,6 +3,8 @@
 use actix_web::http::header::{HeaderMap, HeaderName};
 use opentelemetry::trace::{SpanContext, SpanId, TraceFlags, TraceId, TraceState};
 
+use crate::head::only;
+
 /// The header (W3C Trace Context §3.2). `tracestate` is neither read nor forwarded.
 pub const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
@@ -17,11 +19,7 @@ pub struct UntrustedParent;
 /// The caller's span, from its single `traceparent`. `None` if the header is absent, repeated or invalid: the
 /// request then starts a new trace (W3C Trace Context §4.3).
 pub fn of(headers: &HeaderMap) -> Option<SpanContext> {
-    let mut given = headers.get_all(TRACEPARENT);
-    match (given.next(), given.next()) {
-        (Some(only), None) => parse(only.as_bytes()),
-        _ => None,
-    }
+    only(headers, TRACEPARENT).and_then(|sent| parse(sent.as_bytes()))
 }
 
 /// Future versions are parsed by the rules of the known one (W3C Trace Context §4.3); version 255 is invalid.

@@ -1,6 +1,7 @@
 //! The shapes that values can have, and the ways to combine them. A shape both decodes a value and describes
 //! its schema, so that the document always matches the decoder.
 
+use std::convert::identity;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -36,7 +37,11 @@ pub trait Shape {
     where
         Self: Sized,
     {
-        MappedSchema { shape: self, more }
+        Adapted {
+            shape: self,
+            more,
+            check: |value: Self::Value, _: &mut Place<'_>| Some(value),
+        }
     }
 
     /// The same shape with a description.
@@ -79,39 +84,27 @@ pub trait Shape {
     where
         Self: Sized,
     {
-        Refined { shape: self, check }
+        Adapted {
+            shape: self,
+            more: identity::<Node>,
+            check,
+        }
     }
 }
 
-/// See [`Shape::map_schema`].
-struct MappedSchema<S, F> {
+/// See [`Shape::map_schema`] and [`Shape::refined`].
+struct Adapted<S, M, C> {
     shape: S,
-    more: F,
+    more: M,
+    check: C,
 }
 
-impl<S: Shape, F: Fn(Node) -> Node> Shape for MappedSchema<S, F> {
-    type Value = S::Value;
-
-    fn expected(&self) -> String {
-        self.shape.expected()
-    }
-
-    fn schema(&self) -> Node {
-        (self.more)(self.shape.schema())
-    }
-
-    fn read(&self, json: Json, place: &mut Place<'_>) -> Option<S::Value> {
-        self.shape.read(json, place)
-    }
-}
-
-/// See [`Shape::refined`].
-struct Refined<S, F> {
-    shape: S,
-    check: F,
-}
-
-impl<S: Shape, T, F: Fn(S::Value, &mut Place<'_>) -> Option<T>> Shape for Refined<S, F> {
+impl<S, T, M, C> Shape for Adapted<S, M, C>
+where
+    S: Shape,
+    M: Fn(Node) -> Node,
+    C: Fn(S::Value, &mut Place<'_>) -> Option<T>,
+{
     type Value = T;
 
     fn expected(&self) -> String {
@@ -119,7 +112,7 @@ impl<S: Shape, T, F: Fn(S::Value, &mut Place<'_>) -> Option<T>> Shape for Refine
     }
 
     fn schema(&self) -> Node {
-        self.shape.schema()
+        (self.more)(self.shape.schema())
     }
 
     fn read(&self, json: Json, place: &mut Place<'_>) -> Option<T> {
@@ -200,72 +193,55 @@ impl Shape for Boolean {
 }
 
 /// One of `values`, each written as the string that `name` returns for it.
-pub const fn one_of<T: Copy, F: Fn(T) -> &'static str>(values: &'static [T], name: F) -> OneOf<T, F> {
-    OneOf { values, name }
-}
-
-/// See [`one_of`].
-pub struct OneOf<T: 'static, F> {
+pub fn one_of<T: Copy + 'static>(
     values: &'static [T],
-    name: F,
-}
-
-impl<T: Copy, F: Fn(T) -> &'static str> OneOf<T, F> {
-    pub(crate) fn find(&self, text: &str) -> Option<T> {
-        self.values
-            .iter()
-            .copied()
-            .find(|value| (self.name)(*value) == text)
+    name: impl Fn(T) -> &'static str + Copy,
+) -> impl Shape<Value = T> {
+    let names = move || values.iter().map(move |value| name(*value));
+    Word {
+        expected: move || format!("one of {}", quoted(names())),
+        schema: move || string().one_of(names()),
+        find: move |text: &str| values.iter().copied().find(|value| name(*value) == text),
     }
 }
 
-impl<T: Copy, F: Fn(T) -> &'static str> Shape for OneOf<T, F> {
+/// An RFC 3339 date-time with `Z` or an offset (D21).
+pub fn date_time() -> impl Shape<Value = DateTime<Utc>> {
+    Word {
+        expected: || timestamps::EXPECTED.to_owned(),
+        schema: schema::date_time,
+        find: timestamps::parse,
+    }
+}
+
+/// A string that `find` knows.
+struct Word<E, S, F> {
+    expected: E,
+    schema: S,
+    find: F,
+}
+
+impl<T, E, S, F> Shape for Word<E, S, F>
+where
+    E: Fn() -> String,
+    S: Fn() -> Node,
+    F: Fn(&str) -> Option<T>,
+{
     type Value = T;
 
     fn expected(&self) -> String {
-        format!(
-            "one of {}",
-            quoted(self.values.iter().map(|value| (self.name)(*value)))
-        )
+        (self.expected)()
     }
 
     fn schema(&self) -> Node {
-        string().one_of(self.values.iter().map(|value| (self.name)(*value)))
+        (self.schema)()
     }
 
     fn read(&self, json: Json, place: &mut Place<'_>) -> Option<T> {
         let Json::String(text) = json else {
             return wrong_kind(self, &json, place);
         };
-        self.find(&text)
-            .or_else(|| place.refuse(format!("Must be {}.", self.expected())))
-    }
-}
-
-/// An RFC 3339 date-time with `Z` or an offset (D21).
-pub const fn date_time() -> DateTimeShape {
-    DateTimeShape
-}
-
-/// See [`date_time`].
-pub struct DateTimeShape;
-
-impl Shape for DateTimeShape {
-    type Value = DateTime<Utc>;
-
-    fn expected(&self) -> String {
-        timestamps::EXPECTED.to_owned()
-    }
-
-    fn schema(&self) -> Node {
-        schema::date_time()
-    }
-
-    fn read(&self, json: Json, place: &mut Place<'_>) -> Option<Self::Value> {
-        let Json::String(text) = json else {
-            return wrong_kind(self, &json, place);
-        };
-        timestamps::parse(&text).or_else(|| place.refuse(format!("Must be {}.", self.expected())))
+        (self.find)(&text).or_else(|| place.refuse(format!("Must be {}.", self.expected())))
     }
 }
 
