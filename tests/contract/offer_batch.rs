@@ -106,6 +106,7 @@ async fn a_malformed_item_refuses_the_whole_request() {
         {"id": "a", "stock": 1, "stock_adjustment": 1}          => items[1].stock_adjustment
         {"id": "a", "stock_adjustment": 0}                      => items[1].stock_adjustment
         {"id": "a", "price": {"amount": -1, "currency": "PLN"}} => items[1].price.amount
+        {"id": "a", "price": 1, "stock": 1, "stock_adjustment": 1} => items[1].price items[1].stock_adjustment
         {"id": "a", "stock": 1, "title": "b"}                   => items[1].title
         {"id": "a", "status": "rejected", "stock": null}        => items[1].stock items[1].status
         null                                                    => items[1]"#;
@@ -118,6 +119,10 @@ async fn a_malformed_item_refuses_the_whole_request() {
     send(&world, &trader, &twice)
         .await
         .invalid("items[2].id items[3].id");
+    let both = json!([good, {"id": "a", "stock": -1}, good]);
+    send(&world, &trader, &both)
+        .await
+        .invalid("items[1].stock items[2].id");
     let many = |count| -> Value {
         (0..count)
             .map(|n| json!({"id": offer_id(n), "stock": 1}))

@@ -12,6 +12,7 @@ mod token;
 use std::sync::Arc;
 
 use actix_web::http::Method;
+use actix_web::http::header::AUTHORIZATION;
 use actix_web::{HttpMessage, HttpResponse};
 use kernel::StoreError;
 use oauth::{Holder, TokenKey};
@@ -85,12 +86,14 @@ pub(crate) async fn answer(public: &Arc<Public>, mut request: Request) -> Answer
     let (mut response, closes) = match outcome.unwrap_or_else(|panicked| Err(panicked.into())) {
         Ok(response) => (response, false),
         Err(error) => {
-            if error.code() != Code::ServerError {
+            if error.code() != Code::SERVER_ERROR {
                 record_holder(public, &request).await;
             }
             let error = error.logged(&trace_id, route);
             let closes = error.closes();
-            let realm = &public.ports.service.realm;
+            // RFC 6749 §5.2.
+            let challenges = request.headers().contains_key(AUTHORIZATION);
+            let realm = challenges.then_some(public.ports.service.realm.as_str());
             (error.into_response(&trace_id, realm), closes)
         }
     };

@@ -5,7 +5,7 @@ use oauth::Scope;
 use usecases::Transaction;
 use usecases::redeliver::{self, Requester, redeliver, send_test_event};
 use web::decode::{ObjectShape, Shape, object};
-use web::openapi::{Docs, Parameter};
+use web::openapi::Docs;
 use web::operation::{Call, Incoming, Operation, Read, Write};
 use web::query::Selection;
 use web::reply::Reply;
@@ -18,8 +18,7 @@ use webhooks::{
 };
 
 use crate::Public;
-use crate::documents::{example, examples, prose};
-use crate::page;
+use crate::documents::{docs, example, examples};
 use crate::policy::retry_after;
 use crate::webhooks::{event, inactive, one_event};
 
@@ -87,18 +86,13 @@ impl Operation<Public> for ListDeliveries {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/v1/webhooks/{id}/deliveries";
     const SCOPE: &'static [Scope] = &[Scope::SettingsRead];
-    const QUERY: &'static [Parameter] = &[page::FIELDS];
     const FIELDS: &'static [&'static str] = DeliveryView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(
-        &Docs::new(
-            "listWebhookDeliveries",
-            "Webhooks",
-            prose!("listWebhookDeliveries"),
-        )
-        .about("The subscription's id.", examples::WEBHOOK)
-        .answers(StatusCode::OK, DeliveryList::schema, || {
-            Node::of([("items", vec![example!("delivery")()].into())])
-        }),
+        &docs!("listWebhookDeliveries", "Webhooks")
+            .about("The subscription's id.", examples::WEBHOOK)
+            .answers(StatusCode::OK, DeliveryList::schema, || {
+                Node::of([("items", vec![example!("delivery")()].into())])
+            }),
     );
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
@@ -141,10 +135,9 @@ impl Operation<Public> for ReadDelivery {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/v1/webhooks/{id}/deliveries/{delivery_id}";
     const SCOPE: &'static [Scope] = &[Scope::SettingsRead];
-    const QUERY: &'static [Parameter] = &[page::FIELDS];
     const FIELDS: &'static [&'static str] = DeliveryWithBodyView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(
-        &Docs::new("getWebhookDelivery", "Webhooks", prose!("getWebhookDelivery"))
+        &docs!("getWebhookDelivery", "Webhooks")
             .about("The subscription's id.", examples::WEBHOOK)
             .about("The delivery's id.", examples::DELIVERY)
             .answers(StatusCode::OK, DeliveryWithBodyView::schema, || {
@@ -181,10 +174,9 @@ impl Operation<Public> for TestWebhook {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/v1/webhooks/{id}/test";
     const SCOPE: &'static [Scope] = &[Scope::SettingsWrite];
-    const QUERY: &'static [Parameter] = &[page::FIELDS];
     const FIELDS: &'static [&'static str] = DeliveryView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(
-        &Docs::new("testWebhook", "Webhooks", prose!("testWebhook"))
+        &docs!("testWebhook", "Webhooks")
             .about("The subscription's id.", examples::WEBHOOK)
             .takes_optionally(|| new_test_event().schema(), example!("new_test_event"))
             .answers(
@@ -238,18 +230,13 @@ impl Operation<Public> for Redeliver {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/v1/webhooks/{id}/deliveries/{delivery_id}/redelivery";
     const SCOPE: &'static [Scope] = &[Scope::SettingsWrite];
-    const QUERY: &'static [Parameter] = &[page::FIELDS];
     const FIELDS: &'static [&'static str] = DeliveryView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(
-        &Docs::new(
-            "redeliverWebhookDelivery",
-            "Webhooks",
-            prose!("redeliverWebhookDelivery"),
-        )
-        .about("The subscription's id.", examples::WEBHOOK)
-        .about("The delivery's id.", examples::DELIVERY)
-        .answers(StatusCode::OK, DeliveryView::schema, example!("queued_delivery"))
-        .refuses(&[under_way, inactive]),
+        &docs!("redeliverWebhookDelivery", "Webhooks")
+            .about("The subscription's id.", examples::WEBHOOK)
+            .about("The delivery's id.", examples::DELIVERY)
+            .answers(StatusCode::OK, DeliveryView::schema, example!("queued_delivery"))
+            .refuses(&[under_way, inactive]),
     );
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {

@@ -14,10 +14,14 @@ macro_rules! example {
     };
 }
 
-/// Includes the Markdown file of an operation.
-macro_rules! prose {
-    ($name:literal) => {
-        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/openapi/", $name, ".md"))
+/// Documents an operation: its id, which names its Markdown file, and its tag.
+macro_rules! docs {
+    ($id:literal, $tag:literal) => {
+        ::web::openapi::Docs::new(
+            $id,
+            $tag,
+            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/openapi/", $id, ".md")),
+        )
     };
 }
 
@@ -44,4 +48,4 @@ pub(crate) mod examples {
     }
 }
 
-pub(crate) use {example, prose};
+pub(crate) use {docs, example};

@@ -11,7 +11,6 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::DateTime;
 use kernel::{SealPurpose, Sealer, SellerId, StoreError};
 use oauth::{Principal, Scope};
-use serde::Serialize;
 use tokio::select;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use uuid::Uuid;
@@ -19,9 +18,9 @@ use web::deadline::Deadline;
 use web::openapi::{Docs, Parameter};
 use web::operation::{Call, Incoming, Operation, Read};
 use web::problem::to_sentence;
-use web::query::Selection;
+use web::query::{self, Selection};
 use web::reply::Reply;
-use web::schema::{Node, array, boolean, date_time, object, open_object, string, uuid};
+use web::schema::{Node, array, boolean, date_time, open_object, string, uuid};
 use web::timestamps::Timestamp;
 use web::view::View;
 use web::{Entry, Error, Problem, Violations};
@@ -31,7 +30,7 @@ use webhooks::{
 };
 
 use crate::Public;
-use crate::documents::{example, prose};
+use crate::documents::{docs, example};
 use crate::page;
 use crate::webhooks::event;
 
@@ -65,11 +64,7 @@ impl Operation<Public> for ListEvents {
     const NEEDS_FINISHED: bool = true;
     const FIELDS: &'static [&'static str] = EventView::FIELDS;
     const DOCS: Option<&'static Docs> =
-        Some(&Docs::new("listEvents", "Events", prose!("listEvents")).answers(
-            StatusCode::OK,
-            schema,
-            example!("events"),
-        ));
+        Some(&docs!("listEvents", "Events").answers(StatusCode::OK, EventPage::schema, example!("events")));
     const QUERY: &'static [Parameter] = &[
         page::AFTER,
         Parameter::new("since", date_time),
@@ -77,7 +72,7 @@ impl Operation<Public> for ListEvents {
         Parameter::new("wait", || {
             Node::of([("type", "integer".into()), ("default", 0.into())])
         }),
-        page::FIELDS,
+        query::FIELDS,
     ];
 
     fn decode(incoming: &Incoming<'_>, call: &Call<Public>) -> Result<Option<Self>, Violations> {
@@ -176,14 +171,13 @@ impl ListEvents {
     }
 
     fn reply(&self, call: &Call<Public>, page: &JournalPage) -> Result<Reply, Error> {
-        let items = page.events.iter().map(|event| EventView::new(event, self.fields));
-        let body = Body {
-            items: items.collect(),
-            cursor: seal(call.state.sealer.as_ref(), call.caller.seller, page.place),
-            has_more: page.has_more,
-        };
+        let cursor = seal(call.state.sealer.as_ref(), call.caller.seller, page.place);
         let length = page.events.len().saturating_add(1).saturating_mul(USUAL_LENGTH);
-        Reply::json(StatusCode::OK, &body, length)
+        Reply::json(
+            StatusCode::OK,
+            &EventPage::whole((page, self.fields, &cursor)),
+            length,
+        )
     }
 }
 
@@ -231,24 +225,14 @@ fn data() -> Node {
     .named("JournaledEventData")
 }
 
-#[derive(Serialize)]
-struct Body<'a> {
-    items: Vec<EventView<'a>>,
-    cursor: String,
-    has_more: bool,
-}
-
-fn schema() -> Node {
-    let cursor = string().describe(
-        "Where the next call begins, to be sent as `after`. It moves also where there is no event.",
-    );
-    let has_more = boolean().describe("Whether the journal goes on behind it already.");
-    object(&[
-        ("items", array(EventView::schema())),
-        ("cursor", cursor),
-        ("has_more", has_more),
-    ])
-    .named("EventPage")
+web::view! {
+    EventPage<'a> of (page, fields, cursor): (&'a JournalPage, Selection, &'a str), named "EventPage" {
+        "items": array(EventView::schema())
+            => page.events.iter().map(|event| EventView::new(event, *fields)).collect::<Vec<_>>(),
+        "cursor": string().describe("Where the next call begins, to be sent as `after`. It moves also where there is no event.")
+            => cursor,
+        "has_more": boolean().describe("Whether the journal goes on behind it already.") => page.has_more,
+    }
 }
 
 /// What a cursor is bound to.

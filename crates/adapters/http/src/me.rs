@@ -2,7 +2,7 @@
 
 use actix_web::http::{Method, StatusCode};
 use oauth::{Principal, Scope, TokenKind};
-use web::openapi::{Docs, Parameter};
+use web::openapi::Docs;
 use web::operation::{Call, Incoming, Operation, Read};
 use web::query::Selection;
 use web::reply::Reply;
@@ -12,8 +12,7 @@ use web::view::View;
 use web::{Error, Violations};
 
 use crate::Public;
-use crate::documents::{example, prose};
-use crate::page;
+use crate::documents::{docs, example};
 
 /// Returns the seller, application and scopes of a token.
 pub(crate) struct ReadMe {
@@ -24,13 +23,9 @@ impl Operation<Public> for ReadMe {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/v1/me";
     const SCOPE: &'static [Scope] = &[];
-    const QUERY: &'static [Parameter] = &[page::FIELDS];
     const FIELDS: &'static [&'static str] = MeView::FIELDS;
-    const DOCS: Option<&'static Docs> = Some(&Docs::new("getMe", "Account", prose!("getMe")).answers(
-        StatusCode::OK,
-        MeView::schema,
-        example!("me"),
-    ));
+    const DOCS: Option<&'static Docs> =
+        Some(&docs!("getMe", "Account").answers(StatusCode::OK, MeView::schema, example!("me")));
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
         let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS))?;

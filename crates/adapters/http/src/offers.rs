@@ -14,10 +14,10 @@ use offers::{
 use tokio::time::timeout;
 use usecases::change_offer::{self, decide_patch, patch_offer};
 use usecases::{LockSet, Row, Transaction};
-use web::decode::{Fields, ObjectShape, Place, Shape, one_of, text};
+use web::decode::{Fields, ObjectShape, Shape, one_of, text};
 use web::openapi::{Docs, Parameter};
 use web::operation::{Call, Incoming, Operation, Read, Unclaimed, Write};
-use web::query::Selection;
+use web::query::{self, Selection};
 use web::reply::Reply;
 use web::resources::{OfferView, money, offer_status, stock, stock_adjustment};
 use web::schema::date_time;
@@ -25,7 +25,7 @@ use web::view::View;
 use web::{Code, Entry, Error, MapRefusal, Problem, Violations, both, if_match};
 
 use crate::Public;
-use crate::documents::{example, examples, prose};
+use crate::documents::{docs, example, examples};
 use crate::page::{self, List, PageRequest};
 
 pub(crate) use batch::PatchOffers;
@@ -40,10 +40,9 @@ impl Operation<Public> for ReadOffer {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/v1/offers/{id}";
     const SCOPE: &'static [Scope] = &[Scope::OffersRead];
-    const QUERY: &'static [Parameter] = &[page::FIELDS];
     const FIELDS: &'static [&'static str] = OfferView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(
-        &Docs::new("getOffer", "Offers", prose!("getOffer"))
+        &docs!("getOffer", "Offers")
             .about("The offer's id.", examples::OFFER)
             .answers(StatusCode::OK, OfferView::schema, example!("offer"))
             .tagged(),
@@ -81,16 +80,15 @@ impl Operation<Public> for ListOffers {
     const PATH: &'static str = "/v1/offers";
     const SCOPE: &'static [Scope] = &[Scope::OffersRead];
     const FIELDS: &'static [&'static str] = OfferView::FIELDS;
-    const DOCS: Option<&'static Docs> =
-        Some(&Docs::new("listOffers", "Offers", prose!("listOffers")).answers(
-            StatusCode::OK,
-            || page::schema("OfferPage", OfferView::schema()),
-            || page::example(example!("offer")()),
-        ));
+    const DOCS: Option<&'static Docs> = Some(&docs!("listOffers", "Offers").answers(
+        StatusCode::OK,
+        || page::schema("OfferPage", OfferView::schema()),
+        || page::example(example!("offer")()),
+    ));
     const QUERY: &'static [Parameter] = &[
         page::LIMIT,
         page::AFTER,
-        page::FIELDS,
+        query::FIELDS,
         Parameter::new("status", offer_status),
         Parameter::new("updated_after", date_time),
         Parameter::new("external_id", || text().length(0..=MAX_EXTERNAL_ID).schema()),
@@ -145,10 +143,9 @@ impl Operation<Public> for PatchOffer {
     const METHOD: Method = Method::PATCH;
     const PATH: &'static str = "/v1/offers/{id}";
     const SCOPE: &'static [Scope] = &[Scope::OffersWrite];
-    const QUERY: &'static [Parameter] = &[page::FIELDS];
     const FIELDS: &'static [&'static str] = OfferView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(
-        &Docs::new("updateOffer", "Offers", prose!("updateOffer"))
+        &docs!("updateOffer", "Offers")
             .about("The offer's id.", examples::OFFER)
             .takes(|| patch().schema(), example!("offer_update"))
             .answers(StatusCode::OK, OfferView::schema, example!("offer"))
@@ -226,7 +223,7 @@ impl Write<Public> for PatchOffer {
 fn patch() -> impl Shape<Value = OfferPatch> {
     ObjectShape::new(changes)
         .not_empty()
-        .refined(|changes, place| whole(changes, None, place))
+        .map(|changes| whole(changes, None))
         .named("OfferUpdate")
 }
 
@@ -249,9 +246,17 @@ fn changes(fields: &mut Fields<'_, '_>) -> Option<Changes> {
         "stock",
         &stock().describe("Pieces. Only for an offer that has an inventory level."),
     );
+    let is_set = !matches!(stock, Some(None));
+    let adjustment = stock_adjustment().refined(move |by, place| {
+        if is_set {
+            place.refuse("Send `stock` or `stock_adjustment`, not both.")
+        } else {
+            Some(by)
+        }
+    });
     let adjustment = fields.optional(
         "stock_adjustment",
-        &stock_adjustment().describe(
+        &adjustment.describe(
             "Pieces to add to the stock of that moment, or to take away; not 0, and not beside `stock`.",
         ),
     );
@@ -270,24 +275,16 @@ fn changes(fields: &mut Fields<'_, '_>) -> Option<Changes> {
 }
 
 /// The whole change.
-fn whole(changes: Changes, if_match: Option<IfMatch>, place: &mut Place<'_>) -> Option<OfferPatch> {
-    let (price, stock, adjustment, status, external_id) = changes;
-    let stock = match (stock, adjustment) {
-        (Some(_), Some(_)) => {
-            return place
-                .field("stock_adjustment")
-                .refuse("Send `stock` or `stock_adjustment`, not both.");
-        }
-        (stock, None) => stock.map(StockChange::Set),
-        (None, Some(by)) => Some(StockChange::Adjust(by)),
-    };
-    Some(OfferPatch {
+fn whole((price, stock, adjustment, status, external_id): Changes, if_match: Option<IfMatch>) -> OfferPatch {
+    OfferPatch {
         price,
-        stock,
+        stock: stock
+            .map(StockChange::Set)
+            .or(adjustment.map(StockChange::Adjust)),
         status,
         external_id,
         if_match,
-    })
+    }
 }
 
 fn external_id() -> impl Shape<Value = ExternalIdChange> {

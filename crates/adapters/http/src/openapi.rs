@@ -22,7 +22,6 @@ use web::route::Route;
 use web::schema::{Components, Map, Node, string};
 
 use crate::Public;
-use crate::documents::prose;
 use crate::routes::TABLE;
 use errors::Errors;
 
@@ -198,7 +197,7 @@ fn query(parameter: &Parameter, route: &Route<Public>, docs: &Docs) -> Node {
     };
     let own = docs.section(parameter.name);
     let description = if own.is_empty() {
-        section(prose!("parameters"), parameter.name)
+        section(include_str!("../openapi/parameters.md"), parameter.name)
     } else {
         own
     };

@@ -8,7 +8,7 @@ use orders::{
 };
 use web::openapi::{Docs, Parameter};
 use web::operation::{Call, Incoming, Operation, Read};
-use web::query::Selection;
+use web::query::{self, Selection};
 use web::reply::Reply;
 use web::resources::{
     BuyerView, DeliveryPointView, InvoiceView, OrderItemView, ShippingAddressView, order_status,
@@ -19,7 +19,7 @@ use web::view::View;
 use web::{Error, Problem, Violations};
 
 use crate::Public;
-use crate::documents::{example, examples, prose};
+use crate::documents::{docs, example, examples};
 use crate::page::{self, List, PageRequest};
 use crate::shipments::carrier_code;
 
@@ -33,10 +33,9 @@ impl Operation<Public> for ReadOrder {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/v1/orders/{id}";
     const SCOPE: &'static [Scope] = &[Scope::OrdersRead];
-    const QUERY: &'static [Parameter] = &[page::FIELDS];
     const FIELDS: &'static [&'static str] = OrderView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(
-        &Docs::new("getOrder", "Orders", prose!("getOrder"))
+        &docs!("getOrder", "Orders")
             .about("The order's id, or its number.", examples::ORDER)
             .answers(StatusCode::OK, OrderView::schema, example!("order")),
     );
@@ -67,16 +66,15 @@ impl Operation<Public> for ListOrders {
     const PATH: &'static str = "/v1/orders";
     const SCOPE: &'static [Scope] = &[Scope::OrdersRead];
     const FIELDS: &'static [&'static str] = OrderView::FIELDS;
-    const DOCS: Option<&'static Docs> =
-        Some(&Docs::new("listOrders", "Orders", prose!("listOrders")).answers(
-            StatusCode::OK,
-            || page::schema("OrderPage", OrderView::schema()),
-            || page::example(example!("order")()),
-        ));
+    const DOCS: Option<&'static Docs> = Some(&docs!("listOrders", "Orders").answers(
+        StatusCode::OK,
+        || page::schema("OrderPage", OrderView::schema()),
+        || page::example(example!("order")()),
+    ));
     const QUERY: &'static [Parameter] = &[
         page::LIMIT,
         page::AFTER,
-        page::FIELDS,
+        query::FIELDS,
         Parameter::new("status", order_status),
         Parameter::new("placed_after", date_time),
         Parameter::new("updated_after", date_time),

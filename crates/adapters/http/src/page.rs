@@ -14,7 +14,7 @@ use uuid::Uuid;
 use web::Error;
 use web::openapi::Parameter;
 use web::operation::Call;
-use web::query::{DEFAULT_LIMIT, Query, Selection};
+use web::query::{DEFAULT_LIMIT, FIELDS, Query, Selection};
 use web::reply::Reply;
 use web::schema::{Node, array, object, string};
 
@@ -36,9 +36,6 @@ pub(crate) const LIMIT: Parameter = Parameter::new("limit", || {
 });
 
 pub(crate) const AFTER: Parameter = Parameter::new("after", string);
-
-/// The OpenAPI document adds the names of the fields.
-pub(crate) const FIELDS: Parameter = Parameter::new("fields", string);
 
 /// Any text may be an id: one that no item has is left out.
 pub(crate) const IDS: Parameter = Parameter::new("ids", || {

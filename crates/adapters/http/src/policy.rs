@@ -19,6 +19,7 @@ use oauth::{
 use parking_lot::Mutex;
 use web::authorization::bearer;
 use web::deadline::Deadline;
+use web::head::only;
 use web::listener::{Listener, Ports};
 use web::meters::count_decision;
 use web::request::Request;
@@ -178,9 +179,8 @@ impl Public {
 /// Requires exactly one valid `User-Agent`: `<AppName>/<Version>` (contract: Common rules). A repeated header
 /// counts as missing (D110).
 pub(crate) fn check_user_agent(headers: &HeaderMap) -> Result<(), Problem> {
-    let mut given = headers.get_all(USER_AGENT);
-    match (given.next(), given.next()) {
-        (Some(only), None) if starts_with_name_and_version(only.as_bytes()) => Ok(()),
+    match only(headers, USER_AGENT) {
+        Some(sent) if starts_with_name_and_version(sent.as_bytes()) => Ok(()),
         _ => Err(Problem::new(
             Code::MissingUserAgent,
             "Send one User-Agent header such as MyShopSync/1.4 (+https://example.com/docs).",

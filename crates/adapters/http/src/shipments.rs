@@ -16,7 +16,7 @@ use usecases::ship_order::{
 };
 use usecases::{LockSet, Row, Transaction};
 use web::decode::{Shape, list, object, one_of, text};
-use web::openapi::{Docs, Parameter};
+use web::openapi::Docs;
 use web::operation::{Call, Incoming, Operation, Read, Write};
 use web::query::Selection;
 use web::reply::Reply;
@@ -26,8 +26,7 @@ use web::view::View;
 use web::{Code, Entry, Error, MapRefusal, Problem, Violations, to_sentence};
 
 use crate::Public;
-use crate::documents::{example, examples, prose};
-use crate::page;
+use crate::documents::{docs, example, examples};
 
 /// The most items in a request (D40).
 const MAX_ITEMS: usize = 1_000;
@@ -42,10 +41,9 @@ impl Operation<Public> for ListShipments {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/v1/orders/{id}/shipments";
     const SCOPE: &'static [Scope] = &[Scope::ShipmentsRead];
-    const QUERY: &'static [Parameter] = &[page::FIELDS];
     const FIELDS: &'static [&'static str] = ShipmentView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(
-        &Docs::new("listShipments", "Shipments", prose!("listShipments"))
+        &docs!("listShipments", "Shipments")
             .about("The order's id, or its number.", examples::ORDER)
             .answers(StatusCode::OK, ShipmentList::schema, || {
                 Node::of([("items", vec![example!("shipment")()].into())])
@@ -93,10 +91,9 @@ impl Operation<Public> for ReportShipment {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/v1/orders/{id}/shipments";
     const SCOPE: &'static [Scope] = &[Scope::ShipmentsWrite];
-    const QUERY: &'static [Parameter] = &[page::FIELDS];
     const FIELDS: &'static [&'static str] = ShipmentView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(
-        &Docs::new("createShipment", "Shipments", prose!("createShipment"))
+        &docs!("createShipment", "Shipments")
             .about("The order's id, or its number.", examples::ORDER)
             .takes(|| new_shipment().schema(), example!("new_shipment"))
             .answers(StatusCode::CREATED, ShipmentView::schema, example!("shipment"))
@@ -177,11 +174,10 @@ impl Operation<Public> for CorrectShipment {
     const METHOD: Method = Method::PATCH;
     const PATH: &'static str = "/v1/orders/{id}/shipments/{shipment_id}";
     const SCOPE: &'static [Scope] = &[Scope::ShipmentsWrite];
-    const QUERY: &'static [Parameter] = &[page::FIELDS];
     const FIELDS: &'static [&'static str] = ShipmentView::FIELDS;
     const NEEDS_FINISHED: bool = true;
     const DOCS: Option<&'static Docs> = Some(
-        &Docs::new("correctShipment", "Shipments", prose!("correctShipment"))
+        &docs!("correctShipment", "Shipments")
             .about("The order's id, or its number.", examples::ORDER)
             .about("The shipment's id.", examples::SHIPMENT)
             .takes(|| correction().schema(), example!("shipment_correction"))

@@ -9,7 +9,7 @@ use usecases::subscriptions::{
     create_subscription, delete_subscription, rotate_secret,
 };
 use web::decode::{Shape, integer, list, object, one_of, text};
-use web::openapi::{Docs, Parameter};
+use web::openapi::Docs;
 use web::operation::{Call, Incoming, Operation, Read, Write};
 use web::query::Selection;
 use web::reply::Reply;
@@ -23,8 +23,7 @@ use webhooks::{
 };
 
 use crate::Public;
-use crate::documents::{example, examples, prose};
-use crate::page;
+use crate::documents::{docs, example, examples};
 
 /// The longest URL, in characters (D54).
 const MAX_URL_LENGTH: i64 = 2048;
@@ -97,15 +96,12 @@ impl Operation<Public> for ListWebhooks {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/v1/webhooks";
     const SCOPE: &'static [Scope] = &[Scope::SettingsRead];
-    const QUERY: &'static [Parameter] = &[page::FIELDS];
     const FIELDS: &'static [&'static str] = WebhookView::FIELDS;
-    const DOCS: Option<&'static Docs> = Some(
-        &Docs::new("listWebhooks", "Webhooks", prose!("listWebhooks")).answers(
-            StatusCode::OK,
-            WebhookList::schema,
-            example!("webhooks"),
-        ),
-    );
+    const DOCS: Option<&'static Docs> = Some(&docs!("listWebhooks", "Webhooks").answers(
+        StatusCode::OK,
+        WebhookList::schema,
+        example!("webhooks"),
+    ));
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
         let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS))?;
@@ -141,10 +137,9 @@ impl Operation<Public> for CreateWebhook {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/v1/webhooks";
     const SCOPE: &'static [Scope] = &[Scope::SettingsWrite];
-    const QUERY: &'static [Parameter] = &[page::FIELDS];
     const FIELDS: &'static [&'static str] = WebhookCreatedView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(
-        &Docs::new("createWebhook", "Webhooks", prose!("createWebhook"))
+        &docs!("createWebhook", "Webhooks")
             .takes(
                 || new_webhook(AddressPolicy::Public, true).schema(),
                 example!("new_webhook"),
@@ -235,10 +230,9 @@ impl Operation<Public> for ReadWebhook {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/v1/webhooks/{id}";
     const SCOPE: &'static [Scope] = &[Scope::SettingsRead];
-    const QUERY: &'static [Parameter] = &[page::FIELDS];
     const FIELDS: &'static [&'static str] = WebhookView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(
-        &Docs::new("getWebhook", "Webhooks", prose!("getWebhook"))
+        &docs!("getWebhook", "Webhooks")
             .about("The subscription's id.", examples::WEBHOOK)
             .answers(StatusCode::OK, WebhookView::schema, example!("webhook")),
     );
@@ -274,10 +268,9 @@ impl Operation<Public> for ChangeWebhook {
     const METHOD: Method = Method::PATCH;
     const PATH: &'static str = "/v1/webhooks/{id}";
     const SCOPE: &'static [Scope] = &[Scope::SettingsWrite];
-    const QUERY: &'static [Parameter] = &[page::FIELDS];
     const FIELDS: &'static [&'static str] = WebhookView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(
-        &Docs::new("updateWebhook", "Webhooks", prose!("updateWebhook"))
+        &docs!("updateWebhook", "Webhooks")
             .about("The subscription's id.", examples::WEBHOOK)
             .takes(
                 || webhook_update(AddressPolicy::Public, true).schema(),
@@ -366,10 +359,9 @@ impl Operation<Public> for RotateSecret {
     const PATH: &'static str = "/v1/webhooks/{id}/secret-rotation";
     const SCOPE: &'static [Scope] = &[Scope::SettingsWrite];
     const NEEDS_FINISHED: bool = true;
-    const QUERY: &'static [Parameter] = &[page::FIELDS];
     const FIELDS: &'static [&'static str] = WebhookSecretView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(
-        &Docs::new("rotateWebhookSecret", "Webhooks", prose!("rotateWebhookSecret"))
+        &docs!("rotateWebhookSecret", "Webhooks")
             .about("The subscription's id.", examples::WEBHOOK)
             .takes_optionally(|| rotation().schema(), example!("rotation"))
             .answers(StatusCode::OK, WebhookSecretView::schema, example!("rotated"))
@@ -422,7 +414,7 @@ impl Operation<Public> for DeleteWebhook {
     const PATH: &'static str = "/v1/webhooks/{id}";
     const SCOPE: &'static [Scope] = &[Scope::SettingsWrite];
     const DOCS: Option<&'static Docs> = Some(
-        &Docs::new("deleteWebhook", "Webhooks", prose!("deleteWebhook"))
+        &docs!("deleteWebhook", "Webhooks")
             .about("The subscription's id.", examples::WEBHOOK)
             .answers_nothing(),
     );

@@ -3,7 +3,7 @@
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderMap, HeaderValue, LOCATION, REFERRER_POLICY};
-use oauth::{AuthorizationQuery, AuthorizationRefusal, redirect_url};
+use oauth::{AuthorizationQuery, AuthorizationRefusal, Limiter, Subject, redirect_url};
 use usecases::Failure;
 use usecases::authorize::authorize;
 use web::Problem;
@@ -13,7 +13,7 @@ use web::request::Request;
 use web::response;
 
 use super::error::{OAuthError, printable, set_pragma};
-use super::limits::{Limit, count};
+use super::limits::count;
 use crate::Public;
 
 /// The path of the consent screen.
@@ -23,7 +23,10 @@ const CONSENT_PATH: &str = "/panel/consent";
 /// can be trusted, the error is shown in the browser.
 pub(super) async fn answer(public: &Public, request: &Request) -> Result<HttpResponse, OAuthError> {
     let deadline = request.deadline();
-    let now = count(public, Limit::AuthorizeByAddress(request.client), deadline).await?;
+    let limiter = (Limiter::AuthorizeByAddress, "authorize_by_address");
+    let most = public.settings.authorize_limit_per_ip;
+    let subject = Subject::address(request.client);
+    let now = count(public, limiter, subject, most, deadline).await?;
 
     let query = read(request.query());
     if let Ok(client_id) = query.client_id() {

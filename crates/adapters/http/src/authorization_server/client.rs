@@ -91,8 +91,8 @@ fn text(json: &Json) -> Option<&str> {
 }
 
 /// The calling application, authenticated by its secret if it has one; `token` is the code or token that it
-/// presents, and becomes an extension of the request. A 401 carries a challenge if the client used the
-/// `Authorization` header (RFC 6749 §5.2). The access log names every known application, deleted ones too.
+/// presents, and becomes an extension of the request. The access log names every known application, deleted
+/// ones too.
 pub(super) async fn authenticated(
     public: &Public,
     request: &Request,
@@ -103,18 +103,16 @@ pub(super) async fn authenticated(
     if let Some(token) = token {
         request.http.extensions_mut().insert(Arc::clone(token));
     }
-    let headers = request.headers();
-    let challenged = |error| challenged(headers, error);
-    let presented = presented(headers, parameters).map_err(challenged)?;
+    let presented = presented(request.headers(), parameters)?;
     let Ok(client_id) = presented.client_id.parse() else {
-        return Err(challenged(InvalidClient::Credentials.into()));
+        return Err(InvalidClient::Credentials.into());
     };
     let secret = presented.secret.as_str();
     let known = deadline
         .run(public.applications.known_client(client_id))
         .await??;
     let Some((application, ended)) = known else {
-        return Err(challenged(InvalidClient::Credentials.into()));
+        return Err(InvalidClient::Credentials.into());
     };
     let is_own = parameters.get("grant_type") == Some(GrantType::ClientCredentials.as_str());
     request.record_caller(|caller| {
@@ -129,18 +127,9 @@ pub(super) async fn authenticated(
         Ok(()) => Ok(application),
         Err(InvalidClient::Suspended { is_proved: false }) => {
             let is_proved = proves(public, client_id, token.map(Arc::as_ref), deadline).await?;
-            Err(challenged(InvalidClient::Suspended { is_proved }.into()))
+            Err(InvalidClient::Suspended { is_proved }.into())
         }
-        Err(refusal) => Err(challenged(refusal.into())),
-    }
-}
-
-/// Adds a challenge to a refusal of the client if it used the `Authorization` header.
-pub(super) fn challenged(headers: &HeaderMap, error: OAuthError) -> OAuthError {
-    if headers.contains_key(AUTHORIZATION) {
-        error.challenged()
-    } else {
-        error
+        Err(refusal) => Err(refusal.into()),
     }
 }
 

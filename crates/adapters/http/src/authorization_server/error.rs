@@ -18,40 +18,21 @@ use web::{TaskPanicked, TraceId, response};
 
 const MAX_TEXT_LENGTH: usize = 200;
 
-/// The value of `error`.
+/// The value of `error`, and its usual status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Code {
-    InvalidRequest,
-    InvalidClient,
-    InvalidGrant,
-    InvalidScope,
-    UnsupportedGrantType,
-    RateLimited,
-    ServerError,
-}
+pub(super) struct Code(&'static str, StatusCode);
 
 impl Code {
-    pub(super) const fn as_str(self) -> &'static str {
-        match self {
-            Self::InvalidRequest => "invalid_request",
-            Self::InvalidClient => "invalid_client",
-            Self::InvalidGrant => "invalid_grant",
-            Self::InvalidScope => "invalid_scope",
-            Self::UnsupportedGrantType => "unsupported_grant_type",
-            Self::RateLimited => "rate_limited",
-            Self::ServerError => "server_error",
-        }
-    }
+    const INVALID_REQUEST: Self = Self("invalid_request", StatusCode::BAD_REQUEST);
+    const INVALID_CLIENT: Self = Self("invalid_client", StatusCode::UNAUTHORIZED);
+    const INVALID_GRANT: Self = Self("invalid_grant", StatusCode::BAD_REQUEST);
+    const INVALID_SCOPE: Self = Self("invalid_scope", StatusCode::BAD_REQUEST);
+    pub(super) const UNSUPPORTED_GRANT_TYPE: Self = Self("unsupported_grant_type", StatusCode::BAD_REQUEST);
+    const RATE_LIMITED: Self = Self("rate_limited", StatusCode::TOO_MANY_REQUESTS);
+    pub(super) const SERVER_ERROR: Self = Self("server_error", StatusCode::INTERNAL_SERVER_ERROR);
 
-    const fn status(self) -> StatusCode {
-        match self {
-            Self::InvalidRequest | Self::InvalidGrant | Self::InvalidScope | Self::UnsupportedGrantType => {
-                StatusCode::BAD_REQUEST
-            }
-            Self::InvalidClient => StatusCode::UNAUTHORIZED,
-            Self::RateLimited => StatusCode::TOO_MANY_REQUESTS,
-            Self::ServerError => StatusCode::INTERNAL_SERVER_ERROR,
-        }
+    pub(super) const fn as_str(self) -> &'static str {
+        self.0
     }
 }
 
@@ -70,7 +51,6 @@ struct Inner {
     logged_reason: Option<&'static str>,
     retry_after: Option<u32>,
     allow: Option<&'static str>,
-    challenge: bool,
     closes: bool,
     /// The cause of a 500 that is not logged yet.
     failure: Option<web::Error>,
@@ -80,13 +60,12 @@ impl OAuthError {
     pub(super) fn new(code: Code, description: impl Into<Cow<'static, str>>) -> Self {
         Self(Box::new(Inner {
             code,
-            status: code.status(),
+            status: code.1,
             description: description.into(),
             reason: None,
             logged_reason: None,
             retry_after: None,
             allow: None,
-            challenge: false,
             closes: false,
             failure: None,
         }))
@@ -94,7 +73,7 @@ impl OAuthError {
 
     /// 400: the endpoint cannot read the request.
     pub(super) fn invalid_request(description: impl Into<Cow<'static, str>>) -> Self {
-        Self::new(Code::InvalidRequest, description)
+        Self::new(Code::INVALID_REQUEST, description)
     }
 
     /// 400, after which the connection is closed.
@@ -106,7 +85,7 @@ impl OAuthError {
 
     /// 401: client authentication failed.
     pub(super) fn invalid_client(description: impl Into<Cow<'static, str>>) -> Self {
-        Self::new(Code::InvalidClient, description)
+        Self::new(Code::INVALID_CLIENT, description)
     }
 
     /// 400 for an unknown client if the caller is a browser, which cannot authenticate as a client.
@@ -141,27 +120,18 @@ impl OAuthError {
     /// 429; retry after this many seconds.
     pub(super) fn too_many(seconds: u32) -> Self {
         let description = format!("Rate limit reached. Retry in {seconds} s.");
-        let mut error = Self::new(Code::RateLimited, description);
+        let mut error = Self::new(Code::RATE_LIMITED, description);
         error.0.retry_after = Some(seconds);
         error
     }
 
     /// 500 with a fixed description.
-    pub(super) fn server_error() -> Self {
-        Self::new(Code::ServerError, "Internal error. Quote the traceId to support.")
-    }
-
     pub(super) fn failed(failure: web::Error) -> Self {
-        let mut error = Self::server_error();
+        let description = "Internal error. Quote the traceId to support.";
+        let mut error = Self::new(Code::SERVER_ERROR, description);
         error.0.retry_after = failure.retry_after();
         error.0.failure = Some(failure);
         error
-    }
-
-    /// The same, with a challenge if it is a 401: the client has used HTTP Basic or another scheme.
-    pub(super) fn challenged(mut self) -> Self {
-        self.0.challenge = self.0.code == Code::InvalidClient;
-        self
     }
 
     pub(super) fn code(&self) -> Code {
@@ -202,8 +172,8 @@ impl OAuthError {
         serde_json::to_vec(&body).unwrap_or_default()
     }
 
-    /// The whole response.
-    pub(super) fn into_response(self, trace_id: &TraceId, realm: &str) -> HttpResponse {
+    /// The whole response. A 401 challenges a client that used HTTP Basic or another scheme, for this realm.
+    pub(super) fn into_response(self, trace_id: &TraceId, realm: Option<&str>) -> HttpResponse {
         let mut response = response::json(self.0.status, self.body(trace_id), trace_id);
         response.extensions_mut().insert(LoggedRefusal {
             error: self.0.code.as_str(),
@@ -217,7 +187,7 @@ impl OAuthError {
         if let Some(allow) = self.0.allow {
             headers.insert(ALLOW, HeaderValue::from_static(allow));
         }
-        if self.0.challenge {
+        if let Some(realm) = realm.filter(|_| self.0.status == StatusCode::UNAUTHORIZED) {
             let challenge = format!("Basic realm=\"{}\"", printable(realm));
             if let Ok(challenge) = HeaderValue::from_str(&challenge) {
                 headers.insert(WWW_AUTHENTICATE, challenge);
@@ -260,7 +230,7 @@ impl From<GrantRefusal> for OAuthError {
             return refusal.into();
         }
         let description = format!("The code or token cannot be used: {refusal}.");
-        let mut error = Self::new(Code::InvalidGrant, description);
+        let mut error = Self::new(Code::INVALID_GRANT, description);
         error.0.reason = refusal.reason();
         error
     }
@@ -268,7 +238,7 @@ impl From<GrantRefusal> for OAuthError {
 
 impl From<ScopeRefused> for OAuthError {
     fn from(refusal: ScopeRefused) -> Self {
-        Self::new(Code::InvalidScope, refusal.to_string())
+        Self::new(Code::INVALID_SCOPE, refusal.to_string())
     }
 }
 

@@ -1,54 +1,32 @@
 //! Rate limits of the endpoints (contract: Limits), and the subject that a call counts against (D67).
 
-use std::net::IpAddr;
-
 use chrono::{DateTime, Utc};
 use oauth::{Application, ClientId, ClientType, Limiter, Subject};
 use web::deadline::Deadline;
+use web::request::Request;
 
 use super::PresentedKey;
 use super::error::OAuthError;
 use crate::Public;
 use crate::policy::{admits, retry_after};
 
-/// The limit and subject of a call.
-pub(super) enum Limit {
-    /// `/oauth/token` and `/oauth/revoke`: the caller's address.
-    TokenByAddress(IpAddr),
-    /// `/oauth/token` and `/oauth/revoke`: the authenticated client.
-    TokenByClient(ClientId),
-    /// `/oauth/authorize`
-    AuthorizeByAddress(IpAddr),
+/// Counts a call against the address that it comes from; returns the database's time.
+pub(super) async fn count_address(public: &Public, request: &Request) -> Result<DateTime<Utc>, OAuthError> {
+    let limiter = (Limiter::TokenByAddress, "token_by_address");
+    let most = public.settings.token_limit_per_ip;
+    let subject = Subject::address(request.client);
+    count(public, limiter, subject, most, request.deadline()).await
 }
 
-/// Counts a call and rejects it beyond its limit per minute; returns the database's time. A call that cannot
-/// be counted is rejected.
+/// Counts a call and rejects it beyond so many per minute; returns the database's time. The limiter has the
+/// name that metrics show. A call that cannot be counted is rejected.
 pub(super) async fn count(
     public: &Public,
-    limit: Limit,
+    (limiter, name): (Limiter, &'static str),
+    subject: Subject,
+    most: u32,
     deadline: Deadline,
 ) -> Result<DateTime<Utc>, OAuthError> {
-    let settings = &public.settings;
-    let (name, limiter, subject, most) = match limit {
-        Limit::TokenByAddress(address) => (
-            "token_by_address",
-            Limiter::TokenByAddress,
-            Subject::address(address),
-            settings.token_limit_per_ip,
-        ),
-        Limit::TokenByClient(client) => (
-            "token_by_client",
-            Limiter::TokenByClient,
-            Subject::client(client),
-            settings.token_limit_per_client,
-        ),
-        Limit::AuthorizeByAddress(address) => (
-            "authorize_by_address",
-            Limiter::AuthorizeByAddress,
-            Subject::address(address),
-            settings.authorize_limit_per_ip,
-        ),
-    };
     let counted = deadline.run(public.rates.count(limiter, subject)).await??;
     let quota = counted.against(most);
     if admits(name, &quota) {
@@ -71,7 +49,10 @@ pub(super) async fn count_client(
     {
         return Ok(());
     }
-    count(public, Limit::TokenByClient(client.client_id), deadline).await?;
+    let limiter = (Limiter::TokenByClient, "token_by_client");
+    let most = public.settings.token_limit_per_client;
+    let subject = Subject::client(client.client_id);
+    count(public, limiter, subject, most, deadline).await?;
     Ok(())
 }
 

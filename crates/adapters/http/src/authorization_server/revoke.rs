@@ -14,14 +14,14 @@ use web::{Error, response};
 use super::PresentedKey;
 use super::client::{self, Parameters};
 use super::error::{OAuthError, set_pragma};
-use super::limits::{Limit, count, count_client};
+use super::limits::{count_address, count_client};
 use super::token::required;
 use crate::Public;
 
 /// Revokes a token of the client. The checks follow the order of the token endpoint, and the two endpoints
 /// share their limits (D79).
 pub(super) async fn revoke(public: &Arc<Public>, request: &mut Request) -> Result<HttpResponse, OAuthError> {
-    count(public, Limit::TokenByAddress(request.client), request.deadline()).await?;
+    count_address(public, request).await?;
 
     let parameters = Parameters::read(request, &public.ports.service).await?;
     let deadline = request.deadline();

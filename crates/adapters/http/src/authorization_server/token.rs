@@ -22,7 +22,7 @@ use super::PresentedKey;
 use super::client::{self, Parameters};
 use super::error::{Code, OAuthError, set_pragma};
 use super::issuing;
-use super::limits::{Limit, count, count_client};
+use super::limits::{count_address, count_client};
 use crate::Public;
 
 /// The issued tokens.
@@ -55,24 +55,21 @@ async fn check_and_issue(
     requested: &mut Option<GrantType>,
 ) -> Result<HttpResponse, OAuthError> {
     let settings = &public.settings;
-    let asked_at = count(public, Limit::TokenByAddress(request.client), request.deadline()).await?;
+    let asked_at = count_address(public, request).await?;
 
     let parameters = Parameters::read(request, &public.ports.service).await?;
     let deadline = request.deadline();
 
     let grant_type = GrantType::of(&parameters)?;
     *requested = Some(grant_type);
-    let (headers, credential) = (request.headers(), credential(grant_type, &parameters));
+    let credential = credential(grant_type, &parameters);
     let key = credential
         .as_ref()
         .map(|credential| PresentedKey::new(credential.key()));
     let client = client::authenticated(public, request, &parameters, key.as_ref(), deadline).await?;
     if client.client_type == ClientType::Public && grant_type == GrantType::ClientCredentials {
         let description = "A public client cannot use this grant_type: it requires a client_secret.";
-        return Err(client::challenged(
-            headers,
-            OAuthError::invalid_client(description),
-        ));
+        return Err(OAuthError::invalid_client(description));
     }
     count_client(public, &client, key.as_deref(), deadline).await?;
 
@@ -84,11 +81,11 @@ async fn check_and_issue(
         }
         GrantType::RefreshToken => {
             let token = presented_refresh_token(&parameters, credential.as_ref(), client.client_id)?;
-            (Some(token), repeat_key(headers)?)
+            (Some(token), repeat_key(request.headers())?)
         }
     };
     let issued = match presented.zip(key.clone()) {
-        None => client_credentials(public, &client, &parameters, deadline).await,
+        None => client_credentials(public, &client, &parameters, deadline).await?,
         Some((presented, key)) => {
             let repeatable = credential.as_ref().zip(repeat_key.as_ref());
             issuing::issue(
@@ -100,10 +97,9 @@ async fn check_and_issue(
                 deadline,
                 request.trace_id,
             )
-            .await
+            .await?
         }
     };
-    let issued = issued.map_err(|error| client::challenged(headers, error))?;
     request.record_caller(|caller| {
         caller.seller = Some(issued.grant.seller);
         caller.token = key.map(|presented| presented.token.family);
@@ -166,7 +162,7 @@ impl GrantType {
             None => format!("Send a grant_type: {known}."),
             Some(_) => format!("Unsupported grant_type. Supported: {known}."),
         };
-        OAuthError::new(Code::UnsupportedGrantType, description)
+        OAuthError::new(Code::UNSUPPORTED_GRANT_TYPE, description)
     }
 }
 

@@ -1,17 +1,17 @@
 //! Changes of many offers in one request: each is made whole or not at all, and all that are made become
 //! durable together.
 
-use std::collections::HashMap;
+use std::cell::RefCell;
+use std::collections::HashSet;
 
 use actix_web::http::{Method, StatusCode};
 use kernel::OfferId;
 use oauth::Scope;
 use offers::{IfMatch, Offer, OfferPatch};
-use serde::Serialize;
 use usecases::change_offer::{self, Patched, patch_offers};
 use usecases::{LockSet, Transaction};
-use web::decode::{ObjectShape, Place, Shape, list, object, text};
-use web::openapi::{Docs, Parameter};
+use web::decode::{ObjectShape, Shape, list, object, text};
+use web::openapi::Docs;
 use web::operation::{Call, Incoming, Operation, Write};
 use web::query::Selection;
 use web::reply::Reply;
@@ -20,8 +20,8 @@ use web::schema::{self, Node, array, string};
 use web::view::View;
 use web::{Code, Error, Problem, Violations};
 
-use crate::documents::{example, prose};
-use crate::{Public, openapi, page};
+use crate::documents::{docs, example};
+use crate::{Public, openapi};
 
 /// The most offers of a request.
 const MAX_ITEMS: usize = 100;
@@ -61,12 +61,11 @@ impl Operation<Public> for PatchOffers {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/v1/offers/batch";
     const SCOPE: &'static [Scope] = &[Scope::OffersWrite];
-    const QUERY: &'static [Parameter] = &[page::FIELDS];
     const FIELDS: &'static [&'static str] = OfferView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(
-        &Docs::new("updateOffers", "Offers", prose!("updateOffers"))
+        &docs!("updateOffers", "Offers")
             .takes(|| batch().schema(), example!("offer_batch"))
-            .answers(StatusCode::OK, answer, example!("offer_batch_answer")),
+            .answers(StatusCode::OK, BatchView::schema, example!("offer_batch_answer")),
     );
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
@@ -91,25 +90,28 @@ impl Write<Public> for PatchOffers {
         let (seller, now) = (call.caller.seller, transaction.now());
         let outcomes = patch_offers(transaction, seller, &patches, now).await?;
         let outcomes: Vec<_> = outcomes.into_iter().map(Outcome::of).collect();
-        let shown = self.items.iter().zip(&outcomes);
-        let items = shown.map(|(item, outcome)| OutcomeView::whole((item, outcome, self.fields)));
-        let body = Body {
-            items: items.collect(),
-        };
+        let body = BatchView::whole((&self.items, &outcomes, self.fields));
         let usual_length = self.items.len().saturating_mul(ITEM_LENGTH);
         Reply::json(StatusCode::OK, &body, usual_length)
     }
 }
 
 fn batch() -> impl Shape<Value = Vec<Item>> {
-    object!(items: required(list(item()).at_least(1).at_most(MAX_ITEMS)) => items)
-        .refined(each_once)
-        .named("OfferBatch")
+    object!(items: required(list(item()).at_least(1).at_most(MAX_ITEMS)) => items).named("OfferBatch")
 }
 
+/// The ids of all items must be distinct.
 fn item() -> impl Shape<Value = Item> {
-    ObjectShape::new(|fields| {
-        let id = fields.required("id", &text().describe("The offer's id."));
+    let seen = RefCell::new(HashSet::new());
+    let offer = text().describe("The offer's id.").refined(move |id, place| {
+        if seen.borrow_mut().insert(id.clone()) {
+            Some(id)
+        } else {
+            place.refuse("This id is listed twice: send one change for each offer.")
+        }
+    });
+    ObjectShape::new(move |fields| {
+        let id = fields.required("id", &offer);
         let changes = super::changes(fields);
         let tag = text().checked(|text: String| IfMatch::parse(&text));
         let tag = tag.describe("As `If-Match` of a single change: the offer's `etag`, or `*`.");
@@ -120,31 +122,11 @@ fn item() -> impl Shape<Value = Item> {
         if matches!(changes, (None, None, None, None, None)) {
             return place.refuse("Send at least one change besides `id` and `if_match`.");
         }
-        let patch = super::whole(changes, if_match, place)?;
+        let patch = super::whole(changes, if_match);
         Some(Item { id, patch })
     })
     .map_schema(|schema| schema.with("minProperties", 2))
     .named("OfferChange")
-}
-
-/// Refuses each repetition of an id.
-fn each_once(items: Vec<Item>, place: &mut Place<'_>) -> Option<Vec<Item>> {
-    let mut seen = HashMap::with_capacity(items.len());
-    let mut is_valid = true;
-    for (n, item) in items.iter().enumerate() {
-        if let Some(first) = seen.get(&item.id) {
-            let message = format!("`items[{first}]` has this id: send one change for each offer.");
-            is_valid = place
-                .field("items")
-                .element(n)
-                .field("id")
-                .refuse::<()>(message)
-                .is_some();
-        } else {
-            seen.insert(&item.id, n);
-        }
-    }
-    is_valid.then_some(items)
 }
 
 /// What became of a change.
@@ -195,11 +177,9 @@ fn error() -> Node {
     openapi::errors::entry("OfferChange", codes, &CODES)
 }
 
-#[derive(Serialize)]
-struct Body<'a> {
-    items: Vec<OutcomeView<'a>>,
-}
-
-fn answer() -> Node {
-    schema::object(&[("items", array(OutcomeView::schema()))]).named("OfferBatchAnswer")
+web::view! {
+    BatchView<'a> of (items, outcomes, fields): (&'a [Item], &'a [Outcome], Selection), named "OfferBatchAnswer" {
+        "items": array(OutcomeView::schema())
+            => items.iter().zip(*outcomes).map(|(item, outcome)| OutcomeView::whole((item, outcome, *fields))).collect::<Vec<_>>(),
+    }
 }
