@@ -11,12 +11,12 @@ use orders::Carrier;
 
 use crate::connection::pool::Autocommit;
 use crate::sql::column;
-use crate::statement::statements;
+use crate::statement::{Only, statements};
 
 statements! {
     "backlog.sql";
     QUEUES: (BigInt, Array<Text>) -> BacklogRow;
-    OLDEST_SNAPSHOT: () -> SnapshotRow;
+    OLDEST_SNAPSHOT: () -> Only<Double, f64>;
     WORKERS: () -> WorkersRow;
 }
 
@@ -73,19 +73,11 @@ pub(crate) async fn read_workers(statements: &Autocommit) -> Result<Workers, Sto
     })
 }
 
-#[derive(diesel::QueryableByName)]
-#[diesel(check_for_backend(Pg))]
-struct SnapshotRow {
-    /// In seconds.
-    #[diesel(sql_type = Double)]
-    age: f64,
-}
-
 /// The age of the oldest snapshot that a session or a prepared transaction holds.
 pub(crate) async fn read_oldest_snapshot(statements: &Autocommit) -> Result<Duration, StoreError> {
     let oldest = statements.row(OLDEST_SNAPSHOT.bind(())).await?;
-    let age = oldest.map_or(0.0, |oldest| oldest.age);
-    Ok(Duration::try_from_secs_f64(age.max(0.0)).unwrap_or(Duration::MAX))
+    let seconds = oldest.map_or(0.0, |oldest| oldest.0);
+    Ok(Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX))
 }
 
 #[derive(diesel::QueryableByName)]

@@ -17,6 +17,7 @@ use usecases::LockSet;
 
 use crate::connection::Connector;
 use crate::connection::error::{SharedFailure, with_timeout};
+use crate::connection::pool::Autocommit;
 use crate::connection::shared::SharedConnection;
 use crate::observe::BatchSizes;
 use crate::turns::{Admission, Turns};
@@ -33,6 +34,10 @@ pub(crate) trait BatchQuery: Send + Sync + 'static {
     const NAME: &'static str;
     /// The largest number of questions per batch.
     const MAX_MEMBERS: usize = BATCH;
+    /// Whether a statement that is given up is cancelled. One of which the outcome is looked up MUST not be: if its
+    /// COMMIT waits for a synchronous standby, a cancellation makes PostgreSQL commit without that, and the change
+    /// would be acknowledged.
+    const CANCELS: bool = true;
     type Question: Send + Sync + 'static;
     type Answer: Send + 'static;
 
@@ -127,7 +132,7 @@ impl<G: BatchQuery> Batcher<G> {
     pub(crate) fn new(query: G, connector: Arc<Connector>) -> Self {
         Self {
             query: Arc::new(query),
-            connection: Arc::new(SharedConnection::new(connector, G::NAME)),
+            connection: Arc::new(SharedConnection::new(connector, G::NAME, G::CANCELS)),
             queue: Mutex::new(None),
             turns: Turns::new(2 * G::MAX_MEMBERS),
         }
@@ -177,6 +182,12 @@ impl<G: BatchQuery> Batcher<G> {
         let _ = sender.send(waiter);
         *queue = Some(sender);
     }
+}
+
+/// Reads outside a transaction: one kind of question in batches, all else by autocommitted statements.
+pub(crate) struct Reader<G: BatchQuery> {
+    pub(crate) batches: Batcher<G>,
+    pub(crate) statements: Autocommit,
 }
 
 async fn serve<G: BatchQuery>(

@@ -190,7 +190,7 @@ impl From<ConnectError> for StoreError {
 /// A connection, and the task that performs its I/O on the runtime that opened it.
 pub(crate) struct OpenConnection {
     connection: AsyncPgConnection,
-    driver: JoinHandle<()>,
+    driver: Driving,
 }
 
 impl OpenConnection {
@@ -201,15 +201,19 @@ impl OpenConnection {
 
     /// False once the connection was closed by the server or by the end of the runtime.
     pub(crate) fn is_open(&self) -> bool {
-        !self.driver.is_finished()
+        self.driver.0.as_ref().is_some_and(|task| !task.is_finished())
     }
 }
 
-impl Drop for OpenConnection {
-    /// Without the abort, a server that does not respond would keep the driver waiting for its last
-    /// statement.
+/// A task that performs a connection's I/O and ends with this value, unless detached: a server that does not
+/// respond would keep it waiting for its last statement.
+struct Driving(Option<JoinHandle<()>>);
+
+impl Drop for Driving {
     fn drop(&mut self) {
-        self.driver.abort();
+        if let Some(task) = &self.0 {
+            task.abort();
+        }
     }
 }
 
@@ -309,7 +313,7 @@ impl Connector {
     pub(crate) async fn open(&self) -> Result<OpenConnection, ConnectError> {
         self.in_time(async {
             let (client, driver) = self.connect_to_any().await?;
-            let driver = tokio::spawn(self.drive(driver));
+            let driver = Driving(Some(tokio::spawn(self.drive(driver))));
             self.look_at_identity(&client).await;
             let connection = AsyncPgConnection::try_from(client).await;
             let connection = connection.map_err(ConnectError::SetUp)?;
@@ -318,17 +322,12 @@ impl Connector {
         .await
     }
 
-    /// Opens a connection for the pool. Its driver ends with it.
+    /// Opens a connection for the pool. Its driver ends with its last statement.
     pub(crate) async fn open_for_pool(&self) -> Result<AsyncPgConnection, ConnectionError> {
-        let opened = self.in_time(async {
-            let client = self.open_bare().await?;
-            self.look_at_identity(&client).await;
-            AsyncPgConnection::try_from(client)
-                .await
-                .map_err(ConnectError::SetUp)
-        });
         let refused = |error| ConnectionError::BadConnection(error_chain(&error));
-        opened.await.map_err(refused)
+        let mut open = self.open().await.map_err(refused)?;
+        drop(open.driver.0.take());
+        Ok(open.connection)
     }
 
     /// Looks whether the database of a new connection is the rows' own: another one may have taken the place of

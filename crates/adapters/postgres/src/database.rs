@@ -24,8 +24,9 @@ use usecases::{Announcement, LockSet, Transaction, UnitOfWork};
 use webhooks::{DeliveryDirectory, JournalReader, SubscriptionQueues, SubscriptionReader};
 
 use crate::accounts::audit::AuditLog;
-use crate::accounts::panel::Accounts;
+use crate::accounts::panel::Sessions;
 use crate::backlog::{Queues, Workers};
+use crate::batch::{BatchQuery, Batcher, Reader};
 use crate::connection::error::{SchemaOutdated, is_permission_denied};
 use crate::connection::pool::{Autocommit, PoolState};
 use crate::connection::pooler::Pooler;
@@ -38,8 +39,8 @@ use crate::journal::Journals;
 use crate::layout::Layout;
 use crate::listing::{List, Listed};
 use crate::mails::{AccountMails, MailDirectory, ShipmentMails};
-use crate::oauth::applications::Applications;
-use crate::oauth::consents::Grants;
+use crate::oauth::applications::Clients;
+use crate::oauth::consents::Holders;
 use crate::oauth::issuing::BatchedTokens;
 use crate::observe::{PoolWaits, TransactionTimes};
 use crate::offers::{SellerOffers, changes::BatchedChanges};
@@ -333,8 +334,7 @@ impl Database {
 
     /// Reads applications; one for each server thread, as with [`Self::gate`].
     pub fn applications(&self) -> Arc<dyn ApplicationReader> {
-        let statements = self.autocommit("applications");
-        Arc::new(Applications::new(&self.connector, statements))
+        self.reader(Clients, "applications")
     }
 
     /// Looks up applications of all owners.
@@ -349,16 +349,12 @@ impl Database {
 
     /// Reads sellers' consents; one for each server thread, as with [`Self::gate`].
     pub fn grants(&self) -> Arc<dyn GrantReader> {
-        Arc::new(Grants::new(&self.connector, self.autocommit("grants")))
+        self.reader(Holders, "grants")
     }
 
     /// Reads accounts for the panel; one for each server thread, as with [`Self::gate`].
     pub fn panel(&self) -> Arc<dyn AccountReader> {
-        self.accounts("panel")
-    }
-
-    fn accounts(&self, statement: &'static str) -> Arc<dyn AccountReader> {
-        Arc::new(Accounts::new(&self.connector, self.autocommit(statement)))
+        self.reader(Sessions, "panel")
     }
 
     /// Reads the audit log.
@@ -382,12 +378,12 @@ impl Database {
 
     /// Reads accounts for the marketplace.
     pub fn sellers(&self) -> Arc<dyn AccountReader> {
-        self.accounts("sellers")
+        self.reader(Sessions, "sellers")
     }
 
     /// Finds operator tokens.
     pub fn operator_tokens(&self) -> Arc<dyn AccountReader> {
-        self.accounts("operator_tokens")
+        self.reader(Sessions, "operator_tokens")
     }
 
     /// Counts calls of the OAuth endpoints and attempts to sign in; one per server thread, as with
@@ -528,6 +524,13 @@ impl Database {
             Arc::clone(&self.turns),
             statement,
         )
+    }
+
+    fn reader<G: BatchQuery>(&self, query: G, statement: &'static str) -> Arc<Reader<G>> {
+        Arc::new(Reader {
+            batches: Batcher::new(query, Arc::clone(&self.connector)),
+            statements: self.autocommit(statement),
+        })
     }
 
     fn unit_of_work(&self) -> PgUnitOfWork {

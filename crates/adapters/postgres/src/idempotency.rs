@@ -94,7 +94,7 @@ pub(crate) struct Outcomes {
 impl Outcomes {
     pub(crate) fn new(connector: Arc<Connector>) -> Self {
         Self {
-            connection: SharedConnection::new(connector, "outcomes"),
+            connection: SharedConnection::new(connector, "outcomes", true),
             turn: Mutex::default(),
         }
     }
@@ -143,11 +143,7 @@ impl IdempotencyClaims for StoredClaims {
     async fn outcome(&self, claim: &Claim) -> Result<Option<StoredResponse>, StoreError> {
         let end = Instant::now() + OUTCOME_TIMEOUT;
         loop {
-            let timed_out = |_| StoreError::from(AnswerTimeout(OUTCOME_TIMEOUT));
-            match timeout_at(end, self.lock_and_read(claim))
-                .await
-                .map_err(timed_out)?
-            {
+            match self.lock_and_read(claim, end).await {
                 Err(StoreError::Unavailable(_)) if Instant::now() + RETRY_INTERVAL < end => {
                     sleep(RETRY_INTERVAL).await;
                 }
@@ -183,11 +179,15 @@ impl StoredClaims {
     }
 
     /// Waits for the transaction that holds or inserts the key's row, and then reads the row. One that stays
-    /// locked fails soon, so that others have their turn.
-    async fn lock_and_read(&self, claim: &Claim) -> Result<ClaimRow, StoreError> {
+    /// locked fails soon, so that others have their turn. Only the wait for the turn ends at `end`: a look-up
+    /// that was dropped would leave its transaction open on the connection.
+    async fn lock_and_read(&self, claim: &Claim, end: Instant) -> Result<ClaimRow, StoreError> {
         let (space, key) = (claim.space.uuid(), claim.key.as_str());
         let read = LOCK_KEY.bind((space, key, claim.fence, claim.fingerprint.bytes().as_slice()));
-        let _turn = self.outcomes.turn.lock().await;
+        let timed_out = |_| StoreError::from(AnswerTimeout(OUTCOME_TIMEOUT));
+        let _turn = timeout_at(end, self.outcomes.turn.lock())
+            .await
+            .map_err(timed_out)?;
         let looking = |open: Arc<OpenConnection>| async move {
             let mut connection = open.connection();
             connection.batch_execute(BEGIN).await?;

@@ -3,7 +3,8 @@
 -- $1 the seller; $2 the number after which it begins, else $3 the time from which it has all events, else it begins with the oldest; $4 the
 -- names of events; $5 how many events at most; $6 how many are looked at.
 --
--- A transaction lasts 10 s at most: what was recorded up to 10 s before $3 may have been committed later.
+-- A transaction lasts 10 s at most, but its COMMIT may wait for a disk or a standby: what was recorded up to a minute before $3 may have
+-- been committed later.
 -- Numbers have no gaps, so that the number of the last event that was looked at follows from the first's.
 with state as materialized (
     select
@@ -16,7 +17,7 @@ with state as materialized (
             select number
             from journal
             where seller_id = $1
-              and recorded_at >= $3::timestamptz - interval '10 s'
+              and recorded_at >= $3::timestamptz - interval '1 minute'
             order by recorded_at, number
             limit 1
         ) as since

@@ -41,14 +41,18 @@ const README: &str = include_str!("../../../../migrations/README.md");
 #[include = "*/up.sql"]
 struct Texts;
 
-/// Sends each statement of a migration alone: several in one message would be a transaction, in which no
-/// index is built concurrently.
+/// Sends each statement of a migration alone. Several in one message would be a transaction, in which no index
+/// is built concurrently; and Citus forwards the whole message for some of them.
 struct StatementByStatement<'m>(&'m dyn Migration<Pg>);
 
 impl Migration<Pg> for StatementByStatement<'_> {
     fn run(&self, connection: &mut dyn BoxableConnection<Pg>) -> migration::Result<()> {
         let file = Texts::get(&format!("{}/up.sql", self.name())).ok_or("up.sql is not embedded")?;
         let mut statements = str::from_utf8(&file.data)?.split_inclusive(";\n");
+        if self.metadata().run_in_transaction() {
+            // So that Citus applies `set local lock_timeout` on the workers too; without Citus it has no effect.
+            connection.batch_execute("set local citus.propagate_set_commands = 'local'")?;
+        }
         Ok(statements.try_for_each(|statement| connection.batch_execute(statement))?)
     }
 
@@ -65,6 +69,8 @@ impl Migration<Pg> for StatementByStatement<'_> {
     }
 }
 
+/// From here on each statement is sent alone.
+const FIRST_ALONE: &str = "0025";
 const LOCK_PAUSE: Duration = Duration::from_millis(100);
 /// Between two looks at an index that is being built.
 const WATCH_PAUSE: Duration = Duration::from_secs(2);
@@ -246,7 +252,9 @@ fn apply(
         let name = migration.name().to_string();
         // If the receiver is gone, the migrations continue.
         let _ = steps.send(format!("applying {name} ({} of {of})", n + 1));
-        let done = if migration.metadata().run_in_transaction() {
+        // Earlier ones have functions, within which a statement seems to end. Whoever distributed a database has them.
+        let is_whole = name.as_str() < FIRST_ALONE && migration.metadata().run_in_transaction();
+        let done = if is_whole {
             harness.run_migration(migration)
         } else {
             harness.run_migration(&StatementByStatement(migration))

@@ -38,6 +38,7 @@ statements! {
 /// A family, with all that a verdict on one of its credentials depends on.
 #[derive(QueryableByName)]
 #[diesel(table_name = families, check_for_backend(Pg))]
+#[expect(clippy::struct_excessive_bools, reason = "each is a column")]
 struct CredentialRow {
     /// The credential's place among those asked for, from 1.
     #[diesel(sql_type = BigInt)]
@@ -55,6 +56,9 @@ struct CredentialRow {
     disconnected: bool,
     #[diesel(sql_type = Bool)]
     closed: bool,
+    /// The credential is an access token.
+    #[diesel(sql_type = Bool)]
+    is_access: bool,
     #[diesel(embed)]
     application: Option<HeldRow>,
     #[diesel(embed)]

@@ -33,7 +33,7 @@ cross join lateral (
             or f.seller_generation <> s.token_generation
             or coalesce(f.application_generation <> a.token_generation, false) as revoked,
         f.generation is not null and c.generation is null as disconnected,
-        s.closed_at is not null as closed,
+        s.closed_at is not null as closed, access.hash is not null as is_access,
         a.status, a.scopes as application_scopes,
         code.redirect_uri, code.code_challenge, token.scopes as token_scopes,
         coalesce(code.expires_at, token.expires_at) as expires_at,
@@ -48,6 +48,7 @@ cross join lateral (
         and c.generation = f.generation
     left join authorization_codes as code on code.family_id = f.id and code.hash = k.hash
     left join refresh_tokens as token on token.family_id = f.id and token.hash = k.hash
+    left join access_tokens as access on access.family_id = f.id and access.hash = k.hash
     where f.id = k.family
     -- Each key is looked up on its own, as in ADMIT.
     offset 0

@@ -160,9 +160,9 @@ impl OrderReader for List<SellerParts> {
 /// An order in the directory.
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = schema::orders, check_for_backend(Pg))]
-struct DirectoryRow {
-    order_id: Uuid,
-    sellers: Option<Vec<Uuid>>,
+pub(crate) struct DirectoryRow {
+    pub(crate) order_id: Uuid,
+    pub(crate) sellers: Option<Vec<Uuid>>,
 }
 
 fn directory_row(order: &OrderRef) -> schema::orders::BoxedQuery<'_, Pg, AsSelect<DirectoryRow, Pg>> {
@@ -392,6 +392,15 @@ impl OrderStore<Announcement> for Tx {
             ))
             .returning(RequeuedMail::as_returning());
         Ok(self.row(requeue).await?.map(|mail| mail.order_id.into()))
+    }
+
+    async fn drop_retried_mails(&self, order: OrderId) -> Result<(), StoreError> {
+        let overtaken = mails::table
+            .filter(mails::order_id.eq(order.uuid()))
+            .filter(mails::sent_at.is_null())
+            .filter(mails::attempts.gt(0));
+        self.write_later(changing_any(diesel::delete(overtaken)));
+        Ok(())
     }
 
     async fn forget_mails(&self, order: OrderId) -> Result<(), StoreError> {

@@ -9,25 +9,25 @@ use diesel::prelude::*;
 use diesel::sql_types::{
     Array, BigInt, Bool, Integer, Nullable, SingleValue, Text, Timestamptz, Uuid as SqlUuid,
 };
+use diesel_async::RunQueryDsl;
 use kernel::StoreError;
+use oauth::Limiter;
 use usecases::Transaction;
 use uuid::Uuid;
 
 use crate::database::{SET_MARK, mark};
 use crate::layout::Layout;
+use crate::orders::DirectoryRow;
 use crate::schema::{
     access_tokens, account_mails, api_usage, application_usage, authorization_codes, consents, earlier_links,
     families, flashes, idempotency, journal, links, mails, orders, rate_windows, refresh_tokens, sessions,
 };
 use crate::sql::{column, microseconds};
-use crate::statement::{Only, Statement, statements};
+use crate::statement::{Only, Prepared, statements};
 use crate::unit_of_work::Tx;
 
 statements! {
     "retention.sql";
-    ACCESS_TOKENS: (BigInt) -> FamilyRow;
-    REFRESH_TOKENS: (BigInt) -> FamilyRow;
-    CODES: (BigInt) -> FamilyRow;
     FAMILIES: (Array<SqlUuid>) -> Count;
     SECRETS: (BigInt);
     UNSENT_ACCOUNT_MAILS: (BigInt);
@@ -37,13 +37,6 @@ statements! {
     CLOSED_SELLERS: (BigInt, BigInt) -> Count;
     ERASE_BUYERS: (Array<SqlUuid>);
     ERASE_BUYERS_OF_SELLER: (SqlUuid, Array<SqlUuid>, Timestamptz);
-}
-
-#[derive(Queryable, Selectable, QueryableByName)]
-#[diesel(table_name = families, check_for_backend(Pg))]
-struct FamilyRow {
-    #[diesel(select_expression = families::id, sql_type = SqlUuid)]
-    family_id: Uuid,
 }
 
 type Count = Only<BigInt, i64>;
@@ -56,13 +49,6 @@ struct WalkRow {
     rows: i64,
     #[diesel(sql_type = Nullable<Text>)]
     next: Option<String>,
-}
-
-#[derive(Queryable, Selectable)]
-#[diesel(table_name = orders, check_for_backend(Pg))]
-struct OrderRow {
-    order_id: Uuid,
-    sellers: Option<Vec<Uuid>>,
 }
 
 diesel::define_sql_function! {
@@ -93,6 +79,17 @@ macro_rules! first {
                 .skip_locked()
         )
     };
+}
+
+/// Deletes a batch of expired tokens or codes, and those of their families of which it was the last one.
+macro_rules! clear_ended {
+    ($table:ident, $tx:ident, $before:expr) => {{
+        use $table::{expires_at, family_id};
+        let ended = first!($table by expires_at, expires_at.lt($before)).returning(family_id);
+        let ended = async { Prepared(ended).get_results::<Uuid>(&mut $tx.connection()).await };
+        let families = Box::pin($tx.run(ended)).await?;
+        clear_families($tx, vec![families.len()], families).await
+    }};
 }
 
 /// Rows of each kind deleted per batch.
@@ -168,7 +165,7 @@ fn is_full(rows: usize, batch: i64) -> bool {
 /// A kind of data that expires. Each is deleted by itself: where one cannot be, the others still are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expired {
-    /// Windows of rate limits, after ten minutes; those of an hour, whose kinds begin with 10, with the hour.
+    /// Windows of rate limits, after ten minutes; those of an hour ([`Limiter::is_hourly`]) with the hour.
     RateWindows,
     /// Tokens and codes, an hour after their end; with the last one of a family the family.
     AccessTokens,
@@ -239,13 +236,14 @@ pub(crate) async fn clear(tx: &Tx, expired: Expired) -> Result<Cleared, StoreErr
     let deleted = match expired {
         Expired::RateWindows => {
             use rate_windows::{kind, window_start};
-            let is_over = kind.lt(10).or(window_start.lt(an_hour_ago));
+            let hourly = [Limiter::Registrations, Limiter::LinkMails].map(Limiter::code);
+            let is_over = kind.ne_all(hourly).or(window_start.lt(an_hour_ago));
             let before = ago(TimeDelta::minutes(10));
             tx.execute(first!(rate_windows by window_start, window_start.lt(before), is_over))
         }
-        Expired::AccessTokens => return clear_ended(tx, ACCESS_TOKENS).await,
-        Expired::RefreshTokens => return clear_ended(tx, REFRESH_TOKENS).await,
-        Expired::Codes => return clear_ended(tx, CODES).await,
+        Expired::AccessTokens => return clear_ended!(access_tokens, tx, an_hour_ago),
+        Expired::RefreshTokens => return clear_ended!(refresh_tokens, tx, an_hour_ago),
+        Expired::Codes => return clear_ended!(authorization_codes, tx, an_hour_ago),
         Expired::RevokedFamilies => return clear_revoked_families(tx, an_hour_ago).await,
         // A session is not used after its seven days, so soon afterwards it has been idle for eight hours.
         Expired::Sessions => {
@@ -340,12 +338,6 @@ fn count(row: Option<Count>) -> Result<usize, StoreError> {
     usize::try_from(row.map_or(0, |rows| rows.0)).map_err(StoreError::unexpected)
 }
 
-/// Deletes a batch of expired tokens or codes, and those of their families of which it was the last one.
-async fn clear_ended(tx: &Tx, statement: Statement<(BigInt,), FamilyRow>) -> Result<Cleared, StoreError> {
-    let ended = tx.rows(statement.bind((BATCH,))).await?;
-    clear_families(tx, vec![ended.len()], ended).await
-}
-
 /// Deletes a batch of the tokens and codes of families that were revoked, and then the families left without
 /// any.
 async fn clear_revoked_families(tx: &Tx, before: DateTime<Utc>) -> Result<Cleared, StoreError> {
@@ -353,9 +345,9 @@ async fn clear_revoked_families(tx: &Tx, before: DateTime<Utc>) -> Result<Cleare
         .filter(families::revoked_at.lt(before))
         .order(families::revoked_at)
         .limit(BATCH)
-        .select(FamilyRow::as_select());
-    let revoked = tx.rows(revoked).await?;
-    let of = column(&revoked, |row| row.family_id);
+        .select(families::id);
+    let revoked = async { Prepared(revoked).get_results::<Uuid>(&mut tx.connection()).await };
+    let of = Box::pin(tx.run(revoked)).await?;
     let deleted = vec![
         {
             use access_tokens::{family_id, hash};
@@ -373,19 +365,18 @@ async fn clear_revoked_families(tx: &Tx, before: DateTime<Utc>) -> Result<Cleare
                 .await?
         },
     ];
-    clear_families(tx, deleted, revoked).await
+    clear_families(tx, deleted, of).await
 }
 
 /// Deletes those families that have no token and no code, after these numbers of tokens and codes.
 async fn clear_families(
     tx: &Tx,
     mut rows: Vec<usize>,
-    families: Vec<FamilyRow>,
+    mut families: Vec<Uuid>,
 ) -> Result<Cleared, StoreError> {
-    let mut of = column(&families, |row| row.family_id);
-    of.sort_unstable();
-    of.dedup();
-    rows.push(count(tx.row(FAMILIES.bind((of,))).await?)?);
+    families.sort_unstable();
+    families.dedup();
+    rows.push(count(tx.row(FAMILIES.bind((families,))).await?)?);
     Ok(Cleared::of(&rows))
 }
 
@@ -397,7 +388,7 @@ async fn erase_buyers(tx: &Tx, before: DateTime<Utc>) -> Result<Cleared, StoreEr
         .filter(orders::created_at.lt(before))
         .order(orders::created_at)
         .limit(ORDERS_AT_ONCE)
-        .select(OrderRow::as_select())
+        .select(DirectoryRow::as_select())
         .for_no_key_update()
         .skip_locked();
     let locked = tx.rows(oldest).await?;
@@ -426,7 +417,7 @@ async fn erase_buyers(tx: &Tx, before: DateTime<Utc>) -> Result<Cleared, StoreEr
 }
 
 /// On Citus: one statement per seller. Its time is `tx.now()`.
-async fn erase_by_seller(tx: &Tx, orders: &[OrderRow]) -> Result<(), StoreError> {
+async fn erase_by_seller(tx: &Tx, orders: &[DirectoryRow]) -> Result<(), StoreError> {
     let mut sellers = BTreeMap::<Uuid, Vec<Uuid>>::new();
     for order in orders {
         for seller in order.sellers.iter().flatten() {

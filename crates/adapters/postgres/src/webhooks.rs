@@ -206,11 +206,12 @@ struct UndeliveredRow {
     delivery: DeliveryRow,
 }
 
-/// The seller of a subscription.
-#[derive(Queryable, Selectable)]
+/// A subscription's key.
+#[derive(PartialEq, Eq, Hash, Queryable, Selectable, QueryableByName)]
 #[diesel(table_name = subscriptions, check_for_backend(diesel::pg::Pg))]
-struct SellerRow {
+struct Queue {
     seller_id: Uuid,
+    id: Uuid,
 }
 
 impl TryFrom<DeliveryRow> for Delivery {
@@ -390,7 +391,7 @@ impl DeliveryDirectory for Autocommit {
     async fn seller_of(&self, subscription: SubscriptionId) -> Result<Option<SellerId>, StoreError> {
         let find = subscriptions::table
             .filter(subscriptions::id.eq(subscription.uuid()))
-            .select(SellerRow::as_select());
+            .select(Queue::as_select());
         Ok(self.row(find).await?.map(|row| row.seller_id.into()))
     }
 
@@ -557,7 +558,7 @@ impl SubscriptionStore for Tx {
         let lock = subscriptions::table
             .filter(subscriptions::seller_id.eq(seller.uuid()))
             .filter(subscriptions::id.eq(subscription.uuid()))
-            .select(SellerRow::as_select())
+            .select(Queue::as_select())
             .for_no_key_update();
         if self.row(lock).await?.is_none() {
             return Ok(None);

@@ -2,7 +2,6 @@
 //! usage.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use accounts::{
     Account, AccountReader, HourlyUsage, Link, LinkKind, OperatorTokenRecord, PasswordHash, PersonalToken,
@@ -21,10 +20,8 @@ use usecases::LockSet;
 use uuid::Uuid;
 
 use super::{LinkRow, PasswordRow, SellerRow, usage};
-use crate::batch::{BatchQuery, Batcher};
-use crate::connection::Connector;
+use crate::batch::{BatchQuery, Reader};
 use crate::connection::error::SharedFailure;
-use crate::connection::pool::Autocommit;
 use crate::schema::{operator_tokens, sellers};
 use crate::sql::microseconds;
 use crate::statement::statements;
@@ -159,7 +156,7 @@ impl TryFrom<SignedInRow> for SignedIn {
 
 /// A batch of presented sessions, also of those that are not there. Records the use of each if the last record
 /// is at least a minute old.
-struct Sessions;
+pub(crate) struct Sessions;
 
 #[async_trait]
 impl BatchQuery for Sessions {
@@ -199,20 +196,8 @@ impl BatchQuery for Sessions {
 }
 
 /// Reads accounts; look-ups of sessions are batched. Each other call is one autocommitted statement.
-pub(crate) struct Accounts {
-    statements: Autocommit,
-    sessions: Batcher<Sessions>,
-}
-
-impl Accounts {
-    pub(crate) fn new(connector: &Arc<Connector>, statements: Autocommit) -> Self {
-        let sessions = Batcher::new(Sessions, Arc::clone(connector));
-        Self { statements, sessions }
-    }
-}
-
 #[async_trait]
-impl AccountReader for Accounts {
+impl AccountReader for Reader<Sessions> {
     async fn seller(&self, id: SellerId) -> Result<Option<Seller>, StoreError> {
         let seller = sellers::table.find(id.uuid()).select(SellerRow::as_select());
         self.statements
@@ -267,7 +252,7 @@ impl AccountReader for Accounts {
     }
 
     async fn signed_in(&self, session: SecretHash) -> Result<Option<SignedIn>, StoreError> {
-        self.sessions.ask(session).await
+        self.batches.ask(session).await
     }
 
     /// A link that is still usable.

@@ -17,15 +17,18 @@ use crate::{ANSWER_TIMEOUT, observe::StatementTimes};
 pub(crate) struct SharedConnection {
     connector: Arc<Connector>,
     current: Mutex<Option<Arc<OpenConnection>>>,
+    /// Whether a statement that is given up is cancelled.
+    cancels: bool,
     times: StatementTimes,
 }
 
 impl SharedConnection {
-    /// `statement` is the label in the metrics.
-    pub(crate) fn new(connector: Arc<Connector>, statement: &'static str) -> Self {
+    /// `statement` is the label in the metrics; `cancels`: whether one that is given up is cancelled.
+    pub(crate) fn new(connector: Arc<Connector>, statement: &'static str, cancels: bool) -> Self {
         Self {
             connector,
             current: Mutex::new(None),
+            cancels,
             times: StatementTimes::of(statement),
         }
     }
@@ -55,7 +58,9 @@ impl SharedConnection {
             }
             Err(elapsed) => {
                 self.discard(&open).await;
-                self.connector.cancel(open, |open| open.connection());
+                if self.cancels {
+                    self.connector.cancel(open, |open| open.connection());
+                }
                 Err(timed_out(elapsed))
             }
         }

@@ -1,6 +1,6 @@
 //! Applications, within a transaction and outside of one.
 
-use std::{collections::HashMap, num::NonZeroU32, sync::Arc};
+use std::{collections::HashMap, num::NonZeroU32};
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -17,8 +17,7 @@ use oauth::{
 use usecases::Announcement;
 use uuid::Uuid;
 
-use crate::batch::{BatchQuery, Batcher};
-use crate::connection::Connector;
+use crate::batch::{BatchQuery, Reader};
 use crate::connection::error::SharedFailure;
 use crate::connection::pool::Autocommit;
 use crate::follow_ups::{FollowUp, queue_reinstatement};
@@ -148,22 +147,9 @@ fn application(row: Option<ApplicationRow>) -> Result<Option<Application>, Store
     row.map(Application::try_from).transpose()
 }
 
-/// Reads applications outside a transaction.
-pub(crate) struct Applications {
-    statements: Autocommit,
-    /// Look-ups of authenticating clients, batched into one statement.
-    clients: Batcher<Clients>,
-}
-
-impl Applications {
-    pub(crate) fn new(connector: &Arc<Connector>, statements: Autocommit) -> Self {
-        let clients = Batcher::new(Clients, Arc::clone(connector));
-        Self { statements, clients }
-    }
-}
-
+/// Reads applications outside a transaction; look-ups of authenticating clients are batched.
 #[async_trait]
-impl ApplicationReader for Applications {
+impl ApplicationReader for Reader<Clients> {
     async fn client(&self, client_id: ClientId) -> Result<Option<Application>, StoreError> {
         let known = self.known_client(client_id).await?;
         Ok(known.and_then(|(application, refusal)| refusal.is_none().then_some(application)))
@@ -173,7 +159,7 @@ impl ApplicationReader for Applications {
         &self,
         client_id: ClientId,
     ) -> Result<Option<(Application, Option<InvalidClient>)>, StoreError> {
-        self.clients.ask(client_id).await
+        self.batches.ask(client_id).await
     }
 
     /// Ids rise with time.

@@ -1,8 +1,5 @@
 //! Consents and the connections that they create.
 
-use std::collections::HashSet;
-use std::sync::Arc;
-
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use diesel::QueryResult;
@@ -10,7 +7,6 @@ use diesel::pg::Pg;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Binary, Integer, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
-use futures_util::join;
 use kernel::{SellerId, StoreError};
 use oauth::{
     ClientId, ConnectedApplication, Consent, ConsentId, FamilyKind, GrantReader, Holder, NewConsent,
@@ -19,12 +15,9 @@ use oauth::{
 use uuid::Uuid;
 
 use super::{CredentialRow, credentials};
-use crate::batch::{BatchQuery, Batcher};
-use crate::connection::Connector;
-use crate::connection::pool::Autocommit;
+use crate::batch::{BatchQuery, Reader};
 use crate::follow_ups::FollowUp;
-use crate::schema::{access_tokens, api_now, applications, connections, consents};
-use crate::sql::column;
+use crate::schema::{api_now, applications, connections, consents};
 use crate::statement::statements;
 use crate::unit_of_work::{Tx, expect_rows};
 
@@ -147,7 +140,7 @@ impl TryFrom<ConnectionRow> for ConnectedApplication {
 }
 
 /// A batch of presented codes and tokens, also of those that are not there.
-struct Holders;
+pub(crate) struct Holders;
 
 #[async_trait]
 impl BatchQuery for Holders {
@@ -160,33 +153,21 @@ impl BatchQuery for Holders {
         mut connection: &AsyncPgConnection,
         keys: &[TokenKey],
     ) -> QueryResult<Vec<Result<Option<Holder>, StoreError>>> {
-        let access = access_tokens::table
-            .filter(access_tokens::family_id.eq_any(column(keys, |key| key.family.uuid())))
-            .filter(access_tokens::hash.eq_any(column(keys, |key| key.hash.bytes().as_slice())))
-            .select((access_tokens::family_id, access_tokens::hash));
-        let (rows, access) = join!(
-            credentials(keys).get_results::<CredentialRow>(&mut { connection }),
-            access.get_results::<(Uuid, Vec<u8>)>(&mut connection)
-        );
-        let access: HashSet<_> = access?.into_iter().collect();
         let mut answers: Vec<_> = keys.iter().map(|_| Ok(None)).collect();
-        for row in rows? {
+        let rows = credentials(keys).get_results::<CredentialRow>(&mut connection);
+        for row in rows.await? {
             let place = usize::try_from(row.n - 1).unwrap_or(usize::MAX);
-            let Some((key, answer)) = keys.get(place).zip(answers.get_mut(place)) else {
+            let Some(answer) = answers.get_mut(place) else {
                 continue;
             };
-            let at = row.at;
+            let (at, is_access) = (row.at, row.is_access);
             // An invalid row is an error only for its own caller.
             *answer = row.read().map(|(family, credential)| {
-                let is_usable = credential
-                    .as_ref()
-                    .is_some_and(|credential| credential.is_usable(&family, at));
-                let is_access = access.contains(&(key.family.uuid(), key.hash.bytes().to_vec()));
                 let is_known = credential.is_some() || is_access;
-                is_known.then_some(Holder {
+                is_known.then(|| Holder {
                     client_id: family.client_id,
                     seller: family.seller,
-                    is_usable,
+                    is_usable: credential.is_some_and(|credential| credential.is_usable(&family, at)),
                 })
             });
         }
@@ -195,22 +176,10 @@ impl BatchQuery for Holders {
 }
 
 /// Reads grants outside a transaction; look-ups of presented codes and tokens are batched.
-pub(crate) struct Grants {
-    statements: Autocommit,
-    holders: Batcher<Holders>,
-}
-
-impl Grants {
-    pub(crate) fn new(connector: &Arc<Connector>, statements: Autocommit) -> Self {
-        let holders = Batcher::new(Holders, Arc::clone(connector));
-        Self { statements, holders }
-    }
-}
-
 #[async_trait]
-impl GrantReader for Grants {
+impl GrantReader for Reader<Holders> {
     async fn holder(&self, key: TokenKey) -> Result<Option<Holder>, StoreError> {
-        self.holders.ask(key).await
+        self.batches.ask(key).await
     }
 
     async fn connections(

@@ -228,6 +228,7 @@ struct ExchangeBatch;
 impl BatchQuery for ExchangeBatch {
     const NAME: &'static str = "exchanges";
     const MAX_MEMBERS: usize = 64;
+    const CANCELS: bool = false;
     type Question = Withdrawable<Exchange>;
     type Answer = Option<Grant>;
 

@@ -197,6 +197,7 @@ struct Saves;
 impl BatchQuery for Saves {
     const NAME: &'static str = "offer_changes";
     const MAX_MEMBERS: usize = 64;
+    const CANCELS: bool = false;
     type Question = Withdrawable<Member>;
     type Answer = bool;
 

@@ -102,13 +102,15 @@ where (d.seller_id, d.subscription_id, d.id) = (h.seller_id, h.subscription_id, 
 -- queued anew after its attempt: a report from before must not take it back. A queue that is ending has its last delivery
 -- alone, once no other is running.
 with clock as materialized (
-    select api_now() as at, set_config('synchronous_commit', 'off', true) as mode
+    select api_now() as at, set_config('synchronous_commit', 'off', true) as mode,
+        set_config('lock_timeout', '2s', true) as lock_timeout
 ),
 queues as materialized (
     select
         k.n, k.fence, k.attempts, k.repeats, q.seller_id, q.id, q.state, q.url, q.secret, q.due_from, q.first_due,
         array(select id from unnest($7::bigint[], $8::uuid[]) as r (n, id) where r.n = k.n) as running
-    from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::integer[], $6::integer[]) with ordinality
+    from clock
+    cross join unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::integer[], $6::integer[]) with ordinality
         as k (seller_id, id, held, fence, attempts, repeats, n)
     join subscription_queues as q on q.seller_id = k.seller_id and q.id = k.id
     where q.fence is not distinct from k.held

@@ -16,7 +16,7 @@ use oauth::ClientId;
 use uuid::Uuid;
 use webhooks::{Event, SubscriptionId};
 
-use crate::schema::subscriptions;
+use super::Queue;
 use crate::sql::column;
 use crate::statement::statements;
 use crate::unit_of_work::Tx;
@@ -32,14 +32,6 @@ statements! {
     DELETE_QUOTAS: (SqlUuid, BigInt);
     DELETE_DELIVERIES: (Array<SqlUuid>, Array<SqlUuid>);
     WAKE: (Nullable<SqlUuid>, Nullable<SqlUuid>, BigInt);
-}
-
-/// A subscription's key.
-#[derive(QueryableByName)]
-#[diesel(table_name = subscriptions, check_for_backend(diesel::pg::Pg))]
-struct Queue {
-    seller_id: Uuid,
-    id: Uuid,
 }
 
 fn keys(queues: &[Queue]) -> (Vec<Uuid>, Vec<Uuid>) {

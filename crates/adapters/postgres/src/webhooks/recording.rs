@@ -12,7 +12,7 @@ use kernel::StoreError;
 use uuid::Uuid;
 use webhooks::{AttemptRecord, Outcome, Phase, Release};
 
-use crate::schema::subscriptions;
+use super::Queue;
 use crate::sql::{column, microseconds};
 use crate::statement::statements;
 
@@ -127,14 +127,6 @@ impl Recording {
         ));
         release.get_results(&mut connection).await
     }
-}
-
-/// A subscription's key.
-#[derive(PartialEq, Eq, Hash, QueryableByName)]
-#[diesel(table_name = subscriptions, check_for_backend(diesel::pg::Pg))]
-struct Queue {
-    seller_id: Uuid,
-    id: Uuid,
 }
 
 /// A queue that was put to sleep, and for which deliveries may have been queued while it was leased.

@@ -6,12 +6,14 @@
 -- Stores the states that were decided after attempts under leases that are still valid, if the deliveries are in the
 -- states on which this was decided. A delivery that was stopped meanwhile stays stopped.
 with clock as materialized (
-    select api_now() as at
+    -- Shorter than the caller waits, who sends it again: or waiting statements would pile up behind a row that somebody holds.
+    select api_now() as at, set_config('lock_timeout', '2s', true) as lock_timeout
 ),
 -- All queues are locked in the same order first.
 valid as materialized (
     select s.seller_id, s.id, s.in_hand
-    from unnest($1::uuid[], $2::uuid[], $3::uuid[]) as k (seller_id, id, fence)
+    from clock
+    cross join unnest($1::uuid[], $2::uuid[], $3::uuid[]) as k (seller_id, id, fence)
     join subscriptions as s on s.seller_id = k.seller_id and s.id = k.id
     where s.fence = k.fence
     order by s.seller_id, s.id
@@ -59,7 +61,8 @@ where d.seller_id = c.seller_id
 -- not see those deliveries; WAKE finds them afterwards. The commit is asynchronous: a release that is lost ends with
 -- its lease.
 with clock as materialized (
-    select api_now() as at, set_config('synchronous_commit', 'off', true) as mode
+    select api_now() as at, set_config('synchronous_commit', 'off', true) as mode,
+        set_config('lock_timeout', '2s', true) as lock_timeout
 ),
 leases as materialized (
     select q.seller_id, q.id, q.first_due, k.failing, clock.at + k.pause * interval '1 microsecond' as resumes
@@ -122,7 +125,8 @@ where not s.leased
 -- Wakes those that have deliveries. As before, the commit is asynchronous. Only those are locked that are woken: others
 -- may be locked by transactions that queue deliveries.
 with clock as materialized (
-    select api_now() as at, set_config('synchronous_commit', 'off', true) as mode
+    select api_now() as at, set_config('synchronous_commit', 'off', true) as mode,
+        set_config('lock_timeout', '2s', true) as lock_timeout
 ),
 found as materialized (
     select q.seller_id, q.id, q.first_due, greatest(k.resumes, clock.at) as resumes

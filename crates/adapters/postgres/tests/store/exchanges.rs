@@ -337,7 +337,9 @@ async fn a_lost_answer_is_unknown_and_an_unsent_exchange_is_not() {
     assert!(next.unwrap().is_some());
 
     let asked = Asked::token(&fixture).await;
-    fixture.tamper("alter table access_tokens rename to away").await;
+    fixture
+        .tamper("alter table access_tokens rename column expires_at to away")
+        .await;
     let outcome = exchanges.exchange(asked.exchange.clone(), LONG).await;
     assert!(
         matches!(outcome, Err(TransactionError::Unknown(_))),

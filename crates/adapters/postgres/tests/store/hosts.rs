@@ -6,7 +6,9 @@ use adapter_postgres::Database;
 use kernel::StoreError;
 use private_postgres::{Cluster, Options};
 use tempfile::TempDir;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixListener;
+use tokio::time::timeout;
 
 use crate::support::servers::{database, refusal, shown, start, tamper};
 
@@ -133,4 +135,22 @@ async fn without_a_writable_host_the_error_names_every_host() {
         let expected = format!("{folder}: error connecting to server: database does not allow writes");
         assert!(error.contains(&expected), "{error}");
     }
+}
+
+/// As of a pooler that has no connection to its server free.
+#[tokio::test]
+async fn a_connection_that_is_given_up_while_it_opens_is_closed() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = UnixListener::bind(folder.path().join(".s.PGSQL.5432")).unwrap();
+    let serving = tokio::spawn(async move {
+        let (mut client, _) = server.accept().await.unwrap();
+        assert!(client.read(&mut [0; 1024]).await.unwrap() > 0);
+        // `AuthenticationOk` and `ReadyForQuery`; no statement is answered.
+        let admitted = b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I";
+        client.write_all(admitted).await.unwrap();
+        while client.read(&mut [0; 1024]).await.unwrap() > 0 {}
+    });
+    let host = folder.path().to_str().unwrap().replace('/', "%2F");
+    refusal(&format!("postgres://postgres@{host}/postgres")).await;
+    timeout(Duration::from_secs(10), serving).await.unwrap().unwrap();
 }

@@ -248,7 +248,7 @@ async fn pages_are_read_and_events_cleared_by_their_index() {
             since("2026-01-01T20:00:00Z"),
             all,
             200,
-            72_189,
+            72_139,
             PAGE,
         ),
         (

@@ -147,6 +147,30 @@ async fn a_mail_is_leased_as_it_was_queued_and_erased_whether_sent_or_not() {
     );
 }
 
+#[tokio::test]
+async fn mails_that_were_tried_and_not_sent_are_dropped_for_a_later_one() {
+    let fixture = Fixture::new().await;
+    let (order, other) = (OrderId::from(id()), OrderId::from(id()));
+    let [sent, retried, new, others] = [mail(order), mail(order), mail(order), mail(other)];
+    let ids = [&sent, &new, &others].map(|mail| mail.id.uuid().to_string());
+    queue(&fixture, &[sent, retried, new, others]).await;
+    let tried = format!("update mails set attempts = 1 where id <> '{}'", ids[1]);
+    fixture.tamper(&tried).await;
+    let sent = format!(
+        "update mails set sent_at = created_at, due_at = null where id = '{}'",
+        ids[0]
+    );
+    fixture.tamper(&sent).await;
+    fixture
+        .tx(async |tx| tx.drop_retried_mails(order).await.unwrap())
+        .await;
+    let mut left = fixture.texts("select id::text from mails").await;
+    left.sort();
+    let mut expected = ids;
+    expected.sort();
+    assert_eq!(left, expected);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_workers_lease_each_mail_once() {
     let fixture = Fixture::new().await;

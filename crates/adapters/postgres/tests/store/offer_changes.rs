@@ -286,6 +286,24 @@ async fn a_lost_answer_is_unknown_and_an_unsent_change_is_not() {
     assert!(is_unavailable(&outcome), "{outcome:?}");
 }
 
+/// A cancellation would end a COMMIT's wait for a synchronous standby, and the change would count as saved.
+#[tokio::test]
+async fn a_change_that_is_given_up_is_not_cancelled() {
+    let fixture = Fixture::new().await;
+    let slow = "create function slow() returns trigger language plpgsql as $$ begin
+            perform pg_sleep(4); return null; end $$;
+        create constraint trigger slow after update on offers deferrable initially deferred
+            for each row execute function slow()";
+    fixture.tamper(slow).await;
+    let changes = fixture.database.offer_changes().unwrap();
+    let patch = Patch::new(&fixture).await;
+    let change = patch.decide(&changes).await;
+    let saved = changes.save(change, &patch.claim, &answer("saved"), LONG).await;
+    assert!(matches!(saved, Err(TransactionError::Unknown(_))), "{saved:?}");
+    let outcome = fixture.database.claims().outcome(&patch.claim).await;
+    assert_eq!(outcome.unwrap(), Some(answer("saved")));
+}
+
 /// Records each step of an offer's stock.
 const STEPS: &str = "create table steps (before integer, after integer);
     create function step() returns trigger language plpgsql as $$ begin
