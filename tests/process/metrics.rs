@@ -110,7 +110,10 @@ async fn every_exported_series_is_in_the_table() {
         world.get(&token, path).await.expect(200);
     }
     let own_id = world.read(&token, "/v1/me").await["app"]["client_id"].clone();
-    world.get(&token, "/v1/orders").await.expect(403);
+    // The tenth names it.
+    for _ in 0..10 {
+        world.get(&token, "/v1/orders").await.expect(403);
+    }
     world.get("ps_at_unknown", "/v1/orders").await.expect(401);
     let _snapshot = world
         .open_transaction("set transaction isolation level repeatable read; select 1")
@@ -149,14 +152,20 @@ async fn every_exported_series_is_in_the_table() {
     ];
     assert!(value(&found, "http_requests_total", &answered) >= 1.0);
     assert!(value(&found, "http_request_duration_seconds_count", &answered) >= 1.0);
-    let refused = [("client_id", own_id.as_str().unwrap()), ("status", "403")];
-    assert!((value(&found, "application_refusals_total", &refused) - 1.0).abs() < f64::EPSILON);
+    for (client, times) in [(own_id.as_str().unwrap(), 1.0), ("other", 9.0)] {
+        let refused = value(
+            &found,
+            "application_refusals_total",
+            &[("client_id", client), ("status", "403")],
+        );
+        assert!((refused - times).abs() < f64::EPSILON, "{client}: {refused}");
+    }
     assert_eq!(
         found
             .keys()
             .filter(|series| series.name == "application_refusals_total")
             .count(),
-        1,
+        2,
         "whose token is unknown is no application"
     );
     let admitted = [("limit", "api"), ("decision", "admitted")];

@@ -402,12 +402,23 @@ async fn a_database_that_is_not_empty_is_refused_and_not_changed() {
     let (foreign, production) = (TestDatabase::empty().await, TestDatabase::create().await);
     let customers = "create table customers (id int); insert into customers values (1)";
     foreign.connect().await.batch_execute(customers).await.unwrap();
+    let empty = TestDatabase::empty().await;
     for database in [&foreign, &production] {
         let before = contents(database).await;
-        let environment = [("DATABASE_URL", database.url())];
-        let refused = run(PROGRAM, &Sandbox::arguments(&data), &environment).await;
-        assert!(refused.failure().stderr.contains("empty"));
-        assert!(contents(database).await == before);
+        let direct = "SELLER_API__DATABASE__DIRECT_URL";
+        let itself = [("DATABASE_URL", database.url())];
+        for environment in [
+            &itself[..],
+            &[("DATABASE_URL", empty.url()), (direct, database.url())],
+            &[("DATABASE_URL", database.url()), (direct, empty.url())],
+        ] {
+            // Also a second time, when something of the first one may be left.
+            for _ in 0..2 {
+                let refused = run(PROGRAM, &Sandbox::arguments(&data), environment).await;
+                assert!(refused.failure().stderr.contains("empty"));
+                assert!(contents(database).await == before);
+            }
+        }
     }
 }
 

@@ -115,7 +115,8 @@ pub(crate) struct Name {
 pub(crate) enum Connections {
     /// List a seller's connected applications, by name
     ///
-    /// Only those with usable tokens. `seller-api admin tokens revoke` ends them.
+    /// Those with usable tokens or active subscriptions. `seller-api admin tokens revoke` ends the tokens;
+    /// deliveries go on until the seller disconnects, or the application is suspended or deleted.
     List {
         /// The seller's id, number or e-mail address
         seller: SellerName,

@@ -101,7 +101,7 @@ async fn prepare(
     let home = SandboxDatabase::open(&loaded, &data_dir, options.fresh).await?;
     config.database.url = Some(home.url.clone().into());
     let database = wiring::database(&config)?;
-    home.migrate_and_mark(&database, &data_dir).await?;
+    home.migrate_and_mark(&config, &database, &data_dir).await?;
     let known = seed::seed_once(&database, &data_dir, config.poll_schedule()).await?;
     let credentials = Credentials {
         base_url: config.server.public_url_at(public.address()),

@@ -10,18 +10,20 @@ mod parcels;
 mod routine;
 
 use std::sync::{Arc, atomic::AtomicBool};
+use std::time::Duration;
 
 use accounts::AccountMail;
 use adapter_postgres::Expired;
-use kernel::{MailQueue, Mailer, StoreError, error_chain};
+use kernel::{MailQueue, Mailer, StoreError, TransactionError, error_chain};
 use orders::{Carrier, ShipmentMail};
-use tokio::{select, sync::Semaphore};
+use tokio::select;
+use tokio::sync::{Mutex, Semaphore};
 
-use self::deliveries::{Deliveries, Reconciliation};
-use self::housekeeping::{Cleaning, FollowUps, Statistics, Usage};
+use self::deliveries::{deliver, reconcile};
+use self::housekeeping::{Usage, clean, follow_up, refresh_statistics, store_usage};
 use self::mails::{Kind, LoggedMailer, Mails};
 use self::parcels::{Parcels, QuotaLimitedCarriers};
-use self::routine::{Routine, TaskSlots, run_routine};
+use self::routine::{FailureStreak, TaskSlots, run_routine};
 use crate::external_services::ExternalServices;
 use crate::wiring::Shared;
 
@@ -40,7 +42,7 @@ pub(crate) fn start(shared: &Shared) {
 
 /// Starts to store the counts of calls; every serving process does so, with or without workers.
 pub(crate) fn start_counting(shared: &Shared) {
-    shared.run_routine(shared.usage_counts());
+    shared.run_routine("usage", None, shared.usage_counts(), store_usage);
 }
 
 /// Stores the last counts of a process that no longer serves.
@@ -92,7 +94,7 @@ impl Shared {
             Arc::new(QuotaLimitedCarriers::new(Arc::clone(carriers), clock, limit))
         };
         for carrier in Carrier::ALL.into_iter().filter(|one| *one != Carrier::Other) {
-            self.run_routine(Parcels {
+            let parcels = Parcels {
                 carrier,
                 carriers: Arc::clone(&carriers),
                 queue: self.database.tracking_queue(),
@@ -100,10 +102,11 @@ impl Shared {
                 randomness: self.randomness.clone(),
                 schedule: self.config.poll_schedule(),
                 slots: TaskSlots::of(&Arc::new(Semaphore::new(parcels::SLOTS)), &self.tasks),
-            });
+            };
+            self.run_routine("parcels", None, Arc::new(parcels), Parcels::batch);
         }
-        self.run_routine(Deliveries(self.clone()));
-        self.run_routine(Reconciliation(self.clone()));
+        self.run_routine(deliveries::WORKER, None, self.clone(), deliver);
+        self.run_routine("reconciliation", None, self.clone(), reconcile);
         let retention = &self.config.retention;
         let configured = [
             Some(Expired::AuditLog(retention.audit.time_delta())),
@@ -113,19 +116,16 @@ impl Shared {
                 .closed_sellers
                 .map(|age| Expired::ClosedSellers(age.time_delta())),
         ];
-        let turn = Arc::default();
+        let turn = Arc::<Mutex<()>>::default();
         for expired in Expired::FIXED.into_iter().chain(configured.into_iter().flatten()) {
-            self.run_routine(Cleaning {
-                shared: self.clone(),
-                expired,
-                turn: Arc::clone(&turn),
-            });
+            let name = format!("{expired:?}");
+            let step = name.split('(').next().map(str::to_owned);
+            let state = (self.clone(), expired, Arc::clone(&turn));
+            self.run_routine("cleaning", step, state, clean);
         }
-        self.run_routine(FollowUps(self.clone()));
-        self.run_routine(Statistics {
-            shared: self.clone(),
-            lacks_right: AtomicBool::default(),
-        });
+        self.run_routine("follow_ups", None, self.clone(), follow_up);
+        let state = (self.clone(), Arc::<AtomicBool>::default());
+        self.run_routine("statistics", None, state, refresh_statistics);
         tracing::info!("workers started");
     }
 
@@ -135,18 +135,29 @@ impl Shared {
         mailer: Arc<dyn Mailer<M>>,
         slots: &Arc<Semaphore>,
     ) {
-        self.run_routine(Mails {
+        let mails = Mails {
             queue,
-            mailer: Arc::new(LoggedMailer::new(mailer)),
+            mailer: LoggedMailer::new(mailer),
             randomness: self.randomness.clone(),
             slots: TaskSlots::of(slots, &self.tasks),
             tasks: self.tasks.clone(),
-        });
+        };
+        self.run_routine(M::WORKER, None, Arc::new(mails), Mails::batch);
     }
 
-    fn run_routine<R: Routine>(&self, routine: R) {
-        let (tasks, ready) = (self.tasks.clone(), self.readiness.ready_flag());
-        let running = run_routine(Arc::new(routine), tasks, self.randomness.clone(), ready);
+    /// Runs the batches of a worker. `step` says, for the log, which of several workers of this name it is.
+    fn run_routine<S, F>(
+        &self,
+        worker: &'static str,
+        step: Option<String>,
+        state: S,
+        batch: impl Fn(S) -> F + Send + 'static,
+    ) where
+        S: Clone + Send + Sync + 'static,
+        F: Future<Output = Result<Duration, TransactionError>> + Send + 'static,
+    {
+        let streak = FailureStreak::new(worker, step, self.readiness.ready_flag());
+        let running = run_routine(streak, state, batch, self.tasks.clone(), self.randomness.clone());
         drop(self.tasks.run(running));
     }
 }

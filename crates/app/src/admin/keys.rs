@@ -27,14 +27,15 @@ pub(crate) enum Command {
     ///
     /// To replace a key: put the new one behind the old one and restart every process, so that all can open
     /// its values; put it in front and restart them again; then `reseal`. Once `status` shows nothing under
-    /// the old one, take it out.
+    /// the old one, and 24 hours after it was in front, take it out.
     Generate {
         #[command(flatten)]
         format: Format,
     },
     /// Count the stored values that each key seals
     ///
-    /// A key that seals none may be taken out. Cursors that it sealed are refused from then on.
+    /// A key that seals none, and was not the first for 24 hours, may be taken out. Cursors that it sealed are
+    /// refused from then on, and a refresh that is repeated after an answer under it ends its consent.
     ///
     /// The state of a key: `seals` is the first of `keys.sealing`, `opens` another one of it, `missing` is
     /// not in it, and `wrong` opens none of the sampled values under its id. Needs the database and

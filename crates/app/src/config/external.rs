@@ -10,7 +10,7 @@ use adapter_mail::{
 };
 use adapter_sealing::SystemClock;
 use adapter_telemetry::{Header, NoHeader, Settings as TelemetrySettings};
-use adapter_webhook_sender::SenderSettings;
+use adapter_webhook_sender::{HttpSender, SenderSettings, SettingsError as SenderError};
 use kernel::error_chain;
 use orders::Carrier;
 use schemars::JsonSchema;
@@ -375,11 +375,11 @@ impl CarriersConfig {
     }
 
     /// Look-ups per day that a carrier allows; the default is the limit of an account without a special
-    /// agreement. `None` if no limit is known.
+    /// agreement. `None` if no limit is known, or if the carrier is not asked at all.
     pub fn daily_limit(&self, carrier: Carrier) -> Option<u32> {
         let sections = self.sections();
-        let section = sections.iter().find(|section| section.carrier == carrier);
-        section?.daily_limit
+        let section = sections.iter().find(|section| section.carrier == carrier)?;
+        section.account().and(section.daily_limit)
     }
 
     /// The settings of the adapter.
@@ -426,8 +426,19 @@ pub struct WebhooksConfig {
 
 impl WebhooksConfig {
     pub(super) fn faults(&self) -> Vec<Fault> {
-        let roots = read_roots("webhooks.root_certificates", self.root_certificates.as_ref());
-        roots.err().into_iter().collect()
+        // The machine's own certificates are no matter of the configuration.
+        let made = self.root_certificates.as_ref().map(|_| {
+            let settings = self.sender("service", "https://docs.example")?;
+            let sender = HttpSender::new(&settings, Arc::new(SystemClock));
+            sender.map(drop).or_else(|error| match error {
+                SenderError::Tls(_) => Err(fault(
+                    "webhooks.root_certificates",
+                    format!("cannot be used: {}", error_chain(&error)),
+                )),
+                _ => Ok(()),
+            })
+        });
+        made.and_then(Result::err).into_iter().collect()
     }
 
     /// The delays between the attempts of a delivery.

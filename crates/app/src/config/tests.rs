@@ -92,6 +92,7 @@ webhooks.retry_delays=1s,1s | must be 5 durations
 webhooks.deny_networks=10.0.0.0/33 | `webhooks.deny_networks` `10.0.0.0/33` must be
 webhooks.name_servers=dns.example | must be
 webhooks.root_certificates=/nowhere.pem | /nowhere.pem
+webhooks.root_certificates=/dev/null | `webhooks.root_certificates` cannot be used
 SELLER_API__KEYS=k1:hush | `keys` must be a section with keys in it
 keys.sealing=k1:hush | `keys.sealing` cannot be used
 keys.sealing=k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8= | `keys.sealing` cannot be used: key 1 is not random
@@ -293,8 +294,17 @@ fn a_carrier_has_the_configured_account_address_and_limit() {
         (Carrier::Dhl, "http://127.0.0.1:7/dhl"),
     ]));
     let limits = [Carrier::PocztaPolska, Carrier::Dhl, Carrier::Gls, Carrier::Ups];
-    let limits = limits.map(|carrier| some.carriers.daily_limit(carrier));
-    assert_eq!(limits, [Some(9), Some(250), Some(500), None]);
+    let of = |config: &Config| limits.map(|carrier| config.carriers.daily_limit(carrier));
+    // Who is not asked has no limit.
+    assert_eq!(of(&some), [None, Some(250), None, None]);
+    let pair = |carrier| format!("; carriers.{carrier}.client_id=a; carriers.{carrier}.client_secret=b");
+    let all = format!(
+        "carriers.dhl.api_key=123; carriers.poczta_polska.login=a; carriers.poczta_polska.password=b; \
+         carriers.poczta_polska.daily_limit=9{}{}",
+        pair("gls"),
+        pair("ups")
+    );
+    assert_eq!(of(&config(&all)), [Some(9), Some(250), Some(500), None]);
 }
 
 #[test]

@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use adapter_postgres::{Database, Layout, distribute, finish, migrate};
 use anyhow::{Context as _, bail};
+use kernel::StoreError;
 use private_postgres::Cluster;
 use tokio::task::spawn_blocking;
 
 use super::data_dir::{CLAIM, DataDir};
-use crate::config::Loaded;
+use crate::config::{Config, Loaded};
+use crate::wiring;
 
 /// The name of the mark in the database that identifies a sandbox.
 const MARK: &str = "kind";
@@ -22,6 +24,8 @@ pub(super) struct SandboxDatabase {
     layout: Layout,
     /// The source of the configured URL; `None` for a private cluster.
     named_in: Option<String>,
+    /// The source of the URL for migrations, if it is another one.
+    direct_named_in: Option<String>,
     /// The private PostgreSQL, restarted if it dies.
     cluster: Option<Arc<Cluster>>,
 }
@@ -37,6 +41,7 @@ impl SandboxDatabase {
                 direct_url: direct.expose().to_owned(),
                 layout: config.layout,
                 named_in: loaded.source("database.url"),
+                direct_named_in: loaded.source("database.direct_url"),
                 cluster: None,
             });
         }
@@ -48,6 +53,7 @@ impl SandboxDatabase {
             layout: config.layout,
             url,
             named_in: None,
+            direct_named_in: None,
             cluster: Some(cluster),
         })
     }
@@ -55,12 +61,11 @@ impl SandboxDatabase {
     /// Migrates the database and marks it as a sandbox; refuses one that holds other data.
     pub(super) async fn migrate_and_mark(
         &self,
+        config: &Config,
         database: &Database,
         data_dir: &DataDir,
     ) -> anyhow::Result<()> {
-        if let Some(source) = &self.named_in {
-            claim(&self.url, source, database, data_dir).await?;
-        }
+        self.claim(config, database, data_dir).await?;
         let direct_url = self.direct_url.clone();
         spawn_blocking(move || migrate(&direct_url, drop))
             .await?
@@ -81,6 +86,26 @@ impl SandboxDatabase {
         data_dir.remove(CLAIM)
     }
 
+    /// Fails unless each database that is named is empty or a sandbox's: that of the migrations need not be the
+    /// service's. The claim records that they were, in case a start is killed between the migrations and the mark.
+    async fn claim(&self, config: &Config, database: &Database, data_dir: &DataDir) -> anyhow::Result<()> {
+        let mut direct = config.clone();
+        direct.database.url = Some(self.direct_url.clone().into());
+        let direct = wiring::database(&direct)?;
+        let claim = format!("{}\n{}", self.url, self.direct_url);
+        let is_claimed = data_dir.read(CLAIM)?.as_deref() == Some(&*claim);
+        for (source, database) in [(&self.named_in, database), (&self.direct_named_in, &direct)] {
+            let Some(source) = source else { continue };
+            if !is_claimed && !is_free(database).await? {
+                bail!(
+                    "the database named in {source} holds data and is not marked as a sandbox, so it is left alone: name an \
+                     empty one, or none to use a private PostgreSQL"
+                )
+            }
+        }
+        data_dir.write(CLAIM, claim.as_bytes())
+    }
+
     /// Stops the private cluster.
     pub(super) async fn stop(self) -> anyhow::Result<()> {
         if let Some(cluster) = self.cluster {
@@ -92,25 +117,10 @@ impl SandboxDatabase {
     }
 }
 
-/// Fails unless a configured database is empty or a sandbox's. The claim records that it was empty, in case a
-/// start is killed between the migrations and the mark.
-async fn claim(url: &str, source: &str, database: &Database, data_dir: &DataDir) -> anyhow::Result<()> {
-    if database
-        .is_empty()
-        .await
-        .context("cannot look into the database")?
-    {
-        return data_dir.write(CLAIM, url.as_bytes());
-    }
-    let mark = database
-        .mark(MARK)
-        .await
-        .context("cannot look into the database")?;
-    if mark.as_deref() == Some(SANDBOX) || data_dir.read(CLAIM)?.as_deref() == Some(url) {
-        return Ok(());
-    }
-    bail!(
-        "the database named in {source} holds data and is not marked as a sandbox, so it is left alone: name an empty one, \
-         or none to use a private PostgreSQL"
-    )
+/// Whether it is empty, or a sandbox's.
+async fn is_free(database: &Database) -> anyhow::Result<bool> {
+    let free =
+        async { Ok(database.is_empty().await? || database.mark(MARK).await?.as_deref() == Some(SANDBOX)) };
+    free.await
+        .map_err(|error: StoreError| anyhow::Error::new(error).context("cannot look into the database"))
 }

@@ -15,7 +15,7 @@ use changes::{ChangeCursor, ChangeItem, ChangeReader, ChangesError, Detail, MAX_
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Clock, MailId, Mailer, SellerId, SendError, StoreError, error_chain};
 use orders::ShipmentMail;
-use serde::Deserialize;
+use serde_json::Value;
 use tokio::select;
 use tokio::time::sleep;
 use web::Observer;
@@ -24,7 +24,7 @@ use web::observer::Bodies;
 use web::path::is_under;
 use webhooks::{
     Attempted, HostCheck, HostRefused, JournalPlace, JournalReader, JournalStart, JournaledEvent, MAX_EVENTS,
-    Message, Outcome, Sent, Subject, WebhookEvent, WebhookSender, WebhookUrl,
+    Message, Outcome, Sent, WebhookEvent, WebhookSender, WebhookUrl,
 };
 
 use crate::external_services::{ExternalServices, Mailers, Receivers};
@@ -76,52 +76,26 @@ impl Observing {
     }
 }
 
-/// What a body is about: its own ids, and those that it refers to.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct About {
-    id: Option<String>,
-    order_id: Option<String>,
-    order_number: Option<String>,
-    offer_id: Option<String>,
-    client_id: Option<String>,
-    seller_id: Option<String>,
-    items: Vec<Item>,
-    parts: Vec<Item>,
+/// A body to search for ids; null if it is large, or not JSON.
+fn parsed(body: &[u8]) -> Value {
+    let body = Some(body).filter(|body| body.len() <= MOST_READ);
+    let json = body.and_then(|body| serde_json::from_slice(body).ok());
+    json.unwrap_or_default()
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Item {
-    id: Option<String>,
-    seller_id: Option<String>,
+fn text<'a>(object: &'a Value, name: &str) -> Option<&'a str> {
+    object.get(name)?.as_str()
 }
 
-impl About {
-    fn of(body: &[u8]) -> Self {
-        let body = Some(body).filter(|body| body.len() <= MOST_READ);
-        body.and_then(|body| serde_json::from_slice(body).ok())
-            .unwrap_or_default()
-    }
+fn list<'a>(object: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
+    let items = object.get(name).and_then(Value::as_array);
+    items.into_iter().flatten()
+}
 
-    /// The sellers of an order's items or parts.
-    fn sellers(&self) -> impl Iterator<Item = SellerId> {
-        let all = self.items.iter().chain(&self.parts);
-        all.filter_map(|item| item.seller_id.as_ref()?.parse().ok())
-    }
-
-    fn ids(self) -> impl Iterator<Item = String> {
-        let own = [
-            self.id,
-            self.order_id,
-            self.order_number,
-            self.offer_id,
-            self.client_id,
-        ];
-        own.into_iter()
-            .chain(self.items.into_iter().map(|item| item.id))
-            .flatten()
-    }
+/// The ids of what an object is about: its own, and those that it refers to.
+fn ids(object: &Value) -> impl Iterator<Item = &str> {
+    let names = ["id", "order_id", "order_number", "offer_id", "client_id"];
+    names.into_iter().filter_map(move |name| text(object, name))
 }
 
 impl Observer for Observing {
@@ -141,23 +115,22 @@ fn request(line: &AccessLine<'_>, bodies: &Bodies, now: DateTime<Utc>) -> Row {
     let is_panel = line.listener == "panel";
     let target = uri.path_and_query().map_or(uri.path(), |target| target.as_str());
     let target = if is_panel { line.route } else { target };
-    let (asked, answered) = (
-        About::of(&bodies.request),
-        About {
-            items: Vec::new(),
-            ..About::of(&bodies.response)
-        },
-    );
+    let (asked, answered) = (parsed(&bodies.request), parsed(&bodies.response));
     let is_of_seller = line.route.starts_with("/sellers/{seller}");
     let of_path = line.ids().first().copied().filter(|_| is_of_seller);
-    let named = [of_path, asked.seller_id.as_deref(), answered.seller_id.as_deref()];
+    let named = [of_path, text(&asked, "seller_id"), text(&answered, "seller_id")];
     let named = || named.into_iter().flatten().find_map(|id| id.parse().ok());
     let seller = line.caller.seller.or_else(named);
-    let sellers: HashSet<_> = asked.sellers().chain(answered.sellers()).collect();
-    let of_path = line.ids().into_iter().map(str::to_owned);
-    let mut ids: Vec<_> = of_path.chain(asked.ids()).chain(answered.ids()).collect();
+    // A list is about none of the items in an answer.
+    let items = || list(&asked, "items");
+    let parts = list(&asked, "parts").chain(list(&answered, "parts"));
+    let sellers = items().chain(parts).filter_map(|part| text(part, "seller_id"));
+    let sellers: HashSet<SellerId> = sellers.filter_map(|seller| seller.parse().ok()).collect();
+    let items = items().filter_map(|item| text(item, "id"));
+    let of_bodies = ids(&asked).chain(items).chain(ids(&answered));
+    let all = line.ids().into_iter().chain(of_bodies);
     let mut known = HashSet::new();
-    ids.retain(|id| known.insert(id.clone()));
+    let ids = all.filter(|id| known.insert(*id)).map(str::to_owned).collect();
     let body = |body: &[u8]| match body.first() {
         Some(b'<') | None => String::new(),
         Some(_) if is_panel => String::new(),
@@ -214,26 +187,19 @@ impl HostCheck for Observed<dyn Receivers> {
 }
 
 fn attempt(message: &Message, attempted: &Attempted, now: DateTime<Utc>) -> Row {
-    #[derive(Default, Deserialize)]
-    struct Delivered {
-        occurred_at: Option<DateTime<Utc>>,
-        data: About,
-    }
-    let delivered: Delivered = serde_json::from_slice(&message.body).unwrap_or_default();
+    let delivered = parsed(&message.body);
+    let occurred_at = text(&delivered, "occurred_at").and_then(|at| at.parse().ok());
+    let data = delivered.get("data").unwrap_or(&Value::Null);
     let outcome = match &attempted.outcome {
         Outcome::Answered(status) => status.to_string(),
         Outcome::Failed(failure) => failure.to_string(),
     };
     let delivery = message.delivery.to_string();
     Row {
-        caused_at: delivered.occurred_at.unwrap_or(now),
-        seller: delivered
-            .data
-            .seller_id
-            .as_deref()
-            .and_then(|seller| seller.parse().ok()),
+        caused_at: occurred_at.unwrap_or(now),
+        seller: text(data, "seller_id").and_then(|seller| seller.parse().ok()),
         application: Some(message.application.to_string()),
-        ids: delivered.data.ids().chain([delivery.clone()]).collect(),
+        ids: ids(data).chain([delivery.as_str()]).map(str::to_owned).collect(),
         delivery: Some(delivery),
         outcome: format!("{outcome} in {} ms", attempted.duration_ms()),
         failed: !attempted.outcome.is_success(),
@@ -374,18 +340,11 @@ impl Feeds {
 }
 
 fn event(seller: SellerId, found: &JournaledEvent) -> Row {
-    let ids = match found.event.subject() {
-        Subject::Order {
-            order_id,
-            order_number,
-        } => vec![order_id.to_string(), order_number.clone()],
-        Subject::Offer { offer_id } => vec![offer_id.to_string()],
-        Subject::Connection { .. } => Vec::new(),
-    };
+    let data = serde_json::to_vec(&found.event.data(found.id)).unwrap_or_default();
     Row {
         seller: Some(seller),
-        ids,
-        body: serde_json::to_string(&found.event.data(found.id)).unwrap_or_default(),
+        ids: ids(&parsed(&data)).map(str::to_owned).collect(),
+        body: Row::text(&data),
         ..Row::new(Kind::Event, found.occurred_at, found.event.name.as_str())
     }
 }

@@ -11,7 +11,7 @@ use adapter_sealing::{Argon2Hasher, HashingBounds, SystemRandomness};
 use anyhow::{Context as _, anyhow};
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{OfferId, Randomness as _, SellerId};
-use oauth::{RawRegistration, Registrar, Scope, Transition};
+use oauth::{RawRegistration, Registrar, Registration, Scope, Transition};
 use offers::{ExternalIdChange, OfferPatch};
 use orders::{
     Carrier, OrderId, OrderNumber, OrderRef, PollSchedule, TrackingNumber, TrackingReport, TrackingStatus,
@@ -20,7 +20,7 @@ use usecases::change_offer::patch_offer;
 use usecases::feed_offers::feed_offer;
 use usecases::manage_application::change_status;
 use usecases::operator_tokens::create_operator_token;
-use usecases::own_applications::register_application;
+use usecases::own_applications::{Registered, register_application};
 use usecases::personal_tokens::issue_personal_token;
 use usecases::place_order::{Line, place_order};
 use usecases::sellers::register_seller;
@@ -108,6 +108,25 @@ fn invalid(error: impl Into<anyhow::Error>) -> SeedError {
 
 fn unknown(what: &'static str) -> impl Fn() -> SeedError {
     move || Failure::Refused(anyhow!("the plan names no such {what}"))
+}
+
+/// Registers an application, and makes these moves of its status.
+pub(super) async fn register(
+    tx: &dyn Transaction,
+    randomness: &SystemRandomness,
+    owner: SellerId,
+    registration: Registration,
+    moves: &[Transition],
+) -> Result<Registered, SeedError> {
+    let by = Registrar::Seller;
+    let registered = register_application(tx, tx, randomness, owner, by, registration, u32::MAX, tx.now());
+    let mut registered = registered.await.map_err(Failure::refused_as)?;
+    for step in moves {
+        let by = ActingOperator::CommandLine;
+        let changed = change_status(tx, tx, by, registered.client_id, *step, None, tx.now()).await;
+        registered.status = changed.map_err(Failure::refused_as)?.status;
+    }
+    Ok(registered)
 }
 
 /// The transaction that seeds everything.
@@ -220,27 +239,17 @@ impl Seeding<'_> {
         };
         let registration = registration.check().map_err(invalid)?;
         let (name, redirect_uris) = (registration.name.clone(), registration.redirect_uris.clone());
-        let (randomness, by) = (&self.randomness, Registrar::Seller);
-        let registered =
-            register_application(tx, tx, randomness, owner, by, registration, u32::MAX, tx.now())
-                .await
-                .map_err(Failure::refused_as)?;
         let moves: &[Transition] = match plan.status.as_deref() {
             Some("active") => &[Transition::Accept],
             Some("suspended") => &[Transition::Accept, Transition::Suspend],
             _ => &[],
         };
-        let mut status = registered.status;
-        for step in moves {
-            let by = ActingOperator::CommandLine;
-            let application = change_status(tx, tx, by, registered.client_id, *step, None, tx.now()).await;
-            status = application.map_err(Failure::refused_as)?.status;
-        }
+        let registered = register(tx, &self.randomness, owner, registration, moves).await?;
         Ok(ApplicationCredentials {
             client_id: registered.client_id.to_string(),
             client_secret: registered.client_secret.map(|secret| secret.reveal().to_owned()),
             name,
-            status: status.as_str().to_owned(),
+            status: registered.status.as_str().to_owned(),
             scopes: plan.scopes.clone(),
             redirect_uris,
         })

@@ -3,11 +3,10 @@
 use adapter_postgres::Database;
 use adapter_sealing::SystemRandomness;
 use kernel::SellerId;
-use oauth::{ClientId, ClientType, Purpose, Registrar, Registration, Scope, Transition};
-use usecases::manage_application::change_status;
-use usecases::own_applications::register_application;
-use usecases::{ActingOperator, Failure, LockSet, Transaction, transact};
+use oauth::{ClientId, ClientType, Purpose, Registration, Scope, Transition};
+use usecases::{LockSet, transact};
 
+use super::seed::register;
 use crate::command::use_case_error;
 
 /// Registers it, or finds that of an earlier start. Its redirect URI is an address of this machine, which no
@@ -31,24 +30,11 @@ pub(super) async fn client(
         redirect_uris: vec![redirect_uri],
         scopes: [Scope::OffersRead, Scope::OrdersRead].into_iter().collect(),
     };
-    let (units, locks, work) = (database.units(), LockSet::default(), (owner, registration));
-    let registered = transact(&*units, &locks, &work, |tx, (owner, registration)| {
-        Box::pin(register(tx, *owner, registration.clone()))
+    let (units, locks) = (database.units(), LockSet::default());
+    let work = (SystemRandomness::new(), registration);
+    let registered = transact(&*units, &locks, &work, |tx, (randomness, registration)| {
+        let moves = &[Transition::Accept];
+        Box::pin(register(tx, randomness, owner, registration.clone(), moves))
     });
-    registered.await.map_err(use_case_error)
-}
-
-async fn register(
-    tx: &dyn Transaction,
-    owner: SellerId,
-    registration: Registration,
-) -> Result<ClientId, Failure<anyhow::Error>> {
-    let (randomness, by) = (SystemRandomness::new(), Registrar::Seller);
-    let registered =
-        register_application(tx, tx, &randomness, owner, by, registration, u32::MAX, tx.now()).await;
-    let client_id = registered.map_err(Failure::refused_as)?.client_id;
-    let (by, accept) = (ActingOperator::CommandLine, Transition::Accept);
-    let accepted = change_status(tx, tx, by, client_id, accept, None, tx.now()).await;
-    accepted.map_err(Failure::refused_as)?;
-    Ok(client_id)
+    Ok(registered.await.map_err(use_case_error)?.client_id)
 }

@@ -13,7 +13,7 @@ use tracing::{Instrument, Span, field::Empty};
 use usecases::deliver_webhooks::{Dispatch, Observer, WorkSignal, deliver_webhooks};
 use webhooks::{AttemptFailure, AttemptRecord, Attempted, Message, Outcome, Phase, Sent, WebhookSender};
 
-use super::routine::{FailureStreak, Routine};
+use super::routine::FailureStreak;
 use crate::wiring::Shared;
 
 /// The polling interval: the longest wait of a delivery that another process has queued.
@@ -21,33 +21,29 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// How often to look for missed queues.
 const RECONCILE_INTERVAL: Duration = Duration::from_mins(1);
 
+/// The worker's name.
+pub(super) const WORKER: &str = "deliveries";
+
 /// The worker. Its batch lasts until the process stops, and ends when the attempts that are in progress then
 /// have ended and are recorded.
-pub(super) struct Deliveries(pub(super) Shared);
-
-#[async_trait]
-impl Routine for Deliveries {
-    const NAME: &'static str = "deliveries";
-
-    async fn batch(&self) -> Result<Duration, TransactionError> {
-        let (database, external) = (&self.0.database, &self.0.external);
-        let (queues, notify) = (database.subscription_queues(), database.queued());
-        let config = &self.0.config.webhooks;
-        let dispatch = Dispatch {
-            queues: &*queues,
-            sender: &SpawningSender(external.receivers.clone()),
-            randomness: &*self.0.randomness,
-            signal: &QueueSignal(&notify),
-            observer: &DeliveryObserver {
-                clock: &*external.clock,
-                streak: Mutex::new(FailureStreak::new(None, self.0.readiness.ready_flag())),
-            },
-            schedule: config.retry_schedule(),
-            slots: config.slots(),
-        };
-        deliver_webhooks(dispatch, self.0.tasks.stopping()).await;
-        Ok(Duration::ZERO)
-    }
+pub(super) async fn deliver(shared: Shared) -> Result<Duration, TransactionError> {
+    let (database, external) = (&shared.database, &shared.external);
+    let (queues, notify) = (database.subscription_queues(), database.queued());
+    let config = &shared.config.webhooks;
+    let dispatch = Dispatch {
+        queues: &*queues,
+        sender: &SpawningSender(external.receivers.clone()),
+        randomness: &*shared.randomness,
+        signal: &QueueSignal(&notify),
+        observer: &DeliveryObserver {
+            clock: &*external.clock,
+            streak: Mutex::new(FailureStreak::new(WORKER, None, shared.readiness.ready_flag())),
+        },
+        schedule: config.retry_schedule(),
+        slots: config.slots(),
+    };
+    deliver_webhooks(dispatch, shared.tasks.stopping()).await;
+    Ok(Duration::ZERO)
 }
 
 /// Signals at an interval, and at once when this process queues something.
@@ -62,22 +58,15 @@ impl WorkSignal for QueueSignal<'_> {
 }
 
 /// Wakes sleeping queues that have due deliveries.
-pub(super) struct Reconciliation(pub(super) Shared);
-
-#[async_trait]
-impl Routine for Reconciliation {
-    const NAME: &'static str = "reconciliation";
-
-    async fn batch(&self) -> Result<Duration, TransactionError> {
-        let queues = self.0.database.subscription_queues().reconcile().await?;
-        if queues > 0 {
-            tracing::warn!(
-                queues,
-                "subscriptions slept though deliveries were due, and were woken"
-            );
-        }
-        Ok(RECONCILE_INTERVAL)
+pub(super) async fn reconcile(shared: Shared) -> Result<Duration, TransactionError> {
+    let queues = shared.database.subscription_queues().reconcile().await?;
+    if queues > 0 {
+        tracing::warn!(
+            queues,
+            "subscriptions slept though deliveries were due, and were woken"
+        );
     }
+    Ok(RECONCILE_INTERVAL)
 }
 
 /// Records metrics, and logs failures of the store: the first of a series, and the end of the series.
@@ -138,12 +127,12 @@ impl Observer for DeliveryObserver<'_> {
     }
 
     fn succeeded(&self) {
-        self.streak.lock().log_recovery(Deliveries::NAME);
+        self.streak.lock().log_recovery();
     }
 
     fn failed(&self, error: StoreError) {
         // The delivery worker has its own pause.
-        let _: Duration = self.streak.lock().log_failure(Deliveries::NAME, &error.into());
+        let _: Duration = self.streak.lock().log_failure(&error.into());
     }
 }
 

@@ -7,11 +7,9 @@ use std::time::Duration;
 use accounts::UsageLog;
 use adapter_http::UsageMeter;
 use adapter_postgres::Expired;
-use async_trait::async_trait;
 use kernel::{StoreError, TransactionError};
 use tokio::{select, sync::Mutex};
 
-use super::routine::Routine;
 use crate::wiring::Shared;
 
 /// The pause when nothing is left to delete.
@@ -21,41 +19,27 @@ const BATCH_PAUSE: Duration = Duration::from_millis(50);
 
 /// Cleans in small batches. Each kind of data has a routine of its own, so that one that fails delays no
 /// other; `turn` has them take turns.
-pub(super) struct Cleaning {
-    pub(super) shared: Shared,
-    pub(super) expired: Expired,
-    pub(super) turn: Arc<Mutex<()>>,
-}
-
-#[async_trait]
-impl Routine for Cleaning {
-    const NAME: &'static str = "cleaning";
-
-    fn step(&self) -> Option<String> {
-        let name = format!("{:?}", self.expired);
-        name.split('(').next().map(str::to_owned)
-    }
-
-    async fn batch(&self) -> Result<Duration, TransactionError> {
-        let _turn = select! {
-            biased;
-            () = self.shared.tasks.stopping() => return Ok(PAUSE),
-            turn = self.turn.lock() => turn,
-        };
-        let cleared = self.shared.database.clear(self.expired).await?;
-        match (self.expired, cleared.rows) {
-            (Expired::Buyers(_), orders @ 1..) => tracing::info!(orders, "buyers of old orders were erased"),
-            (Expired::ClosedSellers(_), sellers @ 1..) => {
-                tracing::info!(sellers, "closed sellers' names and addresses were erased");
-            }
-            _ => {}
+pub(super) async fn clean(
+    (shared, expired, turn): (Shared, Expired, Arc<Mutex<()>>),
+) -> Result<Duration, TransactionError> {
+    let _turn = select! {
+        biased;
+        () = shared.tasks.stopping() => return Ok(PAUSE),
+        turn = turn.lock() => turn,
+    };
+    let cleared = shared.database.clear(expired).await?;
+    match (expired, cleared.rows) {
+        (Expired::Buyers(_), orders @ 1..) => tracing::info!(orders, "buyers of old orders were erased"),
+        (Expired::ClosedSellers(_), sellers @ 1..) => {
+            tracing::info!(sellers, "closed sellers' names and addresses were erased");
         }
-        let pause = match self.expired {
-            Expired::Events(age) => PAUSE.min(age.to_std().unwrap_or(PAUSE)),
-            _ => PAUSE,
-        };
-        Ok(if cleared.more { BATCH_PAUSE } else { pause })
+        _ => {}
     }
+    let pause = match expired {
+        Expired::Events(age) => PAUSE.min(age.to_std().unwrap_or(PAUSE)),
+        _ => PAUSE,
+    };
+    Ok(if cleared.more { BATCH_PAUSE } else { pause })
 }
 
 /// How soon a decision is followed up.
@@ -63,50 +47,36 @@ const FOLLOW_UP_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Does what is left to do after the end of an application, an account or a connection, a revocation or a
 /// reinstatement.
-pub(super) struct FollowUps(pub(super) Shared);
-
-#[async_trait]
-impl Routine for FollowUps {
-    const NAME: &'static str = "follow_ups";
-
-    async fn batch(&self) -> Result<Duration, TransactionError> {
-        let was_due = self.0.database.follow_up().await?;
-        Ok(if was_due { BATCH_PAUSE } else { FOLLOW_UP_INTERVAL })
-    }
+pub(super) async fn follow_up(shared: Shared) -> Result<Duration, TransactionError> {
+    let was_due = shared.database.follow_up().await?;
+    Ok(if was_due { BATCH_PAUSE } else { FOLLOW_UP_INTERVAL })
 }
 
 /// How often tables may be analyzed: each step of a new marketplace's growth takes longer.
 const GROWTH_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Refreshes the planner's statistics of tables that have grown. Logs once that the role may not.
-pub(super) struct Statistics {
-    pub(super) shared: Shared,
-    pub(super) lacks_right: AtomicBool,
-}
-
-#[async_trait]
-impl Routine for Statistics {
-    const NAME: &'static str = "statistics";
-
-    async fn batch(&self) -> Result<Duration, TransactionError> {
-        let Some(grant) = self.shared.database.analyze_grown_tables().await? else {
-            self.lacks_right.store(false, Ordering::Relaxed);
-            return Ok(GROWTH_INTERVAL);
-        };
-        if !self.lacks_right.swap(true, Ordering::Relaxed) {
-            tracing::warn!(
-                grant,
-                "the role may not refresh statistics, so a new marketplace's queries become slow: run this as the tables' owner"
-            );
-        }
-        Ok(PAUSE)
+pub(super) async fn refresh_statistics(
+    (shared, lacks_right): (Shared, Arc<AtomicBool>),
+) -> Result<Duration, TransactionError> {
+    let Some(grant) = shared.database.analyze_grown_tables().await? else {
+        lacks_right.store(false, Ordering::Relaxed);
+        return Ok(GROWTH_INTERVAL);
+    };
+    if !lacks_right.swap(true, Ordering::Relaxed) {
+        tracing::warn!(
+            grant,
+            "the role may not refresh statistics, so a new marketplace's queries become slow: run this as the tables' owner"
+        );
     }
+    Ok(PAUSE)
 }
 
 /// How often counts are stored, on average. A killed process loses the counts since the last time.
 const STORE_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Stores the counts of calls from the server threads of this process.
+#[derive(Clone)]
 pub(super) struct Usage {
     pub(super) meter: UsageMeter,
     pub(super) log: Arc<dyn UsageLog>,
@@ -128,14 +98,9 @@ impl Usage {
     }
 }
 
-#[async_trait]
-impl Routine for Usage {
-    const NAME: &'static str = "usage";
-
-    async fn batch(&self) -> Result<Duration, TransactionError> {
-        self.store().await?;
-        Ok(STORE_INTERVAL)
-    }
+pub(super) async fn store_usage(usage: Usage) -> Result<Duration, TransactionError> {
+    usage.store().await?;
+    Ok(STORE_INTERVAL)
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use tracing::{Instrument, Span, field::Empty};
 use usecases::send_mails::{lease_mail, send_mail};
 use web::Tasks;
 
-use super::routine::{Routine, TaskSlots};
+use super::routine::TaskSlots;
 
 /// The interval between two polls of an empty queue.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
@@ -46,40 +46,33 @@ impl Kind for AccountMail {
 /// The worker. A mail that is interrupted by the end of the process is sent again when its lease expires.
 pub(super) struct Mails<M> {
     pub(super) queue: Arc<dyn MailQueue<M>>,
-    pub(super) mailer: Arc<LoggedMailer<M>>,
+    pub(super) mailer: LoggedMailer<M>,
     pub(super) randomness: Arc<dyn Randomness>,
     /// As many as there are connections to the mail server; all kinds share them.
     pub(super) slots: TaskSlots,
     pub(super) tasks: Tasks,
 }
 
-#[async_trait]
-impl<M: Kind> Routine for Mails<M> {
-    const NAME: &'static str = M::WORKER;
-
-    async fn batch(&self) -> Result<Duration, TransactionError> {
+impl<M: Kind> Mails<M> {
+    pub(super) async fn batch(self: Arc<Self>) -> Result<Duration, TransactionError> {
         let Some(slot) = self.slots.free().await? else {
             return Ok(POLL_INTERVAL);
         };
         let Some(due) = lease_mail(&*self.queue, &*self.randomness).await? else {
             return Ok(POLL_INTERVAL);
         };
-        let (queue, mailer, tasks) = (
-            Arc::clone(&self.queue),
-            Arc::clone(&self.mailer),
-            self.tasks.clone(),
-        );
+        let worker = Arc::clone(&self);
         self.slots.begin(slot, async move {
             let given_up = OnceLock::new();
             let pause = || async {
                 let given_up = *given_up.get_or_init(|| Instant::now() + RECORD_FOR);
                 select! {
                     biased;
-                    () = tasks.stopping() => false,
+                    () = worker.tasks.stopping() => false,
                     () = sleep(RECORD_PAUSE) => Instant::now() < given_up,
                 }
             };
-            let next = send_mail(&*queue, &*mailer, &due, pause).await?;
+            let next = send_mail(&*worker.queue, &worker.mailer, &due, pause).await?;
             let outcome = name(next);
             metrics::counter!("mail_outcomes_total", "about" => M::ABOUT, "outcome" => outcome).increment(1);
             if next == MailStep::Dead {

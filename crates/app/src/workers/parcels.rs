@@ -13,7 +13,7 @@ use parking_lot::{Mutex, MutexGuard};
 use usecases::UnitOfWork;
 use usecases::track_parcels::{Tracking, lease_parcel, track_parcel};
 
-use super::routine::{Routine, TaskSlots};
+use super::routine::TaskSlots;
 
 /// The worker's concurrent look-ups with one carrier: one less than the carrier's client allows.
 pub(super) const SLOTS: usize = 3;
@@ -31,11 +31,8 @@ pub(super) struct Parcels {
     pub(super) slots: TaskSlots,
 }
 
-#[async_trait]
-impl Routine for Parcels {
-    const NAME: &'static str = "parcels";
-
-    async fn batch(&self) -> Result<Duration, TransactionError> {
+impl Parcels {
+    pub(super) async fn batch(self: Arc<Self>) -> Result<Duration, TransactionError> {
         let Some(slot) = self.slots.free().await? else {
             return Ok(PAUSE);
         };
@@ -47,18 +44,13 @@ impl Routine for Parcels {
             let shortest = self.schedule.interval.to_std().unwrap_or_default();
             return Ok((shortest / 4).clamp(Duration::from_millis(100), Duration::from_secs(10)));
         };
-        let (queue, carriers, units) = (
-            Arc::clone(&self.queue),
-            Arc::clone(&self.carriers),
-            Arc::clone(&self.units),
-        );
-        let schedule = self.schedule;
+        let worker = Arc::clone(&self);
         self.slots.begin(slot, async move {
             let tracking = Tracking {
-                queue: &*queue,
-                carriers: &*carriers,
-                units: &*units,
-                schedule,
+                queue: &*worker.queue,
+                carriers: &*worker.carriers,
+                units: &*worker.units,
+                schedule: worker.schedule,
             };
             track_parcel(tracking, &parcel).await?;
             metrics::counter!("parcel_lookups_total").increment(1);

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use async_trait::async_trait;
 use kernel::{Randomness, StoreError, TransactionError, error_chain};
 use parking_lot::Mutex;
 use tokio::select;
@@ -16,41 +15,27 @@ use web::Tasks;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// Repeated work in batches. Several processes may run it at once.
-#[async_trait]
-pub(super) trait Routine: Send + Sync + 'static {
-    /// The name in the log.
-    const NAME: &'static str;
-
-    /// For the log, which of several routines of this name it is.
-    fn step(&self) -> Option<String> {
-        None
-    }
-
-    /// Runs a batch, and returns how long to wait before the next one.
-    async fn batch(&self) -> Result<Duration, TransactionError>;
-}
-
-/// Runs batches until the process stops; a batch in progress is finished first. Each batch is a separate
-/// task: if one panics, that is logged, and the next one follows. `ready`: whether the process is ready.
-pub(super) async fn run_routine<R: Routine>(
-    routine: Arc<R>,
+/// Runs batches until the process stops; a batch in progress is finished first. `batch` runs one, and returns
+/// how long to wait before the next one. Several processes may do the same at once. Each batch is a separate
+/// task: if one panics, that is logged, and the next one follows.
+pub(super) async fn run_routine<S, F>(
+    mut streak: FailureStreak,
+    state: S,
+    batch: impl Fn(S) -> F,
     tasks: Tasks,
     randomness: Arc<dyn Randomness>,
-    ready: Arc<AtomicBool>,
-) {
-    let mut streak = FailureStreak::new(routine.step(), ready);
+) where
+    S: Clone,
+    F: Future<Output = Result<Duration, TransactionError>> + Send + 'static,
+{
     loop {
-        let batch = {
-            let routine = Arc::clone(&routine);
-            tasks.run(async move { routine.batch().await }).await
-        };
-        let pause = match batch {
+        let outcome = tasks.run(batch(state.clone())).await;
+        let pause = match outcome {
             Ok(Ok(pause)) => {
-                streak.log_recovery(R::NAME);
+                streak.log_recovery();
                 pause
             }
-            Ok(Err(error)) => streak.log_failure(R::NAME, &error),
+            Ok(Err(error)) => streak.log_failure(&error),
             Err(_) => streak.next_pause(),
         };
         select! {
@@ -115,6 +100,9 @@ impl TaskSlots {
 
 /// Consecutive failures.
 pub(super) struct FailureStreak {
+    /// The name in the log.
+    worker: &'static str,
+    /// Which of several workers of this name it is.
     step: Option<String>,
     failures: u32,
     is_logged: bool,
@@ -123,8 +111,9 @@ pub(super) struct FailureStreak {
 }
 
 impl FailureStreak {
-    pub(super) fn new(step: Option<String>, ready: Arc<AtomicBool>) -> Self {
+    pub(super) fn new(worker: &'static str, step: Option<String>, ready: Arc<AtomicBool>) -> Self {
         Self {
+            worker,
             step,
             failures: 0,
             is_logged: false,
@@ -133,8 +122,8 @@ impl FailureStreak {
     }
 
     /// Logs a failure unless the previous batch failed too, and returns the pause after it.
-    pub(super) fn log_failure(&mut self, worker: &'static str, error: &TransactionError) -> Duration {
-        let (cause, step) = (error_chain(error), self.step.as_deref());
+    pub(super) fn log_failure(&mut self, error: &TransactionError) -> Duration {
+        let (worker, step, cause) = (self.worker, self.step.as_deref(), error_chain(error));
         if !self.counts(error) {
             tracing::debug!(worker, step, cause, "a worker waits for the database");
             return self.next_pause();
@@ -163,10 +152,10 @@ impl FailureStreak {
         pause.min(LONGEST_PAUSE)
     }
 
-    pub(super) fn log_recovery(&mut self, worker: &'static str) {
+    pub(super) fn log_recovery(&mut self) {
         self.failures = 0;
         if std::mem::take(&mut self.is_logged) {
-            tracing::info!(worker, step = self.step, "a worker works again");
+            tracing::info!(worker = self.worker, step = self.step, "a worker works again");
         }
     }
 }
@@ -207,18 +196,13 @@ mod tests {
         third: Notify,
     }
 
-    #[async_trait]
-    impl Routine for Failing {
-        const NAME: &'static str = "failing";
-
-        async fn batch(&self) -> Result<Duration, TransactionError> {
-            match self.batches.fetch_add(1, Ordering::SeqCst) {
-                0 => panic!("failing"),
-                1 => Err(StoreError::unexpected("failing").into()),
-                _ => {
-                    self.third.notify_one();
-                    Ok(Duration::from_hours(1))
-                }
+    async fn fail(failing: Arc<Failing>) -> Result<Duration, TransactionError> {
+        match failing.batches.fetch_add(1, Ordering::SeqCst) {
+            0 => panic!("failing"),
+            1 => Err(StoreError::unexpected("failing").into()),
+            _ => {
+                failing.third.notify_one();
+                Ok(Duration::from_hours(1))
             }
         }
     }
@@ -228,7 +212,8 @@ mod tests {
         let tasks = Tasks::new(Handle::current());
         let failing = Arc::new(Failing::default());
         let randomness = Arc::new(SystemRandomness::new());
-        let running = run_routine(Arc::clone(&failing), tasks.clone(), randomness, Arc::default());
+        let streak = FailureStreak::new("failing", None, Arc::default());
+        let running = run_routine(streak, Arc::clone(&failing), fail, tasks.clone(), randomness);
         drop(tasks.run(running));
         failing.third.notified().await;
         tasks.stop();
@@ -238,10 +223,10 @@ mod tests {
 
     #[test]
     fn pauses_double_up_to_a_bound_until_a_success_and_have_jitter() {
-        let mut streak = FailureStreak::new(None, Arc::default());
+        let mut streak = FailureStreak::new("failing", None, Arc::default());
         let pauses = [(); 7].map(|()| streak.next_pause().as_secs());
         assert_eq!(pauses, [1, 2, 4, 8, 16, 30, 30]);
-        streak.log_recovery("failing");
+        streak.log_recovery();
         assert_eq!(streak.next_pause(), FIRST_PAUSE);
         let seconds = |byte| {
             let mut randomness = MockRandomness::new();
@@ -254,7 +239,7 @@ mod tests {
     #[test]
     fn failures_of_an_outage_do_not_count_unless_the_process_is_ready() {
         let ready = Arc::new(AtomicBool::new(true));
-        let mut streak = FailureStreak::new(None, Arc::clone(&ready));
+        let mut streak = FailureStreak::new("failing", None, Arc::clone(&ready));
         let away = TransactionError::Store(StoreError::Unavailable("away".into()));
         let other = TransactionError::Store(StoreError::unexpected("failing"));
         assert!(!streak.counts(&away) && streak.counts(&other));

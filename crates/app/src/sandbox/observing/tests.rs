@@ -13,7 +13,9 @@ use kernel::Money;
 use uuid::Uuid;
 use web::TraceId;
 use web::access_log::{CallerIds, LoggedRefusal};
-use webhooks::{AddressPolicy, AttemptFailure, Event, JournalPage, MockJournalReader, WebhookSecret};
+use webhooks::{
+    AddressPolicy, AttemptFailure, Event, JournalPage, MockJournalReader, Subject, WebhookSecret,
+};
 
 use super::*;
 
