@@ -129,7 +129,7 @@ struct Chunk {
 }
 
 impl Chunk {
-    fn take(&mut self, line: Line<'_>, report: &mut ImportReport) {
+    fn take(&mut self, line: Line, report: &mut ImportReport) {
         let Some(text) = line.text else {
             let message = format!("The line is longer than {} KiB.", MAX_LINE_LENGTH / 1024);
             return report.reject(line.number, Entry::whole(message));
@@ -137,7 +137,7 @@ impl Chunk {
         if text.trim_ascii().is_empty() {
             return;
         }
-        match decode::body(text, &offer_input(None)) {
+        match decode::body(&text, &offer_input(None)) {
             Ok(feed) => {
                 self.feeds.push(feed);
                 self.bytes += text.len();

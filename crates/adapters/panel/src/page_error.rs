@@ -6,17 +6,16 @@ use accounts::HasherBusy;
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderValue, RETRY_AFTER};
-use askama::Template;
 use kernel::{StoreError, TransactionError, error_chain};
 use oauth::{ConsentRefusal, Quota};
-use web::error::{Cause, log_failure};
+use web::error::{Cause, Panicked, log_failure};
 use web::{TaskPanicked, TraceId, meters, response};
 
 use crate::Panel;
 use crate::frame::Frame;
 use crate::language::Language;
 use crate::next::Next;
-use crate::pages;
+use crate::pages::{self, MessagePage};
 use crate::texts::Texts;
 
 /// A refused or failed request.
@@ -52,16 +51,6 @@ pub(crate) enum PageError {
     Failed(Cause),
 }
 
-#[derive(Template)]
-#[template(path = "failure.html")]
-struct FailurePage<'a> {
-    frame: Frame,
-    text: &'a str,
-    link: &'a str,
-    label: &'static str,
-    trace_id: &'a str,
-}
-
 impl PageError {
     /// Logs the cause, counts a refusal by a limit, and makes the response: usually a page with advice.
     pub(crate) fn into_response(
@@ -82,12 +71,12 @@ impl PageError {
             error => {
                 let (status, title, text) = error.message(language.texts());
                 let (link, label) = error.link(language.texts());
-                let page = FailurePage {
+                let page = MessagePage {
                     frame: Frame::bare(&panel.ports.service, language, title.to_owned()),
                     text: &text,
                     link,
                     label,
-                    trace_id: trace_id.as_str(),
+                    trace_id: Some(trace_id.as_str()),
                 };
                 (status, pages::page(status, &page))
             }
@@ -155,8 +144,10 @@ impl PageError {
         tracing::error!(trace_id = trace_id.as_str(), cause, "{what}");
     }
 
+    /// For the log: not a panic, which `catch_panic` has logged.
     fn cause(&self) -> Option<&Cause> {
         match self {
+            Self::Failed(cause) if cause.is::<Panicked>() => None,
             Self::Unavailable(cause) | Self::Failed(cause) => Some(cause),
             _ => None,
         }

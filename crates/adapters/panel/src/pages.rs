@@ -57,6 +57,18 @@ struct Confirmation {
     back: String,
 }
 
+/// A text, and a link that leads on.
+#[derive(Template)]
+#[template(path = "message.html")]
+pub(crate) struct MessagePage<'a> {
+    pub(crate) frame: Frame,
+    pub(crate) text: &'a str,
+    pub(crate) link: &'a str,
+    pub(crate) label: &'static str,
+    /// Of a failure.
+    pub(crate) trace_id: Option<&'a str>,
+}
+
 /// A redirect to another page, which the browser requests with GET (303).
 pub(crate) fn see_other(location: &str) -> Result<HttpResponse, PageError> {
     let location = HeaderValue::from_str(location).map_err(|error| PageError::Failed(error.into()))?;

@@ -11,20 +11,19 @@ const MAX_BUFFERED: usize = MAX_LINE_LENGTH + 1;
 pub(super) struct Lines {
     /// The number of complete lines.
     ended: u64,
-    /// The start of the incomplete line, or the whole line that was returned last.
+    /// The start of the incomplete line.
     buffered: Vec<u8>,
-    returned: bool,
     /// The current line is longer than allowed; the rest of it is skipped.
     too_long: bool,
 }
 
 /// A line without its line end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Line<'a> {
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Line {
     /// Counted from 1.
     pub(super) number: u64,
     /// `None` if the line has more than [`MAX_LINE_LENGTH`] bytes.
-    pub(super) text: Option<&'a [u8]>,
+    pub(super) text: Option<Vec<u8>>,
 }
 
 impl Lines {
@@ -34,33 +33,20 @@ impl Lines {
     }
 
     /// The next line that ends in `rest`; moves `rest` behind it. On `None`, all of `rest` is buffered.
-    pub(super) fn next<'a, 'input: 'a>(&'a mut self, rest: &mut &'input [u8]) -> Option<Line<'a>> {
-        self.drop_returned();
+    pub(super) fn next(&mut self, rest: &mut &[u8]) -> Option<Line> {
         let Some(at) = rest.iter().position(|byte| *byte == b'\n') else {
             self.buffer(std::mem::take(rest));
             return None;
         };
         let (text, behind) = rest.split_at_checked(at)?;
         *rest = behind.get(1..).unwrap_or_default();
-        if self.buffered.is_empty() && !self.too_long {
-            self.ended += 1;
-            return Some(Line::new(self.ended, text));
-        }
         self.buffer(text);
         Some(self.end())
     }
 
     /// The last line, if the input ended without a line end.
-    pub(super) fn last(&mut self) -> Option<Line<'_>> {
-        self.drop_returned();
+    pub(super) fn last(&mut self) -> Option<Line> {
         (!self.buffered.is_empty() || self.too_long).then(|| self.end())
-    }
-
-    fn drop_returned(&mut self) {
-        if std::mem::take(&mut self.returned) {
-            self.buffered.clear();
-            self.too_long = false;
-        }
     }
 
     fn buffer(&mut self, more: &[u8]) {
@@ -72,24 +58,14 @@ impl Lines {
         }
     }
 
-    fn end(&mut self) -> Line<'_> {
-        self.returned = true;
+    fn end(&mut self) -> Line {
         self.ended += 1;
-        let number = self.ended;
-        if self.too_long {
-            Line { number, text: None }
-        } else {
-            Line::new(number, &self.buffered)
-        }
-    }
-}
-
-impl<'a> Line<'a> {
-    fn new(number: u64, text: &'a [u8]) -> Self {
-        let text = text.strip_suffix(b"\r").unwrap_or(text);
-        Self {
-            number,
-            text: (text.len() <= MAX_LINE_LENGTH).then_some(text),
+        let mut text = std::mem::take(&mut self.buffered);
+        text.pop_if(|last| *last == b'\r');
+        let fits = !std::mem::take(&mut self.too_long) && text.len() <= MAX_LINE_LENGTH;
+        Line {
+            number: self.ended,
+            text: fits.then_some(text),
         }
     }
 }
@@ -105,15 +81,11 @@ mod tests {
         for piece in pieces {
             let mut rest = *piece;
             while let Some(line) = lines.next(&mut rest) {
-                all.push((line.number, line.text.map(<[u8]>::to_vec)));
+                all.push((line.number, line.text));
             }
             assert!(rest.is_empty());
         }
-        all.extend(
-            lines
-                .last()
-                .map(|line| (line.number, line.text.map(<[u8]>::to_vec))),
-        );
+        all.extend(lines.last().map(|line| (line.number, line.text)));
         assert_eq!(lines.ended(), u64::try_from(all.len()).unwrap());
         all
     }

@@ -88,7 +88,7 @@ async fn replace(
 async fn render(request: &SignedInRequest, issues: Issues) -> Result<HttpResponse, PageError> {
     let password = request.panel.panel.password(request.seller().id).await?;
     let template = AccountPage {
-        frame: request.frame(request.texts().passwords.account_title),
+        frame: request.frame(request.texts().frame.account),
         issues,
         seller: request.seller().clone(),
         has_password: password.is_some(),

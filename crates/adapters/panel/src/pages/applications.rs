@@ -34,7 +34,7 @@ pub(crate) async fn list(request: SignedInRequest) -> Result<HttpResponse, PageE
     let (owner, before) = (request.seller().id, request.position("before")?);
     let mut applications = applications.applications_of(owner, before, ROWS + 1).await?;
     ok(&ListPage {
-        frame: request.frame(request.texts().applications.title),
+        frame: request.frame(request.texts().frame.applications),
         next: next_page(LIST, &[], "before", &mut applications, |last| {
             last.client_id.to_string()
         }),

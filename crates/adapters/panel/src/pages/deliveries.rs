@@ -66,7 +66,7 @@ pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, PageE
     }
     let number = || request.panel.ports.randomness.uuid();
     ok(&DeliveriesPage {
-        frame: request.frame(request.texts().deliveries.title),
+        frame: request.frame(request.texts().frame.deliveries),
         receivers: receivers.into_iter().map(|found| (number(), found)).collect(),
         deliveries: deliveries.into_iter().map(|found| (number(), found)).collect(),
         next,
@@ -112,34 +112,37 @@ pub(crate) async fn redeliver(request: SignedInRequest) -> Result<HttpResponse, 
     let subscription = request.fields.get("subscription");
     let which = (subscription.parse().map_err(|_| PageError::NotFound)?, delivery);
     let requester = Requester::Form(request.form()?);
+    let back = shown(&request)?;
     let queued = request.change((requester, which), |tx, _, (requester, which)| {
         Box::pin(redeliver::redeliver(tx, tx, *requester, *which, tx.now()))
     });
-    answered(&request, &queued.await?, "redelivered", "too-many-redeliveries")
+    answered(&queued.await?, back, "redelivered", "too-many-redeliveries")
 }
 
 /// POST: queues a test event.
 pub(crate) async fn send_test_event(request: SignedInRequest) -> Result<HttpResponse, PageError> {
     let subscription: SubscriptionId = request.id()?;
     let requester = Requester::Form(request.form()?);
+    let back = shown(&request)?;
     let queued = request.change((requester, subscription), |tx, panel, (requester, which)| {
         let (randomness, now) = (panel.ports.randomness.as_ref(), tx.now());
         Box::pin(redeliver::send_test_event(
             tx, tx, randomness, *requester, *which, None, now,
         ))
     });
-    answered(
-        &request,
-        &queued.await?,
-        "test-event-sent",
-        "too-many-test-events",
-    )
+    answered(&queued.await?, back, "test-event-sent", "too-many-test-events")
 }
 
-/// Redirects to the page with the same filter. A repeated form gets the notice of the first time.
+/// The filter of the page that a form was on.
+fn shown(request: &SignedInRequest) -> Result<DeliveryFilter, PageError> {
+    let fields = &request.fields;
+    filter(fields.get("shown_subscription"), fields.get("shown_failed"))
+}
+
+/// Redirects to the page with this filter. A repeated form gets the notice of the first time.
 fn answered(
-    request: &SignedInRequest,
     queued: &Result<Delivery, redeliver::Refusal>,
+    back: DeliveryFilter,
     sent: &str,
     too_many: &str,
 ) -> Result<HttpResponse, PageError> {
@@ -155,9 +158,7 @@ fn answered(
             return Err(PageError::NotFound);
         }
     };
-    let fields = &request.fields;
-    let filter = filter(fields.get("shown_subscription"), fields.get("shown_failed"))?;
-    done(word, &address(filter))
+    done(word, &address(back))
 }
 
 fn filter(subscription: &str, failed: &str) -> Result<DeliveryFilter, PageError> {

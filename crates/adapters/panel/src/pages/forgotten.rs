@@ -5,8 +5,8 @@ use actix_web::HttpResponse;
 use askama::Template;
 use usecases::account_links::send_reset;
 
-use super::ok;
 use super::sign_in::limit_attempts;
+use super::{MessagePage, ok};
 use crate::frame::Frame;
 use crate::page_error::PageError;
 use crate::page_request::PageRequest;
@@ -15,15 +15,6 @@ use crate::page_request::PageRequest;
 #[template(path = "forgotten.html")]
 struct ForgottenPage {
     frame: Frame,
-}
-
-#[derive(Template)]
-#[template(path = "message.html")]
-struct SentPage {
-    frame: Frame,
-    text: &'static str,
-    link: &'static str,
-    label: &'static str,
 }
 
 pub(crate) async fn page(request: PageRequest) -> Result<HttpResponse, PageError> {
@@ -37,11 +28,12 @@ pub(crate) async fn submit(request: PageRequest) -> Result<HttpResponse, PageErr
     let email = request.fields.get("email").trim().to_owned();
     limit_attempts(&request, &email).await?;
     let t = &request.texts().passwords;
-    let answer = ok(&SentPage {
+    let answer = ok(&MessagePage {
         frame: request.frame(t.sent_title),
         text: t.sent_text,
         link: "/panel/sign-in",
         label: t.back_to_sign_in,
+        trace_id: None,
     });
     // A second one now would find the first's link, and send nothing.
     let Some(place) = request.panel.places.link(&email) else {

@@ -7,6 +7,7 @@ use askama::Template;
 use kernel::BrokenRules;
 use oauth::{BrowserSecret, SecretHash};
 use usecases::account_links::{set_password, sign_in_by_link};
+use web::path::is_under;
 
 use super::sign_in::{redirect_signed_in, take_place};
 use super::{done, page as html};
@@ -29,28 +30,13 @@ struct LinkPage {
     seller: Seller,
 }
 
-pub(crate) async fn invitation(request: PageRequest) -> Result<HttpResponse, PageError> {
-    page(request, LinkKind::Invitation).await
-}
-
-pub(crate) async fn reset(request: PageRequest) -> Result<HttpResponse, PageError> {
-    page(request, LinkKind::PasswordReset).await
-}
-
-pub(crate) async fn sign_in(request: PageRequest) -> Result<HttpResponse, PageError> {
-    page(request, LinkKind::SignIn).await
-}
-
-pub(crate) async fn accept_invitation(request: PageRequest) -> Result<HttpResponse, PageError> {
-    set(request, LinkKind::Invitation).await
-}
-
-pub(crate) async fn accept_reset(request: PageRequest) -> Result<HttpResponse, PageError> {
-    set(request, LinkKind::PasswordReset).await
+pub(crate) async fn page(request: PageRequest) -> Result<HttpResponse, PageError> {
+    let (kind, seller) = unexpired(&request).await?;
+    render(&request, kind, seller, Issues::none())
 }
 
 pub(crate) async fn accept_sign_in(request: PageRequest) -> Result<HttpResponse, PageError> {
-    unexpired(&request, LinkKind::SignIn).await?;
+    unexpired(&request).await?;
     let secret = BrowserSecret::from_random(&request.panel.ports.randomness.secret());
     let input = (
         hash(&request),
@@ -73,13 +59,8 @@ pub(crate) async fn accept_sign_in(request: PageRequest) -> Result<HttpResponse,
     redirect_signed_in(&request, seller, &secret, &Next::default())
 }
 
-async fn page(request: PageRequest, kind: LinkKind) -> Result<HttpResponse, PageError> {
-    let seller = unexpired(&request, kind).await?;
-    render(&request, kind, seller, Issues::none())
-}
-
-async fn set(request: PageRequest, kind: LinkKind) -> Result<HttpResponse, PageError> {
-    let seller = unexpired(&request, kind).await?;
+pub(crate) async fn accept_password(request: PageRequest) -> Result<HttpResponse, PageError> {
+    let (kind, seller) = unexpired(&request).await?;
     let mut violations = BrokenRules::new();
     let password = NewPassword::new(request.fields.text("password"), &seller.email);
     let Some(password) = violations.check("password", password) else {
@@ -101,11 +82,14 @@ fn hash(request: &PageRequest) -> SecretHash {
     SecretHash::of(&request.parameter)
 }
 
-/// The seller of a link that is still valid.
-async fn unexpired(request: &PageRequest, kind: LinkKind) -> Result<Seller, PageError> {
+/// The kind and the seller of a link that is still valid. A link works only under its kind's path.
+async fn unexpired(request: &PageRequest) -> Result<(LinkKind, Seller), PageError> {
     let found = request.panel.panel.link(hash(request)).await?;
-    let found = found.filter(|(link, seller)| link.kind == kind && seller.closed_at.is_none());
-    found.map(|(_, seller)| seller).ok_or(PageError::DeadLink)
+    let found = found.map(|(link, seller)| (link.kind, seller));
+    let is_here = |kind: LinkKind| is_under(&request.path, &format!("/panel/{}", kind.as_str()));
+    found
+        .filter(|(kind, seller)| is_here(*kind) && seller.closed_at.is_none())
+        .ok_or(PageError::DeadLink)
 }
 
 fn render(
@@ -114,11 +98,11 @@ fn render(
     seller: Seller,
     issues: Issues,
 ) -> Result<HttpResponse, PageError> {
-    let t = &request.texts().links;
+    let (t, sign_in) = (&request.texts().links, &request.texts().sign_in);
     let (title, lead, submit) = match kind {
         LinkKind::Invitation => (t.invitation_title, t.invitation_lead, t.set_submit),
         LinkKind::PasswordReset => (t.reset_title, t.reset_lead, t.set_submit),
-        LinkKind::SignIn => (t.sign_in_title, t.sign_in_lead, t.sign_in_submit),
+        LinkKind::SignIn => (sign_in.title, t.sign_in_lead, sign_in.submit),
     };
     let template = LinkPage {
         frame: request.frame(title),

@@ -96,7 +96,7 @@ fn end_of_day(text: &str) -> Result<Option<DateTime<Utc>>, ()> {
 /// The page, with the values of the submitted form.
 async fn render(request: &SignedInRequest, number: Uuid, issues: Issues) -> Result<HttpResponse, PageError> {
     let template = TokensPage {
-        frame: request.frame(request.texts().tokens.title),
+        frame: request.frame(request.texts().frame.tokens),
         issues,
         tokens: request.panel.panel.personal_tokens(request.seller().id).await?,
         number,

@@ -41,7 +41,6 @@ texts! {
     sign_out: SignOut {
         title => "Sign out", "Wylogowanie";
         text => "You will need your password to come back.", "Aby wrócić, trzeba będzie podać hasło.";
-        submit => "Sign out", "Wyloguj się";
         everywhere_title => "Other devices", "Inne urządzenia";
         everywhere_text =>
             "Ends every session of this account, this one included. Applications and tokens keep working.",
@@ -50,7 +49,6 @@ texts! {
     }
     /// Changing and resetting a password.
     passwords: Passwords {
-        account_title => "Account", "Konto";
         signed_in_as => "Signed in as", "Zalogowane konto";
         change_title => "Change the password", "Zmiana hasła";
         current => "Current password", "Obecne hasło";
@@ -89,10 +87,7 @@ texts! {
             "The old password stops working, and every session of the account ends.",
             "Stare hasło przestanie działać, a wszystkie sesje konta zostaną zakończone.";
         set_submit => "Set password", "Ustaw hasło";
-        sign_in_title => "Sign in", "Logowanie";
         sign_in_lead => "This link signs you in once.", "Ten link loguje jeden raz.";
-        sign_in_submit => "Sign in", "Zaloguj się";
-        account => "Account", "Konto";
     }
     /// The screen of consent.
     consent: Consent {
@@ -101,7 +96,6 @@ texts! {
             |name| format!("{name} asks for access to your account"),
             |name| format!("{name} prosi o\u{a0}dostęp do Twojego konta");
         run_by => "Run by", "Właściciel";
-        documentation => "Documentation", "Dokumentacja";
         account => "Your account", "Twoje konto";
         may => "It will be able to", "Aplikacja będzie mogła";
         dangerous => "sensitive", "wrażliwe";
@@ -122,19 +116,16 @@ texts! {
     }
     /// The list of applications.
     applications: Applications {
-        title => "Applications", "Aplikacje";
         lead =>
             "Programs that you have registered to use the API.",
             "Programy zarejestrowane przez Ciebie do pracy z API.";
         empty => "You have not registered any application yet.", "Nie masz jeszcze żadnej aplikacji.";
         register => "Register an application", "Zarejestruj aplikację";
         status => "Status", "Status";
-        purpose => "Purpose", "Przeznaczenie";
         registered => "Registered", "Rejestracja";
     }
     /// The page of an application.
     application: OneApplication {
-        status_title => "Status", "Status";
         pending =>
             "Waiting to be accepted. Until then it works for your own account alone: it can get tokens with \
                       client_credentials and ask you for consent, but cannot ask other sellers.",
@@ -151,7 +142,6 @@ texts! {
             "Nie otrzymuje tokenów, a wydane wcześniej są odrzucane. Aby ją przywrócić, skontaktuj się z pomocą techniczną.";
         credentials => "Credentials", "Dane dostępowe";
         client_id => "Client ID", "Client ID";
-        client_type => "Kind", "Rodzaj";
         secret_title => "Secret", "Sekret";
         secret_text =>
             "We keep only a hash of the secret and cannot show it again. A new secret replaces the present one \
@@ -265,10 +255,6 @@ texts! {
         warning =>
             "Copy it now: it is shown this once only, and we keep nothing that could show it again.",
             "Skopiuj go teraz: pokazujemy go tylko ten jeden raz i nie przechowujemy niczego, co pozwoliłoby go odtworzyć.";
-        public =>
-            "A public application has no secret: it proves itself by PKCE alone.",
-            "Aplikacja publiczna nie ma sekretu: potwierdza się samym PKCE.";
-        client_id => "Client ID", "Client ID";
         client_secret => "Client secret", "Sekret (client secret)";
         token_label => "Token", "Token";
         to_application => "To the application", "Do aplikacji";
@@ -276,14 +262,11 @@ texts! {
     }
     /// Personal tokens.
     tokens: Tokens {
-        title => "Personal tokens", "Tokeny osobiste";
         lead =>
             "For scripts of your own. A token works for your account alone, without an application.",
             "Do własnych skryptów. Token działa tylko na Twoim koncie i nie wymaga aplikacji.";
         empty => "You have no personal tokens.", "Nie masz tokenów osobistych.";
-        name => "Name", "Nazwa";
         name_hint => "To recognise the token by.", "Po niej rozpoznasz token.";
-        scopes => "Permissions", "Uprawnienia";
         scopes_hint =>
             "At least one. Give the script no more than it needs.",
             "Co najmniej jedno. Nie dawaj skryptowi więcej, niż potrzebuje.";
@@ -304,14 +287,12 @@ texts! {
     }
     /// Connected applications.
     connections: Connections {
-        title => "Connected applications", "Połączone aplikacje";
         lead =>
             "Applications that you have let into your account.",
             "Aplikacje, którym zezwolono na dostęp do Twojego konta.";
         empty =>
             "No application is connected with your account.",
             "Żadna aplikacja nie jest połączona z Twoim kontem.";
-        run_by => "Run by", "Właściciel";
         may => "May", "Może";
         no_access =>
             "Has no access any more. It may still receive notifications.",
@@ -319,7 +300,6 @@ texts! {
         since => "Connected", "Połączono";
         used => "Last used", "Ostatnie użycie";
         never => "not yet", "jeszcze nie";
-        documentation => "Documentation", "Dokumentacja";
         disconnect => "Disconnect", "Odłącz";
         confirm_title: fn(&str) -> String =>
             |name| format!("Disconnect {name}?"),
@@ -330,7 +310,6 @@ texts! {
     }
     /// Subscriptions and deliveries.
     deliveries: Deliveries {
-        title => "Webhook deliveries", "Dostawy webhooków";
         lead =>
             "The events of your orders and offers that applications receive, and whether each has arrived.",
             "O czym aplikacje są powiadamiane w sprawie Twoich zamówień i ofert i czy to do nich dotarło.";
