@@ -2,7 +2,6 @@
 //! refresh, and a reuse that ends the family.
 
 use actix_web::HttpResponse;
-use actix_web::http::StatusCode;
 use askama::Template;
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use reqwest::Method;
@@ -92,17 +91,6 @@ impl Walk {
     }
 }
 
-/// The body of an answer, with the beginnings of its tokens alone.
-fn shortened(answered: &Answered) -> String {
-    let short = |part: &str| match part.get(..12) {
-        Some(start) if part.starts_with("ps_") => format!("{start}…"),
-        _ => part.to_owned(),
-    };
-    let pretty = answered.pretty();
-    let parts: Vec<_> = pretty.split('"').map(short).collect();
-    parts.join("\"")
-}
-
 #[derive(Template)]
 #[template(path = "client.html")]
 struct ClientPage<'a> {
@@ -135,7 +123,7 @@ fn show(page: &SandboxPage, walk: Option<&Walk>, alert: String) -> HttpResponse 
         walk,
         next: walk.and_then(Walk::next),
     };
-    html(StatusCode::OK, &shown)
+    html(&shown)
 }
 
 /// `POST /sandbox/client`: makes the call that comes next, or starts over.
@@ -223,7 +211,7 @@ mod tests {
 
     #[test]
     fn a_reuse_sends_the_first_refresh_token() {
-        let pair = |n| format!(r#"{{"access_token":"ps_at_{n}56789012345","refresh_token":"ps_rt_{n}"}}"#);
+        let pair = |n| format!(r#"{{"access_token":"ps_at_{n}","refresh_token":"ps_rt_{n}"}}"#);
         let mut walk = Walk {
             checks: vec![(true, String::new())],
             ..Walk::default()
@@ -237,10 +225,6 @@ mod tests {
             walk.made.push((walk.next().unwrap(), answer));
         }
         assert_eq!(walk.made[2].0, walk.made[3].0);
-        assert_eq!(
-            walk.next().unwrap().by,
-            By::Bearer("ps_at_256789012345".to_owned())
-        );
-        assert!(shortened(&walk.made[0].1).contains("\"ps_at_156789…\""));
+        assert_eq!(walk.next().unwrap().by, By::Bearer("ps_at_2".to_owned()));
     }
 }

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::HttpResponse;
-use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
 use askama::Template;
 use bytes::Bytes;
@@ -21,24 +20,19 @@ use serde_json::{Value, json};
 use tokio::select;
 use tokio::time::sleep;
 use web::Tasks;
-use web::body::BodyLimits;
 use web::form::Form;
 use web::request::Request;
 use webhooks::{DeliveryId, WebhookEvent, WebhookSecret, signature, standard_signature};
 
 use crate::calls::{Body, By, Call, text};
 use crate::pages::{Frame, html, see_other};
-use crate::{SandboxPage, Settings};
+use crate::{BODY_LIMITS, SandboxPage, Settings};
 
 /// Deliveries that an inbox keeps, and bytes of a body.
 const KEPT: usize = 50;
 const KEPT_BODY: usize = 4 * 1024;
 /// The most that is kept of a header, in bytes.
 const KEPT_HEADER: usize = 1024;
-const LIMITS: BodyLimits = BodyLimits {
-    cap: 64 * 1024,
-    within: Duration::from_secs(10),
-};
 
 kernel::words! {
     /// How a receiver answers: with 204, with 500, with 204 after 3 s, never, or by closing the connection.
@@ -215,7 +209,7 @@ impl Inbox {
 /// `POST /sandbox/inbox/{n}`: a delivery.
 pub(crate) async fn receive(page: &SandboxPage, n: usize, request: &mut Request) -> HttpResponse {
     let settings = &page.shared.settings;
-    match request.body(LIMITS).await {
+    match request.body(BODY_LIMITS).await {
         _ if n >= settings.sellers.len() => HttpResponse::NotFound().finish(),
         Ok(body) => {
             let now = settings.clock.now();
@@ -270,7 +264,10 @@ async fn show(page: &SandboxPage, query: &Form, mut alert: String) -> HttpRespon
             .await
         {
             Ok(sent) => inbox.with(n, |receiver| receiver.sent = sent),
-            Err(sentence) => alert = sentence,
+            Err(sentence) => {
+                inbox.with(n, |receiver| receiver.is_told = false);
+                alert = sentence;
+            }
         }
     }
     // Of a page that polls only the deliveries are taken.
@@ -285,7 +282,7 @@ async fn show(page: &SandboxPage, query: &Form, mut alert: String) -> HttpRespon
         receiver: inbox.with(n, |receiver| receiver.clone()),
         alert,
     };
-    html(StatusCode::OK, &shown)
+    html(&shown)
 }
 
 /// `POST /sandbox/receiver`: subscribes a seller's receiver to all events.

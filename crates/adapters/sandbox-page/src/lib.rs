@@ -142,8 +142,8 @@ pub fn configure(page: SandboxPage) -> impl FnOnce(&mut ServiceConfig) {
 /// The most event streams at a time.
 const STREAMS: usize = 64;
 
-/// The largest form.
-const FORM: BodyLimits = BodyLimits {
+/// The largest form, and the largest delivery.
+const BODY_LIMITS: BodyLimits = BodyLimits {
     cap: 64 * 1024,
     within: Duration::from_secs(10),
 };
@@ -178,7 +178,7 @@ impl SandboxPage {
             (_, Some(_)) => return missing(),
             (_, None) => return HttpResponse::MethodNotAllowed().body("This page knows GET and POST.\n"),
         };
-        shown.unwrap_or_else(pages::unavailable)
+        shown.unwrap_or_else(|sentence| HttpResponse::ServiceUnavailable().body(sentence + "\n"))
     }
 
     /// Every page and endpoint that changes nothing.
@@ -220,7 +220,10 @@ impl SandboxPage {
 
     /// The form in the body, if it comes from a page of this sandbox.
     async fn form(&self, request: &mut Request) -> Result<Form, Refused> {
-        let body = request.body(FORM).await.map_err(|_| Refused::ForeignForm)?;
+        let body = request
+            .body(BODY_LIMITS)
+            .await
+            .map_err(|_| Refused::ForeignForm)?;
         let form = Form::parse(&body).map_err(|_| Refused::ForeignForm)?;
         guard::check_form(request.headers(), form.get("token"), &self.shared.form_token)?;
         Ok(form)

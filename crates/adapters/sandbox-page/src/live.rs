@@ -3,26 +3,26 @@
 
 use std::cmp::Reverse;
 use std::convert::Infallible;
+use std::future::ready;
 use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::HttpResponse;
-use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderMap, HeaderName};
 use askama::Template;
 use bytes::Bytes;
-use futures_util::stream::unfold;
+use futures_util::stream::{StreamExt as _, once, unfold};
 use mail_parser::{Address, MessageParser};
 use serde_json::json;
 use tokio::select;
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{sleep, timeout};
 use uuid::Uuid;
 use web::Tasks;
 use web::form::Form;
 
 use crate::pages::{Frame, html, rendered};
-use crate::timeline::{Filter, Kind, Numbered, Row, Timeline};
+use crate::timeline::{Filter, Kind, Row, Timeline};
 use crate::{SandboxPage, SandboxSeller};
 
 /// The most rows on a page, and in one message to an open page.
@@ -30,10 +30,10 @@ const ON_PAGE: usize = 100;
 const AT_ONCE: usize = 50;
 /// How long rows are gathered before they are sent together.
 const GATHER: Duration = Duration::from_millis(250);
-/// Shows to both sides that the connection lives: a closed one is noticed at the second heartbeat.
+/// After this long without rows, a comment shows to both sides that the connection lives: a closed one is noticed
+/// at the second.
 const HEARTBEAT: Duration = Duration::from_secs(5);
-/// Browsers reconnect afterwards.
-const LONGEST: Duration = Duration::from_hours(1);
+const COMMENT: &str = ":\n\n";
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 /// Rows as HTML, newest first.
@@ -41,17 +41,17 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 #[template(path = "timeline_rows.html")]
 struct Rows<'a> {
     sellers: &'a [SandboxSeller],
-    rows: Vec<Arc<Numbered>>,
+    rows: Vec<Arc<Row>>,
     /// How many older ones are left out.
     passed_over: usize,
 }
 
 impl<'a> Rows<'a> {
-    fn new(sellers: &'a [SandboxSeller], mut rows: Vec<Arc<Numbered>>, most: usize) -> Self {
+    fn new(sellers: &'a [SandboxSeller], mut rows: Vec<Arc<Row>>, most: usize) -> Self {
         let passed_over = rows.len().saturating_sub(most);
         rows.truncate(most);
         // Events are recorded a moment after they occurred.
-        rows.sort_by_key(|numbered| Reverse(numbered.row.at));
+        rows.sort_by_key(|row| Reverse(row.at));
         Self {
             sellers,
             rows,
@@ -66,15 +66,13 @@ impl<'a> Rows<'a> {
 
     /// Where everything about an order, offer or application is.
     fn about(id: &str) -> String {
-        let query = url::form_urlencoded::Serializer::new(String::new())
-            .append_pair("about", id)
-            .finish();
-        format!("/sandbox/timeline?{query}")
+        let id: String = url::form_urlencoded::byte_serialize(id.as_bytes()).collect();
+        format!("/sandbox/timeline?about={id}")
     }
 
     /// A seller as people know it.
-    fn seller(&self, numbered: &Numbered) -> Option<String> {
-        let id = numbered.row.seller?;
+    fn seller(&self, row: &Row) -> Option<String> {
+        let id = row.seller?;
         let seller = self.sellers.iter().find(|seller| seller.id == id);
         Some(seller.map_or_else(|| id.to_string(), |seller| format!("seller {}", seller.seller_no)))
     }
@@ -122,7 +120,7 @@ pub(crate) fn timeline(page: &SandboxPage, query: &Form) -> HttpResponse {
         list: filtered(page, &filter),
         filter,
     };
-    html(StatusCode::OK, &shown)
+    html(&shown)
 }
 
 /// `GET /sandbox/api/timeline`: the same for programs, newest first. `before` and `limit` page through it.
@@ -131,33 +129,26 @@ pub(crate) fn json(page: &SandboxPage, query: &Form) -> HttpResponse {
     let limit = number("limit").and_then(|limit| usize::try_from(limit).ok());
     let timeline = &page.shared.settings.timeline;
     let rows = timeline.rows(&Filter::of(query), 0..number("before").unwrap_or(u64::MAX));
-    let item = |Numbered { number, row }: &Numbered| {
+    let item = |row: &Arc<Row>| {
         json!({
-            "number": number, "at": row.at, "kind": row.kind.as_str(), "title": row.title, "outcome": row.outcome,
+            "number": row.number, "at": row.at, "kind": row.kind.as_str(), "title": row.title, "outcome": row.outcome,
             "failed": row.failed, "seller_id": row.seller.map(|seller| seller.to_string()),
             "client_id": row.application, "ids": row.ids, "trace_id": row.trace_id, "body": row.body,
             "answer": row.answer, "link": row.link,
         })
     };
-    let items: Vec<_> = rows
-        .iter()
-        .take(limit.unwrap_or(ON_PAGE))
-        .map(|row| item(row))
-        .collect();
+    let items: Vec<_> = rows.iter().take(limit.unwrap_or(ON_PAGE)).map(item).collect();
     HttpResponse::Ok().json(json!({ "items": items }))
 }
 
 /// The connection of an open page, which receives new rows.
-struct Listener<R> {
+struct Listener {
     timeline: Timeline,
     filter: Filter,
     tasks: Tasks,
-    render: R,
     last: watch::Receiver<u64>,
     /// The number of the last row that was sent.
     seen: u64,
-    heartbeat: Instant,
-    end: Instant,
 }
 
 /// `GET /sandbox/live`: the rows after the one numbered `after`, as they come.
@@ -176,54 +167,53 @@ pub(crate) fn live(page: &SandboxPage, query: &Form, headers: &HeaderMap) -> Htt
         timeline,
         filter: Filter::of(query),
         tasks,
-        render: move |rows| rendered(&Rows::new(&shared.settings.sellers, rows, AT_ONCE)),
         last,
         // A higher number is of an earlier run of the sandbox.
         seen: seen.map_or(newest, |seen| if seen > newest { 0 } else { seen }),
-        heartbeat: Instant::now(),
-        end: Instant::now() + LONGEST,
     };
-    let told = unfold((listener, place), |(mut listener, place)| async move {
-        let message = listener.next().await?;
-        Some((Ok::<_, Infallible>(Bytes::from(message)), (listener, place)))
-    });
+    let told = unfold(
+        (listener, shared, place),
+        |(mut listener, shared, place)| async move {
+            let rows = listener.next().await?;
+            let message = message(listener.seen, &shared.settings.sellers, rows);
+            Some((message, (listener, shared, place)))
+        },
+    );
+    let told = once(ready(COMMENT.to_owned())).chain(told);
     HttpResponse::Ok()
         .insert_header((CONTENT_TYPE, "text/event-stream"))
-        .streaming(told)
+        .streaming(told.map(|message| Ok::<_, Infallible>(Bytes::from(message))))
 }
 
-impl<R: Fn(Vec<Arc<Numbered>>) -> String> Listener<R> {
-    /// The next message; none once the process stops.
-    async fn next(&mut self) -> Option<String> {
-        loop {
-            let seen = self.seen;
-            select! {
-                biased;
-                () = self.tasks.stopping() => return None,
-                () = sleep_until(self.end) => return None,
-                () = sleep_until(self.heartbeat) => {
-                    self.heartbeat = Instant::now() + HEARTBEAT;
-                    return Some(":\n\n".to_owned());
-                }
-                _ = self.last.wait_for(|last| *last > seen) => {}
+impl Listener {
+    /// The rows that came, once they are gathered; maybe none. Ends once the process stops.
+    async fn next(&mut self) -> Option<Vec<Arc<Row>>> {
+        let seen = self.seen;
+        let news = timeout(HEARTBEAT, self.last.wait_for(|last| *last > seen));
+        let gathered = async {
+            if news.await.is_ok() {
+                sleep(GATHER).await;
             }
-            select! {
-                () = self.tasks.stopping() => return None,
-                () = sleep(GATHER) => {}
-            }
-            let last = *self.last.borrow();
-            let rows = self.timeline.rows(&self.filter, seen + 1..last + 1);
-            self.seen = last;
-            if !rows.is_empty() {
-                self.heartbeat = Instant::now() + HEARTBEAT;
-                return Some(message(last, &(self.render)(rows)));
-            }
+        };
+        select! {
+            () = self.tasks.stopping() => return None,
+            () = gathered => {}
         }
+        self.seen = *self.last.borrow();
+        Some(self.timeline.rows(&self.filter, seen + 1..self.seen + 1))
     }
 }
 
-/// A message of the event stream; no line of it may contain a carriage return.
-fn message(number: u64, html: &str) -> String {
+/// A message of the event stream.
+fn message(number: u64, sellers: &[SandboxSeller], rows: Vec<Arc<Row>>) -> String {
+    if rows.is_empty() {
+        return COMMENT.to_owned();
+    }
+    data(number, &rendered(&Rows::new(sellers, rows, AT_ONCE)))
+}
+
+/// No line of a message may contain a carriage return.
+fn data(number: u64, html: &str) -> String {
     let lines = html.split(['\n', '\r']).map(|line| format!("data: {line}\n"));
     format!("id: {number}\nevent: rows\n{}\n", lines.collect::<String>())
 }
@@ -274,6 +264,7 @@ struct Mail<'a> {
 mod tests {
     use chrono::DateTime;
     use tokio::runtime::Handle;
+    use tokio::time::Instant;
 
     use super::*;
 
@@ -284,32 +275,31 @@ mod tests {
             timeline: timeline.clone(),
             filter: Filter::of(&Form::parse(b"kind=event").unwrap()),
             tasks: tasks.clone(),
-            render: |rows| rendered(&Rows::new(&[], rows, AT_ONCE)),
             last: timeline.last(),
             seen: 0,
-            heartbeat: Instant::now() + HEARTBEAT,
-            end: Instant::now() + LONGEST,
         };
         let record = |kind, n| timeline.record(Row::new(kind, DateTime::UNIX_EPOCH, format!("<{n}>")));
         (1..=60).for_each(|n| record(Kind::Event, n));
-        let message = listener.next().await.unwrap();
-        assert!(message.starts_with("id: 60\nevent: rows\ndata: "), "{message}");
-        assert_eq!(message.matches("<li id=").count(), AT_ONCE, "{message}");
-        assert!(message.contains("<code>&#60;60&#62;</code>"), "{message}");
-        assert!(message.contains("10 more rows"), "{message}");
-        // Nothing for this page: only the heartbeat.
+        let rows = message(60, &[], listener.next().await.unwrap());
+        assert!(rows.starts_with("id: 60\nevent: rows\ndata: "), "{rows}");
+        assert_eq!(rows.matches("<li id=").count(), AT_ONCE, "{rows}");
+        assert!(rows.contains("<code>&#60;60&#62;</code>"), "{rows}");
+        assert!(rows.contains("10 more rows"), "{rows}");
+        // Nothing for this page, then nothing at all.
         record(Kind::Mail, 61);
-        let asked_at = Instant::now();
-        assert_eq!(listener.next().await.as_deref(), Some(":\n\n"));
-        assert!(asked_at.elapsed() > GATHER);
+        for waits in [GATHER, HEARTBEAT] {
+            let asked_at = Instant::now();
+            assert_eq!(message(61, &[], listener.next().await.unwrap()), COMMENT);
+            assert!(asked_at.elapsed() >= waits);
+        }
         assert_eq!(listener.seen, 61);
         tasks.stop();
-        assert_eq!(listener.next().await, None);
+        assert!(listener.next().await.is_none());
     }
 
     #[test]
     fn every_line_of_a_message_is_data() {
         let expected = "id: 7\nevent: rows\ndata: <li>a\ndata: b\ndata: event: x</li>\n\n";
-        assert_eq!(message(7, "<li>a\rb\nevent: x</li>"), expected);
+        assert_eq!(data(7, "<li>a\rb\nevent: x</li>"), expected);
     }
 }

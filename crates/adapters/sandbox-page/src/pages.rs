@@ -6,7 +6,6 @@ mod shop;
 mod trade;
 
 use actix_web::HttpResponse;
-use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use askama::Template;
 use kernel::{StoreError, error_chain};
@@ -77,8 +76,8 @@ impl SandboxPage {
 }
 
 /// A page, or a part of one.
-pub(crate) fn html(status: StatusCode, page: &impl Template) -> HttpResponse {
-    HttpResponse::build(status)
+pub(crate) fn html(page: &impl Template) -> HttpResponse {
+    HttpResponse::Ok()
         .insert_header((CONTENT_TYPE, "text/html; charset=utf-8"))
         .body(rendered(page))
 }
@@ -97,13 +96,8 @@ pub(crate) fn see_other(path: &str) -> HttpResponse {
     HttpResponse::SeeOther().insert_header((LOCATION, path)).finish()
 }
 
-/// A page, or a sentence about what is missing.
+/// A page, or a sentence about what does not answer now.
 pub(crate) type Shown = Result<HttpResponse, String>;
-
-/// The page needs something that does not answer now.
-pub(crate) fn unavailable(sentence: String) -> HttpResponse {
-    HttpResponse::ServiceUnavailable().body(sentence + "\n")
-}
 
 /// The store cannot be read now.
 pub(crate) fn unread(error: &StoreError) -> String {
@@ -191,7 +185,7 @@ pub(crate) async fn call(page: &SandboxPage, form: &Form, headers: &HeaderMap) -
         next: next.unwrap_or_default(),
     };
     if headers.contains_key("HX-Request") {
-        let mut response = html(StatusCode::OK, &outcome);
+        let mut response = html(&outcome);
         // Lists of the page load themselves anew.
         let (name, value) = (
             HeaderName::from_static("hx-trigger"),
@@ -201,7 +195,7 @@ pub(crate) async fn call(page: &SandboxPage, form: &Form, headers: &HeaderMap) -
         return response;
     }
     let frame = page.frame("The answer", "");
-    html(StatusCode::OK, &OutcomePage { frame, outcome })
+    html(&OutcomePage { frame, outcome })
 }
 
 /// `POST /sandbox/preview`: the command of a form, as it is filled in now.
@@ -210,7 +204,7 @@ pub(crate) fn preview(page: &SandboxPage, form: &Form) -> HttpResponse {
         || "The values do not make a call yet.".to_owned(),
         |call| call.curl(&page.shared.settings),
     );
-    html(StatusCode::OK, &Text { text })
+    html(&Text { text })
 }
 
 #[derive(Template)]

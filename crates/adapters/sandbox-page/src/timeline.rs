@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,18 +11,21 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use kernel::SellerId;
 use parking_lot::Mutex;
+use serde_json::Value;
 use tokio::sync::watch;
 use web::access_log::start_of_secret;
-use web::form::Form;
+use web::form::{Form, percent_decode};
 
 const MOST_ROWS: usize = 2_000;
 const MOST_BYTES: usize = 16 * 1024 * 1024;
 /// The most that is kept of a body, in bytes.
 const MOST_BODY: usize = 4 * 1024;
+/// The most of a body that is searched for secrets.
+const MOST_SEARCHED: usize = 64 * 1024;
 /// In place of a secret.
 const HIDDEN: &str = "•••";
-/// Ends of the names of fields whose values may lack the prefix of a secret. In JSON, `code` is that of an error.
-const SECRETS: [&str; 5] = ["password", "code_verifier", "secret", "token", "code="];
+/// Ends of the names of fields whose values may lack the prefix of a secret.
+const SECRETS: [&str; 4] = ["password", "verifier", "secret", "token"];
 
 kernel::words! {
     /// What happened.
@@ -39,6 +43,8 @@ kernel::words! {
 /// Something that happened. Secrets are hidden, and bodies cut, when it is recorded.
 #[derive(Debug, Clone, Default)]
 pub struct Row {
+    /// Rises in the order of the recording, which sets it.
+    pub number: u64,
     /// When it began.
     pub at: DateTime<Utc>,
     /// When its cause was: for an attempt, when its event occurred.
@@ -80,9 +86,9 @@ impl Row {
         }
     }
 
-    /// As much of a body as a row keeps, and a little more: [`Timeline::record`] sees that it is cut.
+    /// A body, as [`Timeline::record`] takes it.
     pub fn text(body: &[u8]) -> String {
-        let begin = body.get(..MOST_BODY + 4).unwrap_or(body);
+        let begin = body.get(..MOST_SEARCHED).unwrap_or(body);
         String::from_utf8_lossy(begin).into_owned()
     }
 
@@ -95,8 +101,8 @@ impl Row {
             title: hide_secrets(&self.title),
             outcome: hide_secrets(&self.outcome),
             ids: self.ids.iter().map(|id| hide_secrets(id)).collect(),
-            body: hide_secrets(&cut(self.body)),
-            answer: hide_secrets(&cut(self.answer)),
+            body: cut(&hide_secrets(&self.body)),
+            answer: cut(&hide_secrets(&self.answer)),
             ..self
         }
     }
@@ -109,21 +115,88 @@ impl Row {
         texts.map(String::capacity).sum::<usize>()
             + self.ids.capacity() * size_of::<String>()
             + self.sellers.capacity() * size_of::<SellerId>()
-            + size_of::<Numbered>()
+            + size_of::<Self>()
     }
 }
 
-fn cut(mut text: String) -> String {
-    if text.len() > MOST_BODY {
-        text.truncate(text.floor_char_boundary(MOST_BODY));
-        text.push('…');
-    }
-    text
+fn cut(text: &str) -> String {
+    let end = text.floor_char_boundary(MOST_BODY);
+    let kept = text.get(..end).unwrap_or_default();
+    let mark = if kept.len() < text.len() { "…" } else { "" };
+    [kept, mark].concat()
 }
 
-/// Hides the values of secret fields, and tokens wherever they stand.
+/// Hides the values of secret fields in JSON, forms and queries, and tokens wherever they stand.
 fn hide_secrets(text: &str) -> String {
-    let text = hide_values(&text.replace("%5F", "_").replace("%5f", "_"));
+    if let Ok(mut json) = serde_json::from_str(text) {
+        let has_secrets = hide_values(&mut json);
+        // Without secrets, it stays as it was sent.
+        let shown = has_secrets.then(|| json.to_string());
+        return hide_tokens(shown.as_deref().unwrap_or(text));
+    }
+    if text.trim_start().starts_with(['{', '[']) {
+        // Broken or cut JSON is shown up to the name of a secret, or an escape that may hide one.
+        let shown = hide_tokens(text);
+        let ends = SECRETS.iter().chain(&["\\u", "\\/"]);
+        let end = ends.filter_map(|end| Some(shown.find(end)? + end.len())).min();
+        let kept = end.and_then(|end| shown.get(..end));
+        return kept.map_or_else(|| shown.clone(), |kept| format!("{kept}{HIDDEN}"));
+    }
+    hide_fields(text)
+}
+
+fn is_secret(name: &str) -> bool {
+    SECRETS.iter().any(|end| name.ends_with(end))
+}
+
+/// Hides secrets in JSON. Returns whether it has any.
+fn hide_values(json: &mut Value) -> bool {
+    match json {
+        Value::String(text) => {
+            let shown = hide_fields(text);
+            let has_secrets = shown != *text;
+            *text = shown;
+            has_secrets
+        }
+        Value::Array(items) => {
+            items
+                .iter_mut()
+                .filter_map(|item| hide_values(item).then_some(()))
+                .count()
+                > 0
+        }
+        Value::Object(fields) => fields.iter_mut().fold(false, |before, (name, value)| {
+            // An object is about a secret.
+            if is_secret(name) && !value.is_object() {
+                *value = HIDDEN.into();
+                return true;
+            }
+            hide_values(value) || before
+        }),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// Hides secrets in a form, a query, or other text.
+fn hide_fields(text: &str) -> String {
+    let fields: Vec<_> = text.split('&').map(hide_field).collect();
+    fields.join("&")
+}
+
+fn hide_field(field: &str) -> String {
+    let decoded = percent_decode(field).unwrap_or(Cow::Borrowed(field));
+    let ends = decoded.match_indices('=');
+    let mut names = ends.filter_map(|(end, _)| decoded.get(..end));
+    // In JSON, `code` is that of an error.
+    let name = names.find(|name| is_secret(name) || name.ends_with("code"));
+    let shown = name.map_or_else(|| decoded.to_string(), |name| format!("{name}={HIDDEN}"));
+    let shown = hide_tokens(&shown);
+    if shown == decoded { field.to_owned() } else { shown }
+}
+
+/// Hides tokens, and the credentials in URLs.
+fn hide_tokens(text: &str) -> String {
+    let text = hide_credentials(text);
     let (mut shown, mut rest) = (String::with_capacity(text.len()), text.as_str());
     while let Some((before, secret)) = start_of_secret(rest).and_then(|at| rest.split_at_checked(at)) {
         let is_inside = |c: char| c.is_ascii_alphanumeric() || "_-+/=%".contains(c);
@@ -134,58 +207,22 @@ fn hide_secrets(text: &str) -> String {
     shown + rest
 }
 
-/// Hides what follows the names of secret fields, in JSON, forms and queries, which may be cut anywhere.
-fn hide_values(text: &str) -> String {
-    let (mut shown, mut rest) = (String::with_capacity(text.len()), text);
-    let end_of_name = |rest: &str| {
-        let ends = SECRETS
-            .iter()
-            .filter_map(|name| Some(rest.find(name)? + name.len()));
-        ends.min()
+/// Hides what stands before the host of a URL.
+fn hide_credentials(text: &str) -> String {
+    let is_end = |c: char| c.is_whitespace() || "/?#\\\"".contains(c);
+    let hidden = |(n, part): (usize, &str)| {
+        let authority = part.split(is_end).next().unwrap_or_default();
+        let at = authority.rfind('@').filter(|_| n > 0);
+        let host = at.and_then(|at| part.get(at..));
+        host.map_or_else(|| part.to_owned(), |host| format!("{HIDDEN}{host}"))
     };
-    while let Some((name, after)) = end_of_name(rest).and_then(|end| rest.split_at_checked(end)) {
-        let is_between = |c: char| c.is_whitespace() || "\":=[".contains(c);
-        let value = after.trim_start_matches(is_between);
-        let between = after.strip_suffix(value).unwrap_or_default();
-        shown.extend([name, between]);
-        rest = value;
-        let has_value = name.ends_with('=') || between.contains([':', '=']);
-        if has_value && !value.starts_with('{') {
-            let mut is_escaped = false;
-            let is_text = between.ends_with('"');
-            // Of a form or a query, or else of JSON.
-            let is_form = name.ends_with('=') || between.contains('=');
-            let ends_of_value = if is_form { "&\"" } else { "&,]}" };
-            let end = value.find(|c: char| {
-                let ends = if is_text {
-                    c == '"' && !is_escaped
-                } else {
-                    ends_of_value.contains(c) || c.is_whitespace()
-                };
-                is_escaped = c == '\\' && !is_escaped;
-                ends
-            });
-            shown += HIDDEN;
-            rest = end.and_then(|end| value.get(end..)).unwrap_or_default();
-        }
-    }
-    shown + rest
-}
-
-/// A row and its number: they rise in the order of the recording.
-#[derive(Debug)]
-pub(crate) struct Numbered {
-    pub(crate) number: u64,
-    pub(crate) row: Row,
+    text.split_inclusive("://").enumerate().map(hidden).collect()
 }
 
 /// The last 2 000 rows within 16 MB. Clones share them.
 #[derive(Debug, Clone, Default)]
-pub struct Timeline(Arc<Shared>);
-
-#[derive(Debug, Default)]
-struct Shared {
-    kept: Mutex<Kept>,
+pub struct Timeline {
+    kept: Arc<Mutex<Kept>>,
     /// The number of the last row.
     last: watch::Sender<u64>,
 }
@@ -193,37 +230,36 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Kept {
     /// Oldest first.
-    rows: VecDeque<Arc<Numbered>>,
+    rows: VecDeque<Arc<Row>>,
     bytes: usize,
 }
 
 impl Timeline {
     pub fn record(&self, row: Row) {
         let row = row.without_secrets();
-        let mut kept = self.0.kept.lock();
-        let number = *self.0.last.borrow() + 1;
+        let mut kept = self.kept.lock();
+        let number = *self.last.borrow() + 1;
         kept.bytes += row.bytes();
-        kept.rows.push_back(Arc::new(Numbered { number, row }));
+        kept.rows.push_back(Arc::new(Row { number, ..row }));
         while kept.rows.len() > MOST_ROWS || kept.bytes > MOST_BYTES {
             let Some(oldest) = kept.rows.pop_front() else {
                 break;
             };
-            kept.bytes -= oldest.row.bytes();
+            kept.bytes -= oldest.bytes();
         }
-        self.0.last.send_replace(number);
+        self.last.send_replace(number);
     }
 
     /// The number of the last row, as it rises; 0 before the first.
     pub(crate) fn last(&self) -> watch::Receiver<u64> {
-        self.0.last.subscribe()
+        self.last.subscribe()
     }
 
     /// The rows with these numbers that the filter admits, newest first.
-    pub(crate) fn rows(&self, filter: &Filter, numbers: Range<u64>) -> Vec<Arc<Numbered>> {
-        let all: Vec<_> = self.0.kept.lock().rows.iter().cloned().collect();
+    pub(crate) fn rows(&self, filter: &Filter, numbers: Range<u64>) -> Vec<Arc<Row>> {
+        let all: Vec<_> = self.kept.lock().rows.iter().cloned().collect();
         let meant = Meant::new(filter, &all);
-        let is_meant =
-            |numbered: &&Arc<Numbered>| numbers.contains(&numbered.number) && meant.has(&numbered.row);
+        let is_meant = |row: &&Arc<Row>| numbers.contains(&row.number) && meant.has(row);
         all.iter().rev().filter(is_meant).cloned().collect()
     }
 }
@@ -240,22 +276,21 @@ struct Meant<'a> {
 }
 
 impl<'a> Meant<'a> {
-    fn new(filter: &'a Filter, all: &'a [Arc<Numbered>]) -> Self {
-        let rows = || all.iter().map(|numbered| &numbered.row);
-        let events = || rows().filter(|row| row.kind == Kind::Event);
+    fn new(filter: &'a Filter, all: &'a [Arc<Row>]) -> Self {
         let seller = filter.get("seller").parse().ok();
-        let of_seller = rows().filter(|row| {
+        let of_seller = all.iter().filter(|row| {
             let is_known = row.kind == Kind::Event || row.is_write;
             let is_of = |seller| row.seller == Some(seller) || row.sellers.contains(&seller);
             is_known && seller.is_some_and(is_of)
         });
-        let about = events().filter(|event| event.names(filter.get("about")));
-        let ids = |event: &'a Row| event.ids.iter().map(String::as_str);
+        let about = filter.get("about");
+        let is_about = |row: &&Arc<Row>| row.kind == Kind::Event && row.names(about);
+        let ids = |row: &'a Arc<Row>| row.ids.iter().map(String::as_str);
         Self {
             filter,
             seller,
             of_seller: of_seller.flat_map(ids).collect(),
-            about: about.flat_map(ids).chain([filter.get("about")]).collect(),
+            about: all.iter().filter(is_about).flat_map(ids).chain([about]).collect(),
             spans: Span::of_trace(all, filter.get("trace")),
         }
     }
@@ -294,15 +329,12 @@ struct Span<'a> {
 }
 
 impl<'a> Span<'a> {
-    fn of_trace(all: &'a [Arc<Numbered>], trace: &str) -> Vec<Self> {
-        let writes = || {
-            let rows = all.iter().map(|numbered| &numbered.row);
-            rows.filter(|row| row.is_write)
-        };
+    fn of_trace(all: &'a [Arc<Row>], trace: &str) -> Vec<Self> {
+        let writes = || all.iter().filter(|row| row.is_write);
         let traced = writes().filter(|row| !trace.is_empty() && row.trace_id.as_deref() == Some(trace));
-        let span = |write: &'a Row| {
+        let span = |write: &'a Arc<Row>| {
             let is_next =
-                |row: &&Row| row.caused_at > write.caused_at && write.ids.iter().any(|id| row.names(id));
+                |row: &&Arc<Row>| row.caused_at > write.caused_at && write.ids.iter().any(|id| row.names(id));
             Self {
                 ids: &write.ids,
                 begin: write.caused_at,

@@ -107,7 +107,7 @@ async fn over_a_socket(behaviour: Behaviour) -> Option<String> {
         };
         let front = Front::public("test", &service);
         App::new().default_service(front.route(move |mut request: Request| async move {
-            request.body(LIMITS).await.unwrap();
+            request.body(BODY_LIMITS).await.unwrap();
             let response = behaviour.answer(&Tasks::new(Handle::current()), true).await;
             request.end(response, "-", false)
         }))

@@ -1,7 +1,6 @@
 //! The first page: a seller's credentials, and the calls to begin with.
 
 use actix_web::HttpResponse;
-use actix_web::http::StatusCode;
 use askama::Template;
 use reqwest::Method;
 use serde_json::json;
@@ -48,7 +47,7 @@ pub(crate) fn first_steps(page: &SandboxPage) -> HttpResponse {
         sellers,
         buttons: calls.map(|(label, call)| page.button(label, call, &[])).into(),
     };
-    html(StatusCode::OK, &shown)
+    html(&shown)
 }
 
 /// `POST /sandbox/sign-in`: into the panel as a seller, by a link that the marketplace requests.

@@ -1,7 +1,6 @@
 //! The marketplace's page: orders, offers, applications; and the carriers that the sandbox simulates.
 
 use actix_web::HttpResponse;
-use actix_web::http::StatusCode;
 use askama::Template;
 use kernel::PageSize;
 use offers::{Offer, OfferFilter, Stock};
@@ -11,7 +10,7 @@ use serde::Deserialize;
 use serde_json::json;
 use web::form::Form;
 
-use super::shop::zloty;
+use super::shop;
 use super::trade::{self, Role};
 use super::{Card, Frame, Inputs, Shown, html, unread};
 use crate::calls::{Body, By, Call};
@@ -51,7 +50,7 @@ pub(crate) async fn marketplace(page: &SandboxPage, form: &Form) -> Shown {
             .map(|found| application(page, found))
             .collect(),
     };
-    Ok(html(StatusCode::OK, &shown))
+    Ok(html(&shown))
 }
 
 const PRICE: (&str, &str) = ("/price/amount", "Price in grosze");
@@ -81,20 +80,19 @@ fn offer_card(page: &SandboxPage, n: usize, offer: Offer) -> Card {
         page.button(label, call, inputs)
     };
     let decision = |label, decision| post(label, "moderation", json!({ "decision": decision }), &[]);
-    let price = offer.price.map(|price| price.money.amount());
     let stock = offer.stock.map(Stock::get);
-    let amount = json!({ "amount": price.unwrap_or(1_000), "currency": "PLN" });
+    let price = json!({ "amount": shop::amount(&offer).unwrap_or(1_000), "currency": "PLN" });
     // An offer whose stock is not counted takes none.
     let (change, changed): (_, Inputs) = match stock {
-        Some(stock) => (json!({ "price": amount, "stock": stock }), &[PRICE, STOCK]),
-        None => (json!({ "price": amount }), &[PRICE]),
+        Some(stock) => (json!({ "price": price, "stock": stock }), &[PRICE, STOCK]),
+        None => (json!({ "price": price }), &[PRICE]),
     };
     let path = format!("/v1/offers/{}", offer.id);
     let change = Call::new(By::Seller(n), Method::PATCH, path, Body::Json(change));
     Card {
         about: offer.status.as_str().to_owned(),
         lines: vec![
-            price.map_or_else(|| "no price".to_owned(), zloty),
+            shop::price(&offer),
             stock.map_or_else(
                 || "stock not counted".to_owned(),
                 |stock| format!("{stock} in stock"),
@@ -104,7 +102,7 @@ fn offer_card(page: &SandboxPage, n: usize, offer: Offer) -> Card {
         buttons: vec![
             decision("Approve", "approve"),
             decision("Reject", "reject"),
-            post("Reprice", "automatic-price", json!({ "price": amount }), &[PRICE]),
+            post("Reprice", "automatic-price", json!({ "price": price }), &[PRICE]),
             page.button("Change as its seller", change, changed),
         ],
         title: offer.title,

@@ -1,116 +1,94 @@
 //! The buyer's page: the catalogue of all sellers, a basket, orders.
 
 use actix_web::HttpResponse;
-use actix_web::http::StatusCode;
 use askama::Template;
-use kernel::{Money, PageSize};
-use offers::{OfferFilter, OfferStatus, Stock};
+use kernel::PageSize;
+use offers::{Offer, OfferFilter, OfferStatus, Stock};
 use reqwest::Method;
-use serde::Serialize;
 use serde_json::json;
 use web::form::Form;
 
 use super::trade::{self, Role};
 use super::{Card, Frame, Shown, html, unread};
-use crate::SandboxPage;
 use crate::calls::{Body, By, Call};
+use crate::{SandboxPage, SandboxSeller};
 
 /// How many offers of each seller the page shows, and the JSON has.
 const SHOWN: i64 = 20;
 const LISTED: i64 = 100;
 
-/// An offer of the catalogue.
-#[derive(Serialize)]
-struct CatalogueOffer {
-    /// The seller's place in the settings.
-    #[serde(skip)]
-    seller: usize,
-    seller_id: String,
-    seller_no: i32,
-    id: String,
-    title: String,
-    status: &'static str,
-    /// In grosze.
-    price: Option<i64>,
-    stock: Option<i32>,
-}
+/// A seller, by its place in the settings, and one of its offers.
+type Listed<'a> = (usize, &'a SandboxSeller, Offer);
 
-impl CatalogueOffer {
-    fn price(&self) -> String {
-        self.price.map_or_else(|| "no price".to_owned(), zloty)
-    }
-
-    fn stock(&self) -> String {
-        self.stock
-            .map_or_else(|| "not counted".to_owned(), |stock| stock.to_string())
-    }
-
-    fn is_sold(&self) -> bool {
-        self.price.is_some() && self.stock != Some(0)
-    }
-}
-
-/// An amount in grosze for people.
-pub(super) fn zloty(amount: i64) -> String {
-    format!("{}.{:02} PLN", amount / 100, amount % 100)
-}
-
+/// The newest offers of each seller.
 async fn catalogue(
     page: &SandboxPage,
     status: Option<OfferStatus>,
     most: i64,
-) -> Result<Vec<CatalogueOffer>, String> {
+) -> Result<Vec<Listed<'_>>, String> {
     let mut all = Vec::new();
     for (n, seller) in page.shared.settings.sellers.iter().enumerate() {
         let filter = OfferFilter {
             status,
             ..OfferFilter::default()
         };
-        let offers = page
-            .offers
-            .offers(seller.id, filter, None, PageSize::clamped(most));
-        let offers = offers.await;
+        let most = PageSize::clamped(most);
+        let offers = page.offers.offers(seller.id, filter, None, most).await;
         let offers = offers.map_err(|error| unread(&error))?.items.into_iter();
-        all.extend(offers.map(|offer| CatalogueOffer {
-            seller: n,
-            seller_id: offer.seller.to_string(),
-            seller_no: seller.seller_no,
-            id: offer.id.to_string(),
-            title: offer.title,
-            status: offer.status.as_str(),
-            price: offer.price.map(|price| Money::amount(price.money)),
-            stock: offer.stock.map(Stock::get),
-        }));
+        all.extend(offers.map(|offer| (n, seller, offer)));
     }
     Ok(all)
 }
 
+/// The amount in grosze.
+pub(super) fn amount(offer: &Offer) -> Option<i64> {
+    offer.price.map(|price| price.money.amount())
+}
+
+/// A price for people.
+pub(super) fn price(offer: &Offer) -> String {
+    amount(offer).map_or_else(
+        || "no price".to_owned(),
+        |amount| format!("{}.{:02} PLN", amount / 100, amount % 100),
+    )
+}
+
 #[derive(Template)]
 #[template(path = "shop.html")]
-struct ShopPage {
+struct ShopPage<'a> {
     frame: Frame,
-    offers: Vec<CatalogueOffer>,
+    offers: Vec<Listed<'a>>,
     curl: String,
     orders: Vec<Card>,
 }
 
 /// `GET /sandbox/shop`.
 pub(crate) async fn shop(page: &SandboxPage, form: &Form) -> Shown {
+    let mut offers = catalogue(page, Some(OfferStatus::Published), SHOWN).await?;
+    offers.retain(|(_, _, offer)| offer.price.is_some() && offer.stock.map(Stock::get) != Some(0));
     let shop = ShopPage {
         frame: page.frame("Buyer", "/sandbox/shop"),
-        offers: catalogue(page, Some(OfferStatus::Published), SHOWN).await?,
+        offers,
         curl: place(page, form)
             .keyed(&page.shared.settings)
             .curl(&page.shared.settings),
         orders: trade::latest(page, Role::Buyer).await?,
     };
-    Ok(html(StatusCode::OK, &shop))
+    Ok(html(&shop))
 }
 
 /// `GET /sandbox/api/offers`: the newest offers of all sellers of the sandbox.
 pub(crate) async fn offers_json(page: &SandboxPage) -> Shown {
     let offers = catalogue(page, None, LISTED).await?;
-    Ok(HttpResponse::Ok().json(json!({ "items": offers })))
+    let item = |(_, seller, offer): &Listed<'_>| {
+        json!({
+            "seller_id": seller.id.to_string(), "seller_no": seller.seller_no, "id": offer.id.to_string(),
+            "title": offer.title, "status": offer.status.as_str(), "price": amount(offer),
+            "stock": offer.stock.map(Stock::get),
+        })
+    };
+    let items: Vec<_> = offers.iter().map(item).collect();
+    Ok(HttpResponse::Ok().json(json!({ "items": items })))
 }
 
 /// The call that places the order of a basket, if the form is one.

@@ -26,13 +26,13 @@ fn write(seconds: i64, trace: &str, ids: &[&str]) -> Row {
 
 fn titles(timeline: &Timeline, filter: &Filter) -> Vec<String> {
     let rows = timeline.rows(filter, 0..u64::MAX);
-    rows.iter().map(|numbered| numbered.row.title.clone()).collect()
+    rows.iter().map(|row| row.title.clone()).collect()
 }
 
 fn recorded(row: Row) -> Row {
     let timeline = Timeline::default();
     timeline.record(row);
-    timeline.rows(&Filter::default(), 0..u64::MAX)[0].row.clone()
+    Row::clone(&timeline.rows(&Filter::default(), 0..u64::MAX)[0])
 }
 
 #[test]
@@ -59,9 +59,9 @@ fn rows_take_16_mb_at_most() {
         timeline.record(row(Kind::Event, n, "", &[&id]));
     }
     let kept = timeline.rows(&Filter::default(), 0..u64::MAX);
-    let bytes: usize = kept.iter().map(|numbered| numbered.row.bytes()).sum();
+    let bytes: usize = kept.iter().map(|row| row.bytes()).sum();
     assert!((100..=167).contains(&kept.len()), "{}", kept.len());
-    assert!(bytes <= MOST_BYTES && bytes == timeline.0.kept.lock().bytes);
+    assert!(bytes <= MOST_BYTES && bytes == timeline.kept.lock().bytes);
 }
 
 #[test]
@@ -82,15 +82,29 @@ fn secrets_are_hidden() {
     for (text, shown) in [
         (
             r#"{"access_token": "a\"b", "scope":"x"}"#,
-            r#"{"access_token": "•••", "scope":"x"}"#,
+            r#"{"access_token":"•••","scope":"x"}"#,
         ),
         (
-            r#"{"errors":[{"code":"not_found"}]}"#,
-            r#"{"errors":[{"code":"not_found"}]}"#,
+            r#"{"errors": [{"code":"not_found"}], "token": {"id":1.50}}"#,
+            r#"{"errors": [{"code":"not_found"}], "token": {"id":1.50}}"#,
         ),
         (r#"{"a":"password","b":"c"}"#, r#"{"a":"password","b":"c"}"#),
-        // Cut within the value.
-        (r#"[{"client_secret":"abc"#, r#"[{"client_secret":"•••"#),
+        // JSON may spell letters and slashes as escapes.
+        (r#"{"client\u005fsecret":"abc"}"#, r#"{"client_secret":"•••"}"#),
+        (
+            r#"["https:\/\/user:password@host/a", "ps\u005fpt_x"]"#,
+            r#"["https://•••@host/a","•••"]"#,
+        ),
+        // Cut, or broken.
+        (r#"[{"client_secret":"abc"#, r#"[{"client_secret•••"#),
+        (
+            r#"{"a":"ps_pt_x","client\u005fsecret":"abc"#,
+            r#"{"a":"•••","client\u•••"#,
+        ),
+        (
+            r#"{"a":"https://user:password@host",}"#,
+            r#"{"a":"https://•••@host",}"#,
+        ),
         (
             r#"{"url":"http://h/panel/sign-in/ps_ln_AbC-_9?next=/panel"}"#,
             r#"{"url":"http://h/panel/sign-in/•••?next=/panel"}"#,
@@ -104,9 +118,16 @@ fn secrets_are_hidden() {
         ("password=a,b]&email=c", "password=•••&email=c"),
         (
             r#" {"code_verifier": "v", "password":["x"]}"#,
-            r#" {"code_verifier": "•••", "password":["•••"]}"#,
+            r#"{"code_verifier":"•••","password":"•••"}"#,
         ),
         ("GET /x?a=ps%5Fpt%5Fy", "GET /x?a=•••"),
+        ("GET /x?next=%2Fback%3Fcode%3Dxyz", "GET /x?next=/back?code=•••"),
+        ("client%5Fsecret=100%&a=b%", "client%5Fsecret=•••&a=b%"),
+        (
+            "url=https%3A%2F%2Fuser%3Apassword%40host%2Fa&b=%40",
+            "url=https://•••@host/a&b=%40",
+        ),
+        ("https://user:p@ss@host/a@b", "https://•••@host/a@b"),
         ("whsec_aB+/= pss_x, ps_pt_y", "••• •••, •••"),
         (
             "order.paid → http://127.0.0.1:9000",
