@@ -78,6 +78,7 @@ mock! {
         async fn end_tracking(&self, seller: SellerId, order: OrderId) -> Result<(), StoreError>;
         async fn queue_mail(&self, mail: ShipmentMail) -> Result<(), StoreError>;
         async fn requeue_mail(&self, mail: MailId) -> Result<Option<OrderId>, StoreError>;
+        async fn drop_retried_mails(&self, order: OrderId) -> Result<(), StoreError>;
         async fn forget_mails(&self, order: OrderId) -> Result<(), StoreError>;
     }
 

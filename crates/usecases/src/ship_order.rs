@@ -4,10 +4,8 @@
 //! A report has three steps, because no carrier may be called while a transaction is open: check, ask the
 //! carrier, record. The checks are repeated with the rows locked.
 
-use std::slice;
-
 use chrono::{DateTime, Utc};
-use kernel::{BrokenRules, Invalid, OfferId, Randomness, SellerId, StoreError};
+use kernel::{BrokenRules, Change, Invalid, OfferId, Randomness, SellerId, StoreError};
 use orders::{
     Carrier, CarrierLookup, Cause, Correction, Lookup, NewShipment, OrderDirectory, OrderReader, OrderRef,
     OrderStore, PollSchedule, Reason, SellerOrder, ShipmentId, ShipmentLocked, ShipmentMail, TrackingNumber,
@@ -84,23 +82,15 @@ pub async fn record_report(
         return refuse(Refusal::NoSuchOrder);
     };
     check_part(&part, report)?;
-    let own_items = own_items(&part);
     let new = NewShipment {
         id: randomness.uuid().into(),
         carrier: report.carrier,
         tracking_number: report.tracking_number.clone(),
         tracking_report,
     };
-    let change = part.ship(new, Cause::Seller, now);
-    let change = change.map_err(|refused| Failure::Refused(Refusal::Impossible { refused, own_items }))?;
+    let change = ship(part, new, Cause::Seller, now)?;
     let after = change.after.clone();
-    orders
-        .save_parts(vec![Announcement::of_order(change, now)])
-        .await?;
-    track(orders, slice::from_ref(&after), schedule, now).await?;
-    if let Some(mail) = mail_about(&after, randomness) {
-        orders.queue_mail(mail).await?;
-    }
+    save(orders, randomness, vec![change], false, schedule, now).await?;
     Ok(after)
 }
 
@@ -166,20 +156,11 @@ pub async fn correct_shipment(
     if change.events.is_empty() {
         return Ok(after);
     }
-    orders
-        .save_parts(vec![Announcement::of_order(change, now)])
-        .await?;
     orders.end_tracking(seller, after.id).await?;
-    track(orders, slice::from_ref(&after), schedule, now).await?;
-    if let Some(mail) = mail_about(&after, randomness) {
-        let is_correction = true;
-        orders
-            .queue_mail(ShipmentMail {
-                is_correction,
-                ..mail
-            })
-            .await?;
-    }
+    // One that waits to be tried again would arrive after the correction, with the former number.
+    orders.drop_retried_mails(after.id).await?;
+    let change = Announcement::of_order(change, now);
+    save(orders, randomness, vec![change], true, schedule, now).await?;
     Ok(after)
 }
 
@@ -212,43 +193,52 @@ pub async fn record_marketplace_shipment(
     now: DateTime<Utc>,
 ) -> Result<Vec<SellerOrder>, Failure<Refusal>> {
     let parts = to_ship(orders.lock_order(&shipment.order).await?, shipment)?;
-    let mut changes = Vec::new();
-    for part in parts {
-        let own_items = own_items(&part);
+    let changes = parts.into_iter().map(|part| {
         let new = NewShipment {
             id: randomness.uuid().into(),
             carrier: shipment.carrier,
             tracking_number: shipment.tracking_number.clone(),
             tracking_report: tracking_report.cloned(),
         };
-        let change = part.ship(new, Cause::Marketplace, now);
-        let change =
-            change.map_err(|refused| Failure::Refused(Refusal::Impossible { refused, own_items }))?;
-        changes.push(Announcement::of_order(change, now));
+        ship(part, new, Cause::Marketplace, now)
+    });
+    let changes = changes.collect::<Result<Vec<_>, _>>()?;
+    Ok(save(orders, randomness, changes, false, schedule, now).await?)
+}
+
+fn ship(
+    part: SellerOrder,
+    new: NewShipment,
+    cause: Cause,
+    now: DateTime<Utc>,
+) -> Result<Change<SellerOrder, Announcement>, Failure<Refusal>> {
+    let own_items = own_items(&part);
+    match part.ship(new, cause, now) {
+        Ok(change) => Ok(Announcement::of_order(change, now)),
+        Err(refused) => refuse(Refusal::Impossible { refused, own_items }),
     }
-    let after = changes
-        .iter()
-        .map(|change| change.after.clone())
-        .collect::<Vec<_>>();
+}
+
+/// Saves parts with a new or corrected shipment, begins the tracking of their parcels, and queues one mail to
+/// the buyer.
+async fn save(
+    orders: &dyn OrderStore<Announcement>,
+    randomness: &dyn Randomness,
+    changes: Vec<Change<SellerOrder, Announcement>>,
+    is_correction: bool,
+    schedule: PollSchedule,
+    now: DateTime<Utc>,
+) -> Result<Vec<SellerOrder>, StoreError> {
+    let after: Vec<_> = changes.iter().map(|change| change.after.clone()).collect();
     orders.save_parts(changes).await?;
-    track(orders, &after, schedule, now).await?;
-    if let Some(mail) = after.iter().find_map(|part| mail_about(part, randomness)) {
+    for parcel in after.iter().filter_map(|part| schedule.begin(part, now)) {
+        orders.begin_tracking(parcel).await?;
+    }
+    let mail = |part| mail_about(part, is_correction, randomness);
+    if let Some(mail) = after.iter().find_map(mail) {
         orders.queue_mail(mail).await?;
     }
     Ok(after)
-}
-
-/// Begins the tracking of these parts' parcels.
-async fn track(
-    orders: &dyn OrderStore<Announcement>,
-    shipped: &[SellerOrder],
-    schedule: PollSchedule,
-    now: DateTime<Utc>,
-) -> Result<(), StoreError> {
-    for parcel in shipped.iter().filter_map(|part| schedule.begin(part, now)) {
-        orders.begin_tracking(parcel).await?;
-    }
-    Ok(())
 }
 
 /// The parts of a shipment: one seller's, or all that are not shipped yet. Each of them can be shipped.
@@ -278,7 +268,7 @@ fn is_shipped(part: &SellerOrder) -> bool {
         .is_err_and(|refused| refused.reason == Reason::AlreadyShipped)
 }
 
-fn mail_about(part: &SellerOrder, randomness: &dyn Randomness) -> Option<ShipmentMail> {
+fn mail_about(part: &SellerOrder, is_correction: bool, randomness: &dyn Randomness) -> Option<ShipmentMail> {
     let shipment = part.shipment().filter(|shipment| shipment.buyer_notified)?;
     Some(ShipmentMail {
         id: randomness.uuid().into(),
@@ -288,7 +278,7 @@ fn mail_about(part: &SellerOrder, randomness: &dyn Randomness) -> Option<Shipmen
         name: part.buyer.as_ref().and_then(|buyer| buyer.name.clone()),
         carrier: shipment.carrier,
         tracking_number: shipment.tracking_number.clone(),
-        is_correction: false,
+        is_correction,
     })
 }
 

@@ -139,6 +139,9 @@ pub trait OrderStore<A>: Send + Sync {
     /// Queues a mail that was given up again, with all its attempts; None if there is no such mail.
     async fn requeue_mail(&self, mail: MailId) -> Result<Option<OrderId>, StoreError>;
 
+    /// Deletes the mails about an order that were tried, but not sent: a later one has overtaken them.
+    async fn drop_retried_mails(&self, order: OrderId) -> Result<(), StoreError>;
+
     /// Erases all mails about an order, sent or not.
     async fn forget_mails(&self, order: OrderId) -> Result<(), StoreError>;
 }

@@ -44,6 +44,10 @@ const BEFORE_EVENT_ID: &[u8] = br#","event_id":""#;
 const AFTER_EVENT_ID: &[u8] = br#""}}"#;
 /// The order number of a sample.
 const SAMPLE_NUMBER: &str = "TEST";
+/// A connection has ended: the seller disconnected the application, or the seller's account was closed.
+const DISCONNECTED: Subject = Subject::Connection {
+    reason: "disconnected",
+};
 
 /// An event for subscribers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,16 +80,8 @@ pub enum Subject {
     },
     /// No journal has it: nobody could read it there.
     Connection {
-        reason: EndReason,
+        reason: &'static str,
     },
-}
-
-/// Why a connection ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EndReason {
-    /// The seller disconnected the application, or the seller's account was closed.
-    Disconnected,
 }
 
 /// What an event is about: an order, an offer, or neither.
@@ -147,12 +143,7 @@ impl Event {
 
     /// The last event of a subscription that ended with the seller's connection.
     pub const fn of_ended_connection(seller: SellerId) -> Self {
-        let reason = EndReason::Disconnected;
-        Self::recorded(
-            seller,
-            WebhookEvent::ConnectionEnded,
-            Subject::Connection { reason },
-        )
+        Self::recorded(seller, WebhookEvent::ConnectionEnded, DISCONNECTED)
     }
 
     /// A sample event about a nonexistent thing, for testing a receiver. `id` is used as the order's or
@@ -168,9 +159,7 @@ impl Event {
                 order_number: SAMPLE_NUMBER.to_owned(),
             },
             WebhookEvent::OfferRejected => Subject::Offer { offer_id: id },
-            WebhookEvent::ConnectionEnded => Subject::Connection {
-                reason: EndReason::Disconnected,
-            },
+            WebhookEvent::ConnectionEnded => DISCONNECTED,
         };
         let data = Data {
             about,

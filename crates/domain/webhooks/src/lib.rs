@@ -41,4 +41,4 @@ pub use url::{Host, MAX_URL, Scheme, WebhookUrl};
 #[cfg(any(test, feature = "mocks"))]
 pub use journal::MockJournalReader;
 #[cfg(any(test, feature = "mocks"))]
-pub use ports::{MockDeliveryDirectory, MockHostCheck, MockSubscriptionQueues, MockSubscriptionReader};
+pub use ports::{MockHostCheck, MockSubscriptionReader};

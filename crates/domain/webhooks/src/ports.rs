@@ -262,7 +262,6 @@ pub trait SubscriptionReader: Send + Sync {
 ///   application is suspended, or whose subscription is deleted, disconnected or inactive.
 /// - Times MUST be the database's.
 /// - No connection is held between calls.
-#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait SubscriptionQueues: Send + Sync {
     /// Claims due queues under `fence`, the longest waiting first, with their due deliveries: first attempts
@@ -319,7 +318,6 @@ pub struct DeliveryWithSeller {
 }
 
 /// Looks up deliveries of all sellers, outside a transaction.
-#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait DeliveryDirectory: Send + Sync {
     /// The seller whose events the subscription receives; None if there is no such subscription. Ended ones

@@ -50,7 +50,8 @@ const PAUSE: TimeDelta = TimeDelta::milliseconds(250);
 /// The longest pause if that happens repeatedly.
 const LONGEST_PAUSE: TimeDelta = TimeDelta::seconds(2);
 
-/// How many queues' last pauses are remembered.
+/// How many queues' last pauses are remembered. Beyond them all are forgotten, since some are of queues that
+/// were deleted or that other workers have taken over.
 const PAUSES_KNOWN: usize = 4_096;
 
 /// The leased queues of a worker, and the attempts whose end is not recorded yet.
@@ -271,7 +272,10 @@ impl InFlight {
         for release in &recording.releases {
             self.queues.remove(&release.lease);
             self.pauses.remove(&release.lease.queue);
-            if release.pause > TimeDelta::zero() && self.pauses.len() < PAUSES_KNOWN {
+            if release.pause > TimeDelta::zero() {
+                if self.pauses.len() >= PAUSES_KNOWN {
+                    self.pauses.clear();
+                }
                 self.pauses.insert(release.lease.queue, release.pause);
             }
         }

@@ -87,6 +87,10 @@ async fn corrected(
     store.expect_lock_part().return_once(|_, _| Ok(Some(found)));
     store.expect_save_parts().times(saves).returning(|_| Ok(()));
     store.expect_end_tracking().times(saves).returning(|_, _| Ok(()));
+    store
+        .expect_drop_retried_mails()
+        .times(saves)
+        .returning(|_| Ok(()));
     let begun = store.expect_begin_tracking().times(parcels);
     begun.returning(|_| Ok(()));
     let queued = store.expect_queue_mail().times(mails);

@@ -67,7 +67,7 @@ impl Api for Inpost {
         get(join(base_url, &["v1", "tracking", number.as_str()]))
     }
 
-    /// A complaint after the delivery does not undo it.
+    /// A complaint, or an unlisted code, after the delivery does not undo it.
     fn read(&self, _: &TrackingNumber, answer: &Response) -> Result<Reading, Failure> {
         let is_not_found = |body: &Value| {
             answer.status == StatusCode::NOT_FOUND
@@ -77,7 +77,7 @@ impl Api for Inpost {
         let current = parse::text(&body, "/status").ok_or(Failure::Unreadable("no status"))?;
         let detail = |code: &str| parse::find(&body, "/tracking_details", "/status", code);
         let code = match status_of(CODES, &current) {
-            Some(Status::Exception) if detail("delivered").is_some() => "delivered".to_owned(),
+            None | Some(Status::Exception) if detail("delivered").is_some() => "delivered".to_owned(),
             _ => current,
         };
         let at = detail(&code).and_then(|detail| parse::time(detail, "/datetime"));
