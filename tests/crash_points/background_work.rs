@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use blackbox::{CarrierStub, Integration, Receiver, Reply, StubAnswer, World, soon_again, until};
 use chrono::TimeDelta;
-use rustix::process::Signal;
 use serde_json::json;
 use testkit::{Fault, ServerOptions, Statement, StatementProxy, TestWorker};
 use tokio::time::timeout;
@@ -91,7 +90,7 @@ impl Workers {
 
     /// Pauses the other worker. What it had sent is carried out then, unless it waits for the paused one's lock.
     async fn pause_other(&self) {
-        self.other.signal(Signal::STOP);
+        self.other.pause().await;
         self.other_proxy.block();
         eventually_or(OVERTAKING, async || {
             self.other_proxy.under_way() == 0 || self.rig.count(HELD_UP).await > 0
@@ -101,7 +100,7 @@ impl Workers {
 
     fn resume_other(&self) {
         self.other_proxy.unblock();
-        self.other.signal(Signal::CONT);
+        self.other.resume();
     }
 
     /// Checks each fault at each of the work's statements.

@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 
 use blackbox::{World, eventually};
 use chrono::TimeDelta;
-use rustix::process::Signal;
 use serde_json::json;
 use testkit::OwnPostgres;
 use tokio::join;
@@ -89,7 +88,7 @@ async fn a_server_that_was_paused_in_a_transaction_cannot_end_it_after_others_we
         let asleep = tokio::spawn(patch(&sleeper.base_url, attempt).send());
         world.until_count("a waiter", waiting, &[&pid], 1).await;
         let paused = Instant::now();
-        sleeper.signal(Signal::STOP);
+        sleeper.pause().await;
         held.rollback().await.unwrap();
         let state = eventually("the paused server's transaction, or its end", async || {
             let state: String = holder.query_one(others, &[]).await.unwrap().get(0);
@@ -99,7 +98,7 @@ async fn a_server_that_was_paused_in_a_transaction_cannot_end_it_after_others_we
             break (asleep, paused);
         }
         // Its wait for the lock had ended before it was paused. It may go on to wait again.
-        sleeper.signal(Signal::CONT);
+        sleeper.resume();
         let answer = asleep.await.unwrap();
         assert!(matches!(answer.status, 200 | 500), "{answer:?}");
         attempt += 1;
@@ -116,7 +115,7 @@ async fn a_server_that_was_paused_in_a_transaction_cannot_end_it_after_others_we
     });
     let (free, answer) = join!(free, repeat);
     assert!((LEFT_OPEN..FREE_WITHIN).contains(&free), "{free:?}");
-    sleeper.signal(Signal::CONT);
+    sleeper.resume();
     let late = asleep.await.unwrap();
     assert!(
         late.status == 500 || (late.status, &late.bytes) == (200, &answer.bytes),

@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::task::spawn_blocking;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 pub(crate) const START_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -88,6 +88,30 @@ impl Process {
     pub fn signal(&self, signal: Signal) {
         let id = i32::try_from(self.id()).ok().and_then(Pid::from_raw);
         kill_process(id.expect("a process id"), signal).expect("the signal is sent");
+    }
+
+    /// Stops every thread of the process (SIGSTOP). Waits for that: on a busy machine some run on for a while.
+    pub async fn pause(&self) {
+        self.signal(Signal::STOP);
+        let threads = format!("/proc/{}/task", self.id());
+        let runs = || {
+            let threads = std::fs::read_dir(&threads).expect("the process lives").flatten();
+            let mut states =
+                threads.map(|thread| std::fs::read_to_string(thread.path().join("stat")).unwrap_or_default());
+            // The state follows the name in parentheses.
+            states.any(|stat| {
+                stat.rsplit_once(") ")
+                    .is_some_and(|(_, state)| !state.starts_with('T'))
+            })
+        };
+        while runs() {
+            sleep(Duration::from_millis(1)).await;
+        }
+    }
+
+    /// Continues a paused process (SIGCONT).
+    pub fn resume(&self) {
+        self.signal(Signal::CONT);
     }
 
     /// Kills the process (SIGKILL) and waits until it has exited.
