@@ -34,8 +34,9 @@ def send_changes(api: Api, store: Store, file: Path) -> None:
         try:
             answer = api.write("/v1/offers/batch?fields=stock", batch["body"].encode(), batch["key"])
         except Refused as refusal:
-            if refusal.answer.status == 400:
-                # Something is malformed, and nothing was done. When the file is right it is read again.
+            if refusal.answer.status == 400 and any(path.startswith("items") for path in refusal.paths):
+                # Something in the file is wrong, so that these bytes were never done. When it is right it is read again. Any other
+                # 400 says nothing about an earlier request with the key.
                 store.remember(batch=None)
             raise
         for item in answer["items"]:

@@ -19,6 +19,9 @@ log = logging.getLogger(__name__)
 MARGINS = (5 * 3600, 6 * 3600)
 # It is not used in its last minutes: it would end on its way.
 LAST_MINUTES = 5 * 60
+# How long a refusal with a `reason` stands: until somebody has looked the answer is the same, and the calls a minute are those of all
+# sellers.
+REFUSED_FOR = 3600
 
 
 class NoToken(Exception):
@@ -33,6 +36,8 @@ class Tokens:
         # One refresh at a time.
         self._lock = threading.Lock()
         self._next_try = 0.0
+        self._refusal: NoToken | None = None
+        self._refused_until = 0.0
         # Not for all sellers at once: few calls a minute are allowed.
         self._margin = random.uniform(*MARGINS)
         known = store.fact("refresh_given")
@@ -66,6 +71,8 @@ class Tokens:
             return token if token and token != refused else self._renew()
 
     def _renew(self) -> str:
+        if self._refusal and time.monotonic() < self._refused_until:
+            raise self._refusal
         refresh_token = self._store.fact("refresh_token")
         if refresh_token:
             form = {"grant_type": "refresh_token", "refresh_token": refresh_token}
@@ -78,7 +85,10 @@ class Tokens:
         headers = self._headers() | {"Idempotency-Key": key}
         answer = sending.send("POST", f"{self._settings.api_url}/oauth/token", headers, urlencode(form).encode())
         if answer.status != 200:
-            raise NoToken(f"no token: {answer.status} {json.dumps(answer.body)}")
+            refusal = NoToken(f"no token: {answer.status} {json.dumps(answer.body)}")
+            if "reason" in (answer.body or {}):
+                self._refusal, self._refused_until = refusal, time.monotonic() + REFUSED_FOR
+            raise refusal
         token: str = answer.body["access_token"]
         # Stored before anything else is done: the old refresh token is used up.
         self._store.remember(

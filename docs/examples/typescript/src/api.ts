@@ -1,6 +1,6 @@
 /** Calls to /v1 with a token. */
 
-import { type Answer, type Outgoing, errorCodes, send } from "./sending.js";
+import { type Answer, type Outgoing, errorCodes, errorPaths, send } from "./sending.js";
 import type { Write } from "./store.js";
 import type { Tokens } from "./tokens.js";
 
@@ -45,12 +45,15 @@ interface Event {
 export class Refused extends Error {
   readonly status: number;
   readonly code: string | undefined;
+  /** What of the request it is about. */
+  readonly paths: string[];
 
   constructor(answer: Answer) {
     // With its trace id somebody at the marketplace can find the request.
     super(`${answer.status} ${JSON.stringify(answer.body)}`);
     this.status = answer.status;
     this.code = errorCodes(answer)[0];
+    this.paths = errorPaths(answer);
   }
 }
 

@@ -34,8 +34,9 @@ export async function sendChanges(api: Api, store: Store, file: string): Promise
       throw new Unavailable(`nobody can tell whether this batch was done: ${JSON.stringify(batch)}`);
     }
     const { items } = await api.write<{ items: Done[] }>("/v1/offers/batch?fields=stock", batch).catch((error: unknown) => {
-      if (error instanceof Refused && error.status === 400) {
-        // Something is malformed, and nothing was done. When the file is right it is read again.
+      if (error instanceof Refused && error.status === 400 && error.paths.some((path) => path.startsWith("items"))) {
+        // Something in the file is wrong, so that these bytes were never done. When it is right it is read again. Any other 400 says
+        // nothing about an earlier request with the key.
         store.remember({ batch: undefined });
       }
       throw error;

@@ -28,10 +28,18 @@ export interface Answer {
   readonly body: unknown;
 }
 
-/** The codes of an error of /v1; none where the answer is a good one, or somebody else's. */
+/** The entries of an error of /v1; none where the answer is a good one, or somebody else's. */
+function errors(answer: Answer): { code: string; path?: string }[] {
+  const body = answer.body as { errors?: { code: string; path?: string }[] } | undefined;
+  return body?.errors ?? [];
+}
+
 export function errorCodes(answer: Answer): string[] {
-  const body = answer.body as { errors?: { code: string }[] } | undefined;
-  return (body?.errors ?? []).map((error) => error.code);
+  return errors(answer).map((error) => error.code);
+}
+
+export function errorPaths(answer: Answer): string[] {
+  return errors(answer).map((error) => error.path ?? "");
 }
 
 /** Sends a read, or a write with an Idempotency-Key: a lost answer may mean that it was carried out, and it is sent again. */

@@ -11,6 +11,11 @@ const MARGIN = 5 * 3600_000;
 const SPREAD = 3600_000;
 /** It is not used in its last minutes: it would end on its way. */
 const LAST_MINUTES = 5 * 60_000;
+/**
+ * How long a refusal with a `reason` stands: until somebody has looked the answer is the same, and the calls a minute are those of all
+ * sellers.
+ */
+const REFUSED_FOR = 3600_000;
 
 /** The credentials are wrong, or the seller's consent is over: somebody has to look. */
 export class NoToken extends Error {}
@@ -28,6 +33,8 @@ export class Tokens {
   /** One refresh at a time. */
   #renewing: Promise<string> | undefined;
   #nextTry = 0;
+  #refusal: NoToken | undefined;
+  #refusedUntil = 0;
   /** Not for all sellers at once: few calls a minute are allowed. */
   readonly #margin = MARGIN + Math.random() * SPREAD;
 
@@ -69,6 +76,7 @@ export class Tokens {
   }
 
   async #ask(): Promise<string> {
+    if (this.#refusal && Date.now() < this.#refusedUntil) throw this.#refusal;
     const { refreshToken, refreshKey = randomUUID() } = this.#store.facts;
     const form = new URLSearchParams(
       refreshToken ? { grant_type: "refresh_token", refresh_token: refreshToken } : { grant_type: "client_credentials" },
@@ -87,7 +95,14 @@ export class Tokens {
       body: form.toString(),
     };
     const answer = await send(request);
-    if (answer.status !== 200) throw new NoToken(`no token: ${answer.status} ${JSON.stringify(answer.body)}`);
+    if (answer.status !== 200) {
+      const refusal = new NoToken(`no token: ${answer.status} ${JSON.stringify(answer.body)}`);
+      if ((answer.body as { reason?: string } | undefined)?.reason) {
+        this.#refusal = refusal;
+        this.#refusedUntil = Date.now() + REFUSED_FOR;
+      }
+      throw refusal;
+    }
     const given = answer.body as TokenResponse;
     // Stored before anything else is done: the old refresh token is used up.
     this.#store.remember({
