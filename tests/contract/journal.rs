@@ -8,7 +8,7 @@ use blackbox::{
 };
 use serde_json::{Value, json};
 
-use crate::{world, world_of_hooks, world_of_trade, world_with};
+use crate::{world, world_of_consent, world_of_hooks, world_of_trade, world_with};
 
 async fn page(world: &World, token: &str, query: &str) -> Value {
     world.read(token, &format!("/v1/events{query}")).await
@@ -292,4 +292,22 @@ async fn the_journal_has_a_limit_of_its_own() {
     }
     let others = world.get(&trader.token, "/v1/me").await.expect(200);
     assert_eq!(others.must("x-ratelimit-remaining"), "599");
+}
+
+#[tokio::test]
+async fn its_limit_is_that_of_an_application_and_a_seller() {
+    let world = world_of_consent().await;
+    let (mut one, mut other) = (world.member().await, world.member().await);
+    let partner = world.partner(&world.seller().await, &["orders:read"]).await;
+    let first = world.pair(&mut one.browser, &partner, "orders:read").await.access;
+    let second = world
+        .pair(&mut other.browser, &partner, "orders:read")
+        .await
+        .access;
+    let own = world.personal_token(&one.seller, &["orders:read"]).await.token;
+    world.stop_clock("2026-03-01T12:00:30Z").await;
+    for token in [&first, &second, &own] {
+        let answer = world.get(token, "/v1/events").await.expect(200);
+        assert_eq!(answer.must("x-ratelimit-remaining"), "59");
+    }
 }

@@ -61,6 +61,37 @@ async fn signing_in_again_ends_the_browsers_earlier_session() {
 }
 
 #[tokio::test]
+async fn a_form_of_an_ended_session_says_that_nothing_was_done() {
+    let world = world().await;
+    let mut member = world.member().await;
+    let page = member.browser.page("/panel/account").await;
+    let form = page.form("/panel/sign-out-everywhere");
+    let database = world.database.connect().await;
+    database.batch_execute("delete from sessions").await.unwrap();
+    let page = member.browser.sent(&form).await;
+    assert_eq!(page.path, "/panel/sign-in?next=account&done=session-ended");
+    page.shows("so nothing was done");
+}
+
+#[tokio::test]
+async fn the_other_language_keeps_where_a_sign_in_leads_and_spares_a_secret() {
+    let world = world().await;
+    let member = world.member().await;
+    let mut browser = world.visitor();
+    let page = browser.page("/panel/sign-in?next=tokens").await;
+    let mistyped = sign_in_form(&page, &member.seller.email, "mistyped");
+    let answer = browser.post(&mistyped).await.expect(422);
+    let html = String::from_utf8(answer.bytes).unwrap();
+    let html = html.replace("&amp;", "&").replace("&#38;", "&");
+    assert!(html.contains("\"/panel/sign-in?next=tokens&lang=pl\""), "{html}");
+    let mut browser = member.browser;
+    let form = browser.filled("/panel/tokens", "name", "Report").await;
+    let page = browser.sent(&form.with("scopes", "orders:read")).await;
+    page.shows("Copy it now");
+    page.hides("?lang=");
+}
+
+#[tokio::test]
 async fn a_link_works_for_its_purpose_alone_and_an_account_may_have_no_password() {
     let world = world().await;
     let seller = world.seller().await;

@@ -197,12 +197,18 @@ async fn the_last_hundred_deliveries_are_listed_newest_first() {
     let events = ["order.created"];
     let hook = world.subscription(&own.token, &receiver.url, &events).await;
     let offer = world.any_offer(&own.seller, json!({"stock": 1_000})).await;
+    let mut orders = Vec::new();
     for _ in 0..103 {
-        world.ordered(&own.seller, &[&offer]).await;
+        orders.push(world.ordered(&own.seller, &[&offer]).await.id);
     }
     let all = receiver.has(103).await;
     let history = world.history(&own.token, &text(&hook, "id")).await;
-    assert_eq!(history.len(), 100);
+    let listed: Vec<_> = history
+        .iter()
+        .map(|delivery| text(delivery, "order_id"))
+        .collect();
+    let last: Vec<_> = orders.into_iter().rev().take(100).collect();
+    assert_eq!(listed, last);
     let times = history
         .iter()
         .map(|delivery| instant(&text(delivery, "created_at")));

@@ -18,8 +18,8 @@ use crate::{PROGRAM, served_by};
 const RIGHT: &str = "+0s";
 /// Thirty years ahead.
 const LATE: &str = "+11000d";
-/// More than eight years back.
-const EARLY: &str = "-3000d";
+/// Thirty years back.
+const EARLY: &str = "-11000d";
 
 /// A self-signed certificate valid from 2020 to 2050, its key, and a process's clock.
 struct Files {

@@ -70,8 +70,17 @@ impl PageRequest {
         let mut query = url::form_urlencoded::Serializer::new(String::new());
         let kept = self.query.pairs();
         query.extend_pairs(kept.filter(|(name, _)| !matches!(*name, "lang" | "done")));
-        query.append_pair("lang", self.language.other().as_str());
-        format!("{}?{}", self.path, query.finish())
+        let kept = query.finish();
+        self.in_other_language_at(&match kept.as_str() {
+            "" => self.path.clone(),
+            kept => format!("{}?{kept}", self.path),
+        })
+    }
+
+    /// An address of the panel, in the other language.
+    pub(crate) fn in_other_language_at(&self, address: &str) -> String {
+        let mark = if address.contains('?') { '&' } else { '?' };
+        format!("{address}{mark}lang={}", self.language.other().as_str())
     }
 }
 
@@ -115,6 +124,7 @@ fn notice(word: &str, t: &Texts) -> (&'static str, &'static str) {
         "too-many-redeliveries" => ("warning", t.deliveries.too_many_redeliveries),
         "password-set" => ("notice", t.notices.password_set),
         "password-changed" => ("notice", t.notices.password_changed),
+        "session-ended" => ("warning", t.notices.session_ended),
         "signed-out" => ("notice", t.notices.signed_out),
         "signed-out-everywhere" => ("notice", t.notices.signed_out_everywhere),
         _ => ("", ""),

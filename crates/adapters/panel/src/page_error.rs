@@ -25,6 +25,8 @@ pub(crate) enum PageError {
     NotFound,
     /// Nobody is signed in. Redirects to the sign-in page, which leads on to `Next`.
     SignIn(Next),
+    /// The session of a form has ended. Redirects as `SignIn`, and the page says that nothing was done.
+    SignedOut(Next),
     /// The form has no valid CSRF token; most likely it was open for too long.
     StaleForm,
     /// A request that no page of the panel sends.
@@ -68,6 +70,10 @@ impl PageError {
         }
         let (status, answer) = match &self {
             Self::SignIn(next) => (StatusCode::SEE_OTHER, pages::see_other(&next.sign_in())),
+            Self::SignedOut(next) => {
+                let answer = pages::done("session-ended", &next.sign_in());
+                (StatusCode::SEE_OTHER, answer)
+            }
             error => {
                 let (status, title, text) = error.message(language.texts());
                 let (link, label) = error.link(language.texts());
@@ -102,7 +108,7 @@ impl PageError {
                 let (title, text) = (t.too_many)(quota.retry_after());
                 return (StatusCode::TOO_MANY_REQUESTS, title, text.into());
             }
-            Self::NotFound | Self::SignIn(_) => (StatusCode::NOT_FOUND, t.not_found),
+            Self::NotFound | Self::SignIn(_) | Self::SignedOut(_) => (StatusCode::NOT_FOUND, t.not_found),
             Self::StaleForm => (StatusCode::FORBIDDEN, t.stale_form),
             Self::Malformed | Self::Unreadable => (StatusCode::BAD_REQUEST, t.malformed),
             Self::Consent(ConsentRefusal::Unknown) => (StatusCode::NOT_FOUND, t.unknown_consent),

@@ -78,7 +78,7 @@ pub(crate) fn see_other(location: &str) -> Result<HttpResponse, PageError> {
 }
 
 /// A redirect to the page at this path, which may have a query, with the word of the notice to show.
-fn done(word: &str, path: &str) -> Result<HttpResponse, PageError> {
+pub(crate) fn done(word: &str, path: &str) -> Result<HttpResponse, PageError> {
     let mark = if path.contains('?') { '&' } else { '?' };
     see_other(&format!("{path}{mark}done={word}"))
 }

@@ -110,27 +110,29 @@ async fn check_and_respond(
                 None => panel.panel.signed_in(page_request.browser.hash()).await?,
                 Some(_) => None,
             };
-            match signed_in {
-                Some(signed_in) => {
-                    let seller = Some(signed_in.seller.id);
-                    request.record_caller(|caller| caller.seller = seller);
-                    if route.is_limited() {
-                        limit_pages(panel, signed_in.seller.id).await?;
-                    }
-                    page(SignedInRequest {
-                        request: PageRequest {
-                            seller,
-                            ..page_request
-                        },
-                        signed_in,
-                    })
-                    .await
-                }
-                None => Err(PageError::SignIn(match page_request.query.get("request") {
+            let Some(signed_in) = signed_in else {
+                let next = match page_request.query.get("request") {
                     Some(handle) => Next::consent(handle),
                     None => Next::at(route.template),
-                })),
+                };
+                return Err(match route.method {
+                    Method::POST => PageError::SignedOut(next),
+                    _ => PageError::SignIn(next),
+                });
+            };
+            let seller = Some(signed_in.seller.id);
+            request.record_caller(|caller| caller.seller = seller);
+            if route.is_limited() {
+                limit_pages(panel, signed_in.seller.id).await?;
             }
+            page(SignedInRequest {
+                request: PageRequest {
+                    seller,
+                    ..page_request
+                },
+                signed_in,
+            })
+            .await
         }
     }
 }
@@ -167,7 +169,7 @@ async fn read_form(
     let place = match presented.filter(|_| is_large) {
         Some(browser) => {
             let signed_in = panel.panel.signed_in(browser.hash()).await?;
-            let signed_in = signed_in.ok_or_else(|| PageError::SignIn(Next::at(route.template)))?;
+            let signed_in = signed_in.ok_or_else(|| PageError::SignedOut(Next::at(route.template)))?;
             let place = panel.places.large_form(signed_in.seller.id);
             Some(place.ok_or(PageError::Busy)?)
         }

@@ -54,7 +54,7 @@ pub(crate) async fn change_password(request: SignedInRequest) -> Result<HttpResp
     };
     match replace(&request, compared, &new, place).await? {
         Ok(()) => done("password-changed", "/panel/account"),
-        Err(account_links::Refusal::SessionEnded) => Err(PageError::SignIn(Next::default())),
+        Err(account_links::Refusal::SessionEnded) => Err(PageError::SignedOut(Next::default())),
         Err(account_links::Refusal::PasswordReplaced) => {
             let issues = Issues::one("current_password", t.passwords.current_wrong);
             render(&request, issues).await

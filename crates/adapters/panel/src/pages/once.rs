@@ -32,10 +32,15 @@ pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, PageE
         Box::pin(take(tx, panel.sealer.as_ref(), *session, *form))
     });
     let t = &request.texts().once;
+    // In the other language nothing would be left to show.
+    let frame = |title| Frame {
+        switch: String::new(),
+        ..request.frame(title)
+    };
     let application = |title, id: Uuid, secret| {
         let client_id = ClientId::from(id).to_string();
         OncePage {
-            frame: request.frame(title),
+            frame: frame(title),
             link: format!("/panel/applications/{client_id}"),
             client_id,
             secret,
@@ -47,7 +52,7 @@ pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, PageE
         ShownSecret::Registered(id, secret) => application(t.registered, id, secret.unwrap_or_default()),
         ShownSecret::Rotated(id, secret) => application(t.rotated, id, secret),
         ShownSecret::Token(_, token) => OncePage {
-            frame: request.frame(t.token),
+            frame: frame(t.token),
             client_id: String::new(),
             secret: token,
             secret_label: t.token_label,

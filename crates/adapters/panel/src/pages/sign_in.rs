@@ -151,6 +151,8 @@ fn render(
     let template = SignInPage {
         frame: Frame {
             notice: request.notice(),
+            // After a mistake, too, it leads to the target.
+            switch: request.in_other_language_at(&next.sign_in()),
             ..request.frame(request.texts().sign_in.title)
         },
         issues,

@@ -40,7 +40,7 @@ texts! {
     /// Signing out.
     sign_out: SignOut {
         title => "Sign out", "Wylogowanie";
-        text => "You will need your password to come back.", "Aby wrócić, trzeba będzie podać hasło.";
+        text => "You will have to sign in again to come back.", "Aby wrócić, trzeba będzie zalogować się ponownie.";
         everywhere_title => "Other devices", "Inne urządzenia";
         everywhere_text =>
             "Ends every session of this account, this one included. Applications and tokens keep working.",
@@ -374,8 +374,8 @@ texts! {
             "Nothing was sent: the subscription is stopped, or its application is suspended.",
             "Niczego nie wysłano: subskrypcja jest zatrzymana albo jej aplikacja jest zawieszona.";
         under_way =>
-            "Nothing was sent: an attempt is under way. Wait for its end, ten seconds at most.",
-            "Niczego nie wysłano: próba dostarczenia właśnie trwa. Poczekaj, aż się skończy, najwyżej dziesięć sekund.";
+            "Nothing was sent: an attempt is under way. Wait for its end, half a minute at most.",
+            "Niczego nie wysłano: próba dostarczenia właśnie trwa. Poczekaj, aż się skończy, najwyżej pół minuty.";
         too_many_test_events =>
             "Nothing was sent: a subscription gets at most 10 test events a minute. Wait a minute, then send it.",
             "Niczego nie wysłano: subskrypcja dostaje najwyżej 10 zdarzeń testowych na minutę. Poczekaj minutę i wyślij je wtedy.";
@@ -393,6 +393,9 @@ texts! {
             "The password is set. You can sign in with it.",
             "Hasło jest ustawione. Możesz się nim zalogować.";
         password_changed => "The password was changed.", "Hasło zostało zmienione.";
+        session_ended =>
+            "Your session had ended, so nothing was done. Sign in, and repeat it.",
+            "Sesja wygasła, więc nic nie zostało zrobione. Zaloguj się i spróbuj ponownie.";
         signed_out => "You have signed out.", "Wylogowano.";
         signed_out_everywhere =>
             "Every session of the account has ended.",
