@@ -90,7 +90,8 @@ impl Process {
         kill_process(id.expect("a process id"), signal).expect("the signal is sent");
     }
 
-    /// Stops every thread of the process (SIGSTOP). Waits for that: on a busy machine some run on for a while.
+    /// Pauses the process (SIGSTOP), and waits until all of its threads have stopped: on a busy machine that
+    /// takes a while.
     pub async fn pause(&self) {
         self.signal(Signal::STOP);
         let threads = format!("/proc/{}/task", self.id());

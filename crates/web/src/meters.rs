@@ -11,7 +11,7 @@ use oauth::ClientId;
 use parking_lot::Mutex;
 
 /// The applications whose refusals have a counter of their own, in this process: the first so many that were
-/// refused so often within a quarter of an hour. A single refusal is everybody's lot, as when a token has expired.
+/// refused so often within a quarter of an hour. A single refusal is normal: tokens expire.
 static NAMED: LazyLock<Mutex<Named>> = LazyLock::new(Mutex::default);
 const MOST_NAMED: usize = 200;
 const OFTEN: u32 = 10;

@@ -165,7 +165,7 @@ fn is_full(rows: usize, batch: i64) -> bool {
 /// A kind of data that expires. Each is deleted by itself: where one cannot be, the others still are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expired {
-    /// Windows of rate limits, after ten minutes; those of an hour ([`Limiter::is_hourly`]) with the hour.
+    /// Windows of rate limits, after ten minutes; those of an hour ([`Limiter::HOURLY`]) with the hour.
     RateWindows,
     /// Tokens and codes, an hour after their end; with the last one of a family the family.
     AccessTokens,
@@ -236,8 +236,9 @@ pub(crate) async fn clear(tx: &Tx, expired: Expired) -> Result<Cleared, StoreErr
     let deleted = match expired {
         Expired::RateWindows => {
             use rate_windows::{kind, window_start};
-            let hourly = [Limiter::Registrations, Limiter::LinkMails].map(Limiter::code);
-            let is_over = kind.ne_all(hourly).or(window_start.lt(an_hour_ago));
+            let is_over = kind
+                .ne_all(Limiter::HOURLY.map(Limiter::code))
+                .or(window_start.lt(an_hour_ago));
             let before = ago(TimeDelta::minutes(10));
             tx.execute(first!(rate_windows by window_start, window_start.lt(before), is_over))
         }

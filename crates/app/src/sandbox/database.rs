@@ -96,7 +96,8 @@ impl SandboxDatabase {
         let is_claimed = data_dir.read(CLAIM)?.as_deref() == Some(&*claim);
         for (source, database) in [(&self.named_in, database), (&self.direct_named_in, &direct)] {
             let Some(source) = source else { continue };
-            if !is_claimed && !is_free(database).await? {
+            let free = is_claimed || is_free(database).await.context("cannot look into the database")?;
+            if !free {
                 bail!(
                     "the database named in {source} holds data and is not marked as a sandbox, so it is left alone: name an \
                      empty one, or none to use a private PostgreSQL"
@@ -118,9 +119,6 @@ impl SandboxDatabase {
 }
 
 /// Whether it is empty, or a sandbox's.
-async fn is_free(database: &Database) -> anyhow::Result<bool> {
-    let free =
-        async { Ok(database.is_empty().await? || database.mark(MARK).await?.as_deref() == Some(SANDBOX)) };
-    free.await
-        .map_err(|error: StoreError| anyhow::Error::new(error).context("cannot look into the database"))
+async fn is_free(database: &Database) -> Result<bool, StoreError> {
+    Ok(database.is_empty().await? || database.mark(MARK).await?.as_deref() == Some(SANDBOX))
 }

@@ -56,9 +56,11 @@ impl Limiter {
         }
     }
 
-    /// Whether its windows are clock hours. Such a limiter counts in the transaction of what it counts.
-    pub const fn is_hourly(self) -> bool {
-        matches!(self, Self::Registrations | Self::LinkMails)
+    /// Those whose windows are clock hours. Such a limiter counts in the transaction of what it counts.
+    pub const HOURLY: [Self; 2] = [Self::Registrations, Self::LinkMails];
+
+    pub fn is_hourly(self) -> bool {
+        Self::HOURLY.contains(&self)
     }
 }
 

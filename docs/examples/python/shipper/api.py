@@ -15,7 +15,7 @@ class Refused(Exception):
         # With its trace id somebody at the marketplace can find the request.
         super().__init__(f"{answer.status} {answer.body}")
         self.answer = answer
-        # What of the request it is about.
+        # The fields of the request that are wrong.
         self.paths: list[str] = [error.get("path", "") for error in (answer.body or {}).get("errors", [])]
 
 

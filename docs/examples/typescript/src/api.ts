@@ -45,7 +45,7 @@ interface Event {
 export class Refused extends Error {
   readonly status: number;
   readonly code: string | undefined;
-  /** What of the request it is about. */
+  /** The fields of the request that are wrong. */
   readonly paths: string[];
 
   constructor(answer: Answer) {

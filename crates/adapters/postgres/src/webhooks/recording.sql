@@ -6,7 +6,7 @@
 -- Stores the states that were decided after attempts under leases that are still valid, if the deliveries are in the
 -- states on which this was decided. A delivery that was stopped meanwhile stays stopped.
 with clock as materialized (
-    -- Shorter than the caller waits, who sends it again: or waiting statements would pile up behind a row that somebody holds.
+    -- Less than the caller's timeout, so that statements do not pile up behind a row that somebody holds. The caller sends it again.
     select api_now() as at, set_config('lock_timeout', '2s', true) as lock_timeout
 ),
 -- All queues are locked in the same order first.
