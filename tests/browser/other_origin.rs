@@ -5,32 +5,36 @@ use std::sync::{Arc, Mutex};
 
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use rustls::{ServerConfig, crypto::ring, pki_types::PrivatePkcs8KeyDer};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
-use tokio::net::{TcpListener, TcpStream};
+use testkit::{HttpServer, Received, read_request, response};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 
-const PAGE: &str = "<!doctype html><title>Back at the application</title><p id=arrived>arrived</p>";
+const PAGE: &[u8] = b"<!doctype html><title>Back at the application</title><p id=arrived>arrived</p>";
 
 #[derive(Debug)]
 pub(crate) struct OtherOrigin {
     /// The address on which it listens.
     pub(crate) address: SocketAddr,
-    heads: Arc<Mutex<Vec<String>>>,
+    received: Arc<Mutex<Vec<Received>>>,
 }
 
 impl OtherOrigin {
     /// Starts the site for `app.example`.
     pub(crate) async fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let (address, heads) = (listener.local_addr().unwrap(), Arc::default());
-        tokio::spawn(accept(listener, acceptor(), Arc::clone(&heads)));
-        Self { address, heads }
+        let (acceptor, received) = (acceptor(), Arc::<Mutex<_>>::default());
+        let all = Arc::clone(&received);
+        let serve = move |stream| serve(stream, acceptor.clone(), Arc::clone(&all));
+        let address = HttpServer::start_raw(serve).await.address;
+        Self { address, received }
     }
 
-    /// The heads of the requests to its callback.
-    pub(crate) fn callbacks(&self) -> Vec<String> {
-        let heads = self.heads.lock().unwrap();
-        let of_callback = heads.iter().filter(|head| head.starts_with("GET /callback?"));
+    /// The requests to its callback.
+    pub(crate) fn callbacks(&self) -> Vec<Received> {
+        let received = self.received.lock().unwrap();
+        let of_callback = received
+            .iter()
+            .filter(|request| request.target().starts_with("/callback?"));
         of_callback.cloned().collect()
     }
 }
@@ -48,30 +52,15 @@ fn acceptor() -> TlsAcceptor {
     TlsAcceptor::from(Arc::new(config))
 }
 
-async fn accept(listener: TcpListener, acceptor: TlsAcceptor, heads: Arc<Mutex<Vec<String>>>) {
-    while let Ok((stream, _)) = listener.accept().await {
-        // Browsers open connections that they do not use.
-        tokio::spawn(serve(stream, acceptor.clone(), Arc::clone(&heads)));
+async fn serve(stream: TcpStream, acceptor: TlsAcceptor, received: Arc<Mutex<Vec<Received>>>) {
+    // Browsers open connections that they do not use.
+    let Ok(mut stream) = acceptor.accept(stream).await else {
+        return;
+    };
+    if let Some(request) = read_request(&mut stream, &mut Vec::new()).await {
+        received.lock().unwrap().push(request);
+        let headers = [("content-type", "text/html"), ("connection", "close")];
+        drop(stream.write_all(&response(200, headers, PAGE)).await);
+        drop(stream.shutdown().await);
     }
-}
-
-async fn serve(
-    stream: TcpStream,
-    acceptor: TlsAcceptor,
-    heads: Arc<Mutex<Vec<String>>>,
-) -> std::io::Result<()> {
-    let mut stream = BufReader::new(acceptor.accept(stream).await?);
-    let mut head = String::new();
-    while !head.ends_with("\r\n\r\n") {
-        if stream.read_line(&mut head).await? == 0 {
-            return Ok(());
-        }
-    }
-    heads.lock().unwrap().push(head);
-    let length = PAGE.len();
-    let answer = format!(
-        "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{PAGE}"
-    );
-    stream.write_all(answer.as_bytes()).await?;
-    stream.shutdown().await
 }

@@ -9,7 +9,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use blackbox::{
-    Application, CALLBACK, Callback, Member, Received, Receiver, World, local_receivers, skipped, text,
+    Application, CALLBACK, Callback, Member, Received, Receiver, World, local_receivers, text, there,
 };
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
@@ -18,6 +18,7 @@ use tokio::time::{Instant, sleep_until};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_seller-api-blackbox");
 const PATIENCE: Duration = Duration::from_mins(1);
+const REMEDY: &str = "tests/clients/install does it";
 
 /// The folder in which the libraries are installed.
 fn installed() -> PathBuf {
@@ -29,11 +30,7 @@ fn installed() -> PathBuf {
 
 /// A program in Python with one of the libraries; `None` if they are not installed.
 fn python(program: &str) -> Option<Command> {
-    let folder = installed().join("python");
-    let interpreter = folder.join("bin/python");
-    if !interpreter.exists() {
-        return missing("Python's libraries");
-    }
+    let interpreter = there(installed().join("python/bin/python"), REMEDY)?;
     let mut command = Command::new(interpreter);
     command.arg(
         Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -46,9 +43,7 @@ fn python(program: &str) -> Option<Command> {
 /// A program for Node with one of the libraries; `None` if they are not installed.
 fn node(program: &str) -> Option<Command> {
     let folder = installed().join("node");
-    if !folder.join("node_modules").exists() {
-        return missing("Node's libraries");
-    }
+    there(folder.join("node_modules"), REMEDY)?;
     // Node looks for modules beside the file that imports them.
     let (program, copy) = (
         Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -60,13 +55,6 @@ fn node(program: &str) -> Option<Command> {
     let mut command = Command::new("node");
     command.arg(copy);
     Some(command)
-}
-
-fn missing(libraries: &str) -> Option<Command> {
-    skipped(&format!(
-        "{libraries} are not installed (tests/clients/install does it)"
-    ));
-    None
 }
 
 /// Runs a library's flows: a seller approves its first request and denies the second.

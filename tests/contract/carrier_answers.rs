@@ -4,7 +4,8 @@
 use std::time::{Duration, Instant};
 
 use blackbox::{
-    CarrierStub, Expect, StubAnswer, Trader, World, assert_members, eventually, items, line, text, until,
+    CarrierStub, Expect, StubAnswer, Trader, World, assert_members, at_once, eventually, items, line, text,
+    until,
 };
 use serde_json::{Value, json};
 use testkit::{HttpServer, response};
@@ -59,6 +60,21 @@ async fn a_delivered_parcel_sets_the_order_delivered_without_a_mail() {
             assert_eq!(world.count_in_feed(step, &order.id).await, 1, "{step}");
         }
     }
+}
+
+#[tokio::test]
+async fn many_reports_of_one_order_ask_the_carrier_once() {
+    let (carrier, world, trader) = prepared("1h").await;
+    carrier.takes(Duration::from_millis(500));
+    let order = world.paid_order(&trader).await;
+    let path = format!("/v1/orders/{}/shipments", order.id);
+    let reports = (0..20).map(|n| {
+        let parcel = inpost(&format!("PARCEL-{n}"));
+        world.at("POST", &path).bearer(&trader.token).json(&parcel)
+    });
+    let answers = at_once(reports.collect::<Vec<_>>()).await;
+    let made = answers.iter().filter(|answer| answer.status == 201).count();
+    assert_eq!((made, carrier.look_ups()), (1, 1));
 }
 
 /// A carrier's name, its account's settings, its answer about a parcel, the code of a delivered one, and a

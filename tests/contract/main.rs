@@ -76,10 +76,10 @@ mod webhook_rotation;
 mod webhook_suspension;
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use blackbox::{Application, Expect, Member, Trader, World, local_receivers};
+use blackbox::{Application, Expect, Member, Trader, World, local_receivers, set};
 use chrono::{DateTime, Utc};
 use serde_json::json;
-use testkit::{Answer, ServerOptions};
+use testkit::Answer;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_seller-api-blackbox");
 
@@ -99,12 +99,6 @@ async fn world_with(settings: &[(&str, &str)]) -> World {
 /// The same for deliveries to receivers of the test.
 async fn world_of_hooks(settings: &[(&str, &str)]) -> World {
     World::with(PROGRAM, |options| set(local_receivers(options), settings)).await
-}
-
-fn set(options: ServerOptions, settings: &[(&str, &str)]) -> ServerOptions {
-    settings.iter().fold(options, |options, (key, value)| {
-        options.set(&format!("SELLER_API__{key}"), value)
-    })
 }
 
 /// A world with high limits for consents and token requests.

@@ -4,6 +4,7 @@ use std::{net::Ipv4Addr, time::Duration};
 
 use blackbox::{EVENTS, Expect, Form, Hook, Integration, Member, NameServer, Receiver, Reply, World, text};
 use serde_json::{Value, json};
+use testkit::HttpServer;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use uuid::Uuid;
 
@@ -20,18 +21,12 @@ async fn looking(world: &World) -> (Member, Integration) {
 
 /// The `https` URL of a port that answers everything with plaintext HTTP.
 async fn speaks_no_tls() -> String {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    tokio::spawn(async move {
-        while let Ok((mut stream, _)) = listener.accept().await {
-            tokio::spawn(async move {
-                let _ = stream.read_exact(&mut [0; 16]).await;
-                let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
-                let _ = stream.read_to_end(&mut Vec::new()).await;
-            });
-        }
+    let server = HttpServer::start_raw(|mut stream| async move {
+        let _ = stream.read_exact(&mut [0; 16]).await;
+        let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
+        let _ = stream.read_to_end(&mut Vec::new()).await;
     });
-    format!("https://{address}/")
+    format!("https://{}/", server.await.address)
 }
 
 fn id(of: &Value) -> String {
@@ -52,7 +47,7 @@ async fn failed_deliveries_are_listed_and_each_failure_is_explained() {
     let silent = Receiver::start().await;
     failing.answers(Reply::Status(503));
     silent.answers(Reply::Silence);
-    let (unused, without_tls) = (unused_url(), speaks_no_tls().await);
+    let ((_socket, unused), without_tls) = (unused_url(), speaks_no_tls().await);
     let mut hooks = Vec::new();
     for url in [
         &good.url,

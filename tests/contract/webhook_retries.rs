@@ -5,6 +5,7 @@ use std::time::Duration;
 use blackbox::{EVENTS, Receiver, Reply, assert_members, text};
 use chrono::TimeDelta;
 use serde_json::json;
+use tokio::net::TcpSocket;
 
 use crate::{instant, world_of_hooks};
 
@@ -85,7 +86,8 @@ async fn a_2xx_ends_a_delivery_and_anything_else_is_retried() {
         let hook = world.hook(&own.token, &receiver).await.id;
         hooks.push((hook, Some(receiver), status, kind(Some(reply))));
     }
-    let nobody = world.subscription(&own.token, &unused_url(), &EVENTS).await;
+    let (_unused, url) = unused_url();
+    let nobody = world.subscription(&own.token, &url, &EVENTS).await;
     hooks.push((text(&nobody, "id"), None, None, kind(None)));
     world.any_order(&own.seller).await;
     for (hook, receiver, status, failure) in &hooks {
@@ -104,10 +106,12 @@ async fn a_2xx_ends_a_delivery_and_anything_else_is_retried() {
     }
 }
 
-/// The URL of a port on which nothing listens.
-pub(crate) fn unused_url() -> String {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    format!("http://{}/", listener.local_addr().unwrap())
+/// The URL of a port that nobody else gets, and on which nothing listens, as long as the socket lives.
+pub(crate) fn unused_url() -> (TcpSocket, String) {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let url = format!("http://{}/", socket.local_addr().unwrap());
+    (socket, url)
 }
 
 #[tokio::test]

@@ -67,11 +67,16 @@ async fn works(world: &World, access: &str, expected: bool) -> Verdict {
 }
 
 /// Each run has its own application and family, whose ids identify its request.
-struct Refresh(Mutex<Member>);
+struct Refresh {
+    member: Mutex<Member>,
+    /// Its `Idempotency-Key`, under which a repeat gets the same pair.
+    key: Option<&'static str>,
+}
 
 impl Refresh {
-    async fn new(rig: &Rig) -> Self {
-        Self(Mutex::new(rig.world.member().await))
+    async fn new(rig: &Rig, key: Option<&'static str>) -> Self {
+        let member = Mutex::new(rig.world.member().await);
+        Self { member, key }
     }
 }
 
@@ -94,15 +99,25 @@ impl Case for Refresh {
 
     async fn prepare(&self, world: &World) -> (Application, Pair) {
         let application = application(world).await;
-        let pair = pair(world, &self.0, &application).await;
+        let pair = pair(world, &self.member, &application).await;
         (application, pair)
     }
 
     fn request(&self, world: &World, (application, pair): &(Application, Pair)) -> Request {
-        world.oauth_request(application, "token", &refreshing(&pair.refresh))
+        let request = world.oauth_request(application, "token", &refreshing(&pair.refresh));
+        match self.key {
+            Some(key) => request.header("idempotency-key", key),
+            None => request,
+        }
     }
 
     async fn judge(&self, world: &World, played: &Played<'_, (Application, Pair)>) -> Verdict {
+        if self.key.is_some() {
+            return match played.answer.status {
+                200 => works(world, &Pair::of(played.answer.clone()).access, true).await,
+                _ => Err(format!("the pair is lost: {:?}", played.answer)),
+            };
+        }
         if was_used(played) {
             // The second use has revoked the family.
             works(world, &played.subject.1.access, false).await?;
@@ -273,7 +288,11 @@ async fn a_token_is_issued_used_and_revoked_once() {
 
 async fn refreshes() {
     let mut rig = Rig::new().await;
-    let refresh = Refresh::new(&rig).await;
+    let keyed = Refresh::new(&rig, Some("stored-before-the-call")).await;
+    rig.check(&keyed)
+        .await
+        .expect("a refresh token is used under a key");
+    let refresh = Refresh::new(&rig, None).await;
     rig.check(&refresh).await.expect("a refresh token is used");
     rig.check_against_rivals(&refresh)
         .await

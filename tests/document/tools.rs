@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use blackbox::{on_path, run_command, skipped};
+use blackbox::{on_path, run_command, there};
 use tokio::process::Command;
 
 /// Includes a build from scratch.
@@ -24,29 +24,21 @@ pub(crate) fn committed(path: &str) -> PathBuf {
 
 /// A program that pip has installed; `None` if it is missing.
 pub(crate) fn of_python(name: &str) -> Option<Command> {
-    there(installed().join("python/bin").join(name))
+    program(installed().join("python/bin").join(name))
 }
 
 /// A program that npm has installed; `None` if it is missing.
 pub(crate) fn of_node(name: &str) -> Option<Command> {
-    there(installed().join("node/node_modules/.bin").join(name))
+    program(installed().join("node/node_modules/.bin").join(name))
 }
 
 /// A program of the machine; `None` if it is missing.
 pub(crate) fn of_machine(name: &str) -> Option<Command> {
-    there(on_path(name).unwrap_or_else(|| name.into()))
+    program(on_path(name).unwrap_or_else(|| name.into()))
 }
 
-fn there(program: PathBuf) -> Option<Command> {
-    if program.exists() {
-        return Some(Command::new(program));
-    }
-    let missing = format!(
-        "{} is not installed (tests/document/install does it)",
-        program.display()
-    );
-    skipped(&missing);
-    None
+fn program(path: PathBuf) -> Option<Command> {
+    there(path, "tests/document/install does it").map(Command::new)
 }
 
 /// Runs a program with this input, asserts success and returns its output.

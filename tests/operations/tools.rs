@@ -1,9 +1,9 @@
 //! The linters: where they are installed and how they are run.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
-use blackbox::{on_path, skipped};
+use blackbox::{on_path, there};
 
 /// A program that pip has installed; `None` if it is missing.
 pub(crate) fn of_python(name: &str) -> Option<Command> {
@@ -22,24 +22,13 @@ pub(crate) fn installed(path: &str) -> Option<Command> {
     } else {
         of_machine().unwrap_or(program)
     };
-    there(program, "tests/operations/install does it")
+    there(program, "tests/operations/install does it").map(Command::new)
 }
 
 /// A program of the machine; `None` if it is missing.
 pub(crate) fn of_machine(name: &str) -> Option<Command> {
-    there(
-        on_path(name).unwrap_or_else(|| name.into()),
-        "a package of the system has it",
-    )
-}
-
-fn there(program: PathBuf, remedy: &str) -> Option<Command> {
-    if program.exists() {
-        return Some(Command::new(program));
-    }
-    let missing = format!("{} is not installed ({remedy})", program.display());
-    skipped(&missing);
-    None
+    let program = on_path(name).unwrap_or_else(|| name.into());
+    there(program, "a package of the system has it").map(Command::new)
 }
 
 /// Runs a program, asserts success and returns its output, errors included.

@@ -3,9 +3,9 @@
 
 use std::os::unix::fs::{MetadataExt as _, chown};
 
-use blackbox::{World, report_skipped, until};
+use blackbox::{World, until};
 use reqwest::Method;
-use testkit::{OwnPostgres, SmallDisk};
+use testkit::{OwnPostgres, SmallDisk, report_skipped};
 
 use crate::PROGRAM;
 use crate::ledger::{Ledger, in_time as in_time_by_log, in_time_but_for};

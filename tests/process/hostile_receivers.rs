@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use blackbox::{EVENTS, Receiver, World, local_receivers, resident_kib};
 use serde_json::{Value, json};
+use testkit::HttpServer;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use tokio::time::sleep;
 
 use crate::PROGRAM;
@@ -24,14 +25,8 @@ enum Harm {
 impl Harm {
     /// Starts a receiver that reacts like this to every connection. Returns its address.
     async fn waits(self) -> String {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(self.is_done(stream));
-            }
-        });
-        format!("http://{address}/")
+        let server = HttpServer::start_raw(move |stream| self.is_done(stream)).await;
+        format!("{}/", server.url())
     }
 
     /// The recorded response status, if there is one.

@@ -57,7 +57,7 @@ mod traces;
 mod webhook_guide;
 mod workers;
 
-use blackbox::{Finished, World, run};
+use blackbox::{Finished, World, run, set};
 use testkit::{ServerOptions, TestServer};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_seller-api-blackbox");
@@ -70,12 +70,6 @@ async fn world() -> World {
 /// A world with these settings; keys without the prefix of their environment variables.
 async fn world_with(settings: &[(&str, &str)]) -> World {
     World::with(PROGRAM, |options| set(options, settings)).await
-}
-
-fn set(options: ServerOptions, settings: &[(&str, &str)]) -> ServerOptions {
-    settings.iter().fold(options, |options, (key, value)| {
-        options.set(&format!("SELLER_API__{key}"), value)
-    })
 }
 
 /// Options under which mails are written to a folder.

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use blackbox::{Expect, World, at_once, events, logs_request, offer_body, offer_id};
+use blackbox::{Expect, World, at_once, events, logs_request, offer_body, offer_id, until};
 use reqwest::Method;
 use serde_json::json;
 use testkit::{Answer, Client, Request, ServerOptions};
 
+use crate::metrics::label_at;
 use crate::{PROGRAM, world};
 
 const IN_TIME: Duration = Duration::from_secs(3);
@@ -77,6 +78,12 @@ fn requests(world: &World, token: &str, seller: &str) -> Vec<Request> {
 /// Assertions that hold while the database is unusable.
 pub(crate) async fn holds_out(world: &World, token: &str, seller: &str) {
     world.server.not_ready().await;
+    until("no database is shown", async || {
+        label_at(&world.server.backoffice_url, "database_info", "id")
+            .await
+            .is_empty()
+    })
+    .await;
     assert_eq!(in_time(world.office(Method::GET, "/healthz")).await.status, 200);
     assert_eq!(in_time(world.office(Method::GET, "/readyz")).await.status, 503);
     for answer in all_in_time(world, requests(world, token, seller)).await {

@@ -37,6 +37,19 @@ async fn serve_has_no_such_page() {
     }
 }
 
+async fn no_other_site_reads_and_no_form_is_large(base_url: &str) {
+    let live = Client::new().get(&format!("{base_url}/sandbox/live"));
+    live.header("Sec-Fetch-Site", "cross-site")
+        .send()
+        .await
+        .expect(403);
+    let too_large = Client::new().post(&format!("{base_url}/sandbox/call"));
+    let too_large = too_large.form(&format!("body={}", "x".repeat(1 << 20)));
+    let answer = too_large.send().await.expect(400);
+    let said = String::from_utf8_lossy(&answer.bytes);
+    assert!(said.contains("too large"), "{said}");
+}
+
 #[tokio::test]
 async fn only_this_machine_uses_it_and_only_from_its_own_pages() {
     let folder = tempfile::tempdir().unwrap();
@@ -109,6 +122,7 @@ async fn only_this_machine_uses_it_and_only_from_its_own_pages() {
         .await
         .expect(403);
     call(None, &token).send().await.expect(403);
+    no_other_site_reads_and_no_form_is_large(&base_url).await;
 
     // A page of another site could send there, without reading the answer: it is refused.
     let inbox = || Client::new().post(&format!("{base_url}/sandbox/inbox/0"));

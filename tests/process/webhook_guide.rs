@@ -65,13 +65,20 @@ impl Language {
         block.split("```").next().unwrap().to_owned()
     }
 
-    /// What runs the receiver in its folder.
-    fn command(&self, folder: &Path, port: u16) -> Command {
+    /// Stores the receiver in the folder, and compiles it where its language needs that.
+    fn prepare(&self, folder: &Path, guide: &str) {
+        std::fs::write(folder.join(self.file), self.code(guide)).unwrap();
         if self.mark == "go" {
             // `go run` would leave the program behind when it is killed.
             let mut build = Probe::new(self.program);
             build.args(["build", "-o", "receiver", self.file]);
             assert!(build.current_dir(folder).status().unwrap().success());
+        }
+    }
+
+    /// What runs the receiver in its folder.
+    fn command(&self, folder: &Path, port: u16) -> Command {
+        if self.mark == "go" {
             return Command::new(folder.join("receiver"));
         }
         let mut command = Command::new(self.program);
@@ -84,7 +91,7 @@ impl Language {
 
     /// Runs the receiver and sends it one real and two forged deliveries.
     async fn is_proved(&self, world: &World, folder: &Path, guide: &str) {
-        std::fs::write(folder.join(self.file), self.code(guide)).unwrap();
+        self.prepare(folder, guide);
         let port = TcpListener::bind("127.0.0.1:0")
             .unwrap()
             .local_addr()

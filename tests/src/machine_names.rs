@@ -6,9 +6,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
-use testkit::{ServerOptions, may_lack_mounts, mounts_are_refused};
+use testkit::{ServerOptions, may_lack_mounts, mounts_are_refused, report_skipped};
 
-use crate::{NameServer, report_skipped};
+use crate::NameServer;
 
 /// Runs before the program in a separate mount namespace: mounts the folder's files over those that the C
 /// library's resolver reads.

@@ -1,6 +1,8 @@
 //! Programs that a test needs besides the product, and what happens if one is missing.
 
-use std::{io::Write as _, path::PathBuf};
+use std::path::PathBuf;
+
+use testkit::report_skipped;
 
 /// The path of the program that a shell would run by this name; `None` if there is none.
 pub fn on_path(name: &str) -> Option<PathBuf> {
@@ -17,8 +19,12 @@ pub fn skipped(missing: &str) {
     report_skipped(missing);
 }
 
-/// Reports the same where CI, too, may skip.
-pub fn report_skipped(missing: &str) {
-    // Writes to stderr itself: the test harness shows `eprintln!` output only of failed tests.
-    drop(writeln!(std::io::stderr(), "\n!!! SKIPPED: {missing}\n"));
+/// This program or folder; `None`, after [`skipped`], if it is missing.
+#[track_caller]
+pub fn there(path: PathBuf, remedy: &str) -> Option<PathBuf> {
+    let is_there = path.exists();
+    if !is_there {
+        skipped(&format!("{} is not installed ({remedy})", path.display()));
+    }
+    is_there.then_some(path)
 }

@@ -49,6 +49,13 @@ pub struct PersonalToken {
     pub token: String,
 }
 
+/// Options with these settings, named without `SELLER_API__`.
+pub fn set(options: ServerOptions, settings: &[(&str, &str)]) -> ServerOptions {
+    settings.iter().fold(options, |options, (key, value)| {
+        options.set(&format!("SELLER_API__{key}"), value)
+    })
+}
+
 impl World {
     /// Starts the program with the contract's limits.
     pub async fn start(program: &str) -> Self {

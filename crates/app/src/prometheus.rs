@@ -4,7 +4,7 @@ mod table;
 
 use std::time::Duration;
 
-use adapter_postgres::{Backlog, Database, Identity, Queues};
+use adapter_postgres::{Backlog, Database, Identity, Queues, Workers};
 use adapter_sealing::SystemClock;
 use anyhow::Context as _;
 use chrono::TimeDelta;
@@ -137,16 +137,14 @@ pub(crate) fn set_ready(ready: bool) {
     metrics::gauge!("ready").set(if ready { 1.0 } else { 0.0 });
 }
 
-/// Shows which database the process works on, in place of the one before.
-pub(crate) fn set_database(before: Option<&Identity>, now: &Identity) {
-    let gauge = |of: &Identity| {
-        let (id, timeline) = (of.here.clone(), of.timeline().to_owned());
-        metrics::gauge!("database_info", "id" => id, "timeline" => timeline)
-    };
-    if let Some(before) = before {
-        gauge(before).set(0.0);
+/// Shows which database the process works on, if any, in place of the one before.
+pub(crate) fn set_database(before: Option<&Identity>, now: Option<&Identity>) {
+    for (identity, shown) in [(before, 0.0), (now, 1.0)] {
+        if let Some(identity) = identity {
+            let (id, timeline) = (identity.here.clone(), identity.timeline().to_owned());
+            metrics::gauge!("database_info", "id" => id, "timeline" => timeline).set(shown);
+        }
     }
-    gauge(now).set(1.0);
 }
 
 /// Sets the number of keys that stored values need and that are not configured, or differ from the one with
@@ -190,9 +188,8 @@ pub(crate) async fn measure_queues(database: Database, readiness: Readiness) {
                 "the database's clock differs from this machine's: keep both by NTP"
             );
         }
-        if let Ok(Some(workers)) = database.workers().await {
-            metrics::gauge!("database_workers_unreachable").set(f64::from(workers.unreachable));
-            metrics::gauge!("database_transactions_in_doubt").set(f64::from(workers.in_doubt));
+        if let Some(workers) = database.workers().await.transpose() {
+            set_workers(workers.ok().as_ref());
         }
         sleep(QUEUES_INTERVAL).await;
     }
@@ -216,6 +213,13 @@ fn set_clock_difference(difference: Option<TimeDelta>) {
 fn set_oldest_snapshot(age: Option<Duration>) {
     let seconds = age.map_or(f64::NAN, |age| age.as_secs_f64());
     metrics::gauge!("database_oldest_snapshot_seconds").set(seconds);
+}
+
+/// NaN if they are unknown.
+fn set_workers(workers: Option<&Workers>) {
+    let number = |of: fn(&Workers) -> u32| workers.map_or(f64::NAN, |workers| of(workers).into());
+    metrics::gauge!("database_workers_unreachable").set(number(|workers| workers.unreachable));
+    metrics::gauge!("database_transactions_in_doubt").set(number(|workers| workers.in_doubt));
 }
 
 fn set_queues(queues: Option<&Queues>) {

@@ -140,10 +140,9 @@ impl Readiness {
                 }
             }
             let state = self.check_in_time().await;
-            if let Some(identity) = state.database()
-                && shown.as_ref() != Some(identity)
-            {
-                set_database(shown.replace(identity.clone()).as_ref(), identity);
+            if shown.as_ref() != state.database() {
+                set_database(shown.as_ref(), state.database());
+                shown = state.database().cloned();
             }
             // Compares reasons, because the causes of an outage may differ from check to check.
             let reason = Some(state.not_ready());

@@ -25,7 +25,7 @@ use self::database::SandboxDatabase;
 use self::observing::Observing;
 use self::parcels::Parcels;
 use crate::command::print;
-use crate::config::{Config, Loaded, Period};
+use crate::config::{Config, Loaded, Period, TlsConfig, reachable};
 use crate::external_services::ExternalServices;
 use crate::http_server::BoundSocket;
 use crate::process::Signals;
@@ -87,7 +87,7 @@ async fn prepare(
         config.webhooks.addresses = AddressPolicy::Local;
     }
     // It serves this machine only, and prints plain addresses.
-    config.server.tls = crate::config::TlsConfig::default();
+    config.server.tls = TlsConfig::default();
     if options.fresh {
         // `--fresh` deletes a sandbox's data, but a configured database may hold other data.
         if let Some(source) = loaded.source("database.url") {
@@ -105,7 +105,7 @@ async fn prepare(
     let known = seed::seed_once(&database, &data_dir, config.poll_schedule()).await?;
     let credentials = Credentials {
         base_url: config.server.public_url_at(public.address()),
-        backoffice_url: format!("http://{}", crate::config::reachable(backoffice.address())),
+        backoffice_url: format!("http://{}", reachable(backoffice.address())),
         database_url: home.url.clone(),
         ..known
     };
@@ -119,9 +119,7 @@ async fn prepare(
     };
     let external = observing.services(external);
     let observer: Arc<dyn Observer> = Arc::new(observing.clone());
-    let port = public.address().port();
-    let origin = |socket: &BoundSocket| format!("http://{}", crate::config::reachable(socket.address()));
-    let origins = [origin(&public), origin(&backoffice)];
+    let api_url = format!("http://{}", reachable(public.address()));
     let mut service = Service::new(
         &config,
         public,
@@ -132,9 +130,8 @@ async fn prepare(
     )?;
     let sellers = page_sellers(&credentials)?;
     observing.follow(&service.shared, sellers.iter().map(|seller| seller.id));
-    let [api_url, backoffice_url] = origins;
     let client_id = match sellers.first() {
-        Some(owner) => walk::client(&database, owner.id, port, format!("{api_url}/sandbox/client")).await,
+        Some(owner) => walk::client(&database, owner.id, format!("{api_url}/sandbox/client")).await,
         None => bail!("the sandbox has no sellers: begin anew with --fresh"),
     };
     let client_id = client_id.inspect_err(|error| {
@@ -143,27 +140,28 @@ async fn prepare(
             "the client of the consent walk cannot be registered"
         );
     });
-    let settings = Settings {
+    // The service's own pool: the one that seeded would log the loss of its connections at the stop.
+    let readers = &service.shared.database;
+    let page = SandboxPage::new(Settings {
         api_url,
-        backoffice_url,
+        backoffice_url: credentials.backoffice_url.clone(),
         backoffice_token: credentials.backoffice_token.clone(),
         sellers,
         client_id: client_id.ok().map(|client_id| client_id.to_string()),
         mails: data_dir.mails(),
         parcels: Arc::new(Parcels {
             carriers,
-            database: service.shared.database.clone(),
+            database: readers.clone(),
         }),
+        offers: readers.offer_reader(),
+        orders: readers.order_reader(),
         timeline: observing.timeline,
         clock: observing.clock,
         randomness: service.shared.randomness.clone(),
         service: Arc::clone(&service.shared.service),
         tasks: service.shared.tasks.clone(),
-    };
-    // The service's own pool: the one that seeded would log the loss of its connections at the stop.
-    let readers = &service.shared.database;
-    let page = SandboxPage::new(settings, readers.offer_reader(), readers.order_reader());
-    service.shared.page = Some(page.context("the sandbox's page cannot be set up")?);
+    });
+    service.shared.page = Some(Arc::new(page.context("the sandbox's page cannot be set up")?));
     let guide = guide::text(&credentials, data_dir.folder(), config.webhooks.addresses);
     Ok((service, home, guide, data_dir))
 }

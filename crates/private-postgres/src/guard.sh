@@ -21,7 +21,8 @@ watcher=$!
 exec 3<&-
 wait "$server"
 status=$?
-kill -KILL "$watcher" 2>/dev/null
+# Waited for: whoever waits for this process finds none of it afterwards.
+{ kill -KILL "$watcher"; wait "$watcher"; } 2>/dev/null
 # Its entry in a folder of another account may have to stay.
 if [ -n "$remove" ]; then rm -rf "$remove"; fi
 exit "$status"

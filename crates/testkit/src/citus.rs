@@ -4,7 +4,7 @@ use private_postgres::{Binaries, Cluster, Options};
 use tempfile::TempDir;
 use tokio::join;
 
-use crate::{TestDatabase, database::connect, own_postgres::open_folder};
+use crate::{TestDatabase, database::connect, own_postgres::open_folder, report_skipped};
 
 /// Settings of a node besides a server's. Each database has a background process on each node.
 pub(crate) const CITUS: [(&str, &str); 7] = [
@@ -27,10 +27,14 @@ pub struct OwnCitus {
 }
 
 impl OwnCitus {
-    /// Whether the extension is beside the server's programs. If not, a test is skipped.
+    /// Whether the extension is beside the server's programs. If not, a test is skipped, which is reported.
     pub fn is_installed() -> bool {
         let binaries = Binaries::find().expect("PostgreSQL is installed");
-        binaries.folder().join("../lib/citus.so").is_file()
+        let found = binaries.folder().join("../lib/citus.so").is_file();
+        if !found {
+            report_skipped("Citus is not installed beside PostgreSQL");
+        }
+        found
     }
 
     /// Starts a coordinator and two workers.

@@ -32,7 +32,7 @@ mod smtp_server;
 mod statement_proxy;
 mod worker;
 
-use std::time::Duration;
+use std::{io::Write as _, time::Duration};
 
 use tokio::time::{sleep, timeout};
 
@@ -52,6 +52,12 @@ pub use small_disk::{SmallDisk, may_lack_mounts, mounts_are_refused};
 pub use smtp_server::{SmtpAction, SmtpScript, SmtpServer};
 pub use statement_proxy::{Fault, Rewrite, Statement, StatementProxy};
 pub use worker::TestWorker;
+
+/// Reports that a test is skipped because of `missing`, which CI, too, may lack.
+pub fn report_skipped(missing: &str) {
+    // Writes to stderr itself: the test harness shows `eprintln!` output only of failed tests.
+    drop(writeln!(std::io::stderr(), "\n!!! SKIPPED: {missing}\n"));
+}
 
 /// Polls until `holds`. Panics with `failure` after the limit.
 pub(crate) async fn wait_until<F: Future<Output = bool>>(

@@ -24,7 +24,7 @@ pub struct Process {
 
 impl Process {
     /// Starts the command and collects its output in a log.
-    pub(crate) fn start(command: &mut Command) -> Self {
+    pub fn start(command: &mut Command) -> Self {
         command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -60,7 +60,7 @@ impl Process {
     }
 
     /// Waits until the process listens, and returns its address on each of these listeners.
-    pub(crate) async fn addresses<const N: usize>(&mut self, listeners: [&str; N]) -> [String; N] {
+    pub async fn addresses<const N: usize>(&mut self, listeners: [&str; N]) -> [String; N] {
         let event = timeout(START_TIMEOUT, self.listening.recv()).await;
         let Ok(Some(event)) = event else {
             panic!("the program does not listen:\n{}", self.log());
@@ -122,7 +122,7 @@ impl Process {
     }
 
     /// Waits until the process exits and returns its exit code.
-    pub(crate) async fn exit_code(mut self) -> Option<i32> {
+    pub async fn exit_code(mut self) -> Option<i32> {
         let ended = spawn_blocking(move || self.child.wait()).await;
         ended
             .expect("the waiting thread ended")

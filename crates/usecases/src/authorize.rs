@@ -89,7 +89,6 @@ fn read(sealer: &dyn Sealer, handle: &str) -> Option<ConsentTicket> {
 #[cfg(test)]
 mod tests {
     use oauth::MockApplicationReader;
-    use uuid::Uuid;
 
     use super::*;
     use crate::test_support::{chance, now, refusal, sealer};
@@ -100,25 +99,5 @@ mod tests {
         let applications = MockApplicationReader::new();
         let refused = authorize(&applications, &sealer(), &chance(), &query, now()).await;
         assert!(matches!(refusal(refused), AuthorizationRefusal::Client(_)));
-    }
-
-    #[test]
-    fn a_handle_carries_the_whole_request() {
-        let request = AuthorizationRequest {
-            client_id: Uuid::from_u128(5).into(),
-            redirect_uri: "https://app.example/cb?x=1".to_owned(),
-            scopes: ScopeSet::all(),
-            state: "żółw & co".to_owned(),
-            challenge: CodeChallenge::new("x".repeat(43)).unwrap(),
-        };
-        let ticket = ConsentTicket::new(Uuid::from_u128(7), request, now());
-        let handle = seal_ticket(&sealer(), &ticket).unwrap();
-        let is_unreserved = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
-        assert!(handle.bytes().all(is_unreserved));
-        assert_eq!(open_ticket(&sealer(), &handle), Ok(ticket));
-        for malformed in ["", "abc", "%", &handle[..10]] {
-            let opened = open_ticket(&sealer(), malformed);
-            assert_eq!(opened, Err(ConsentRefusal::Unknown), "{malformed}");
-        }
     }
 }

@@ -30,10 +30,10 @@ pub struct Slots {
     pub per_queue: u16,
     /// Attempts of one queue that fails, at least 1.
     pub per_failing_queue: u16,
-    /// Attempts of all queues of one application, at least 1. All its receivers may stop answering at the
+    /// Attempts of all queues of one application, or of one seller, at least 1. All its receivers may stop answering at the
     /// same time, and no queue counts as failing until its first attempts have timed out.
     pub per_application: u16,
-    /// Attempts of all failing queues of one application, at least 1, so that its other queues do not wait
+    /// Attempts of all failing queues of one application, or of one seller, at least 1, so that its other queues do not wait
     /// for them.
     pub failing_per_application: u16,
 }

@@ -84,8 +84,7 @@ mock! {
 
     #[async_trait]
     impl SubscriptionStore for Transaction {
-        async fn take_subscription_place(&self, seller: SellerId, client_id: ClientId) -> Result<bool, StoreError>;
-        async fn add_subscription(&self, subscription: NewSubscription) -> Result<(), StoreError>;
+        async fn add_subscription(&self, subscription: NewSubscription) -> Result<bool, StoreError>;
         async fn change_subscription(&self, seller: SellerId, client_id: ClientId, subscription: SubscriptionId, change: SubscriptionChange) -> Result<Option<Subscription>, StoreError>;
         async fn lock_secrets(&self, seller: SellerId, client_id: ClientId, subscription: SubscriptionId) -> Result<Option<(SigningSecrets, bool)>, StoreError>;
         async fn replace_secrets(&self, seller: SellerId, subscription: SubscriptionId, secrets: &SigningSecrets) -> Result<(), StoreError>;

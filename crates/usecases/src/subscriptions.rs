@@ -32,9 +32,6 @@ pub async fn create_subscription(
     request: &SubscriptionRequest,
     now: DateTime<Utc>,
 ) -> Result<NewSubscription, Failure<LimitReached>> {
-    if !subscriptions.take_subscription_place(seller, client_id).await? {
-        return refuse(LimitReached);
-    }
     let subscription = NewSubscription {
         seller,
         client_id,
@@ -44,8 +41,11 @@ pub async fn create_subscription(
         secret: WebhookSecret::from_random(&randomness.secret()),
         created_at: now,
     };
-    subscriptions.add_subscription(subscription.clone()).await?;
-    Ok(subscription)
+    if subscriptions.add_subscription(subscription.clone()).await? {
+        Ok(subscription)
+    } else {
+        refuse(LimitReached)
+    }
 }
 
 fn without_duplicates(events: &[WebhookEvent]) -> Vec<WebhookEvent> {

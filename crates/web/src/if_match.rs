@@ -15,7 +15,9 @@ pub fn if_match(headers: &HeaderMap) -> Result<Option<IfMatch>, Violations> {
     let condition = match (given.next(), given.next()) {
         (None, _) => return Ok(None),
         (Some(one), None) => {
-            IfMatch::parse(one.to_str().unwrap_or_default()).map_err(|invalid| to_sentence(&invalid))
+            // A tag may have any bytes; ours have none that this replaces.
+            let text = String::from_utf8_lossy(one.as_bytes());
+            IfMatch::parse(&text).map_err(|invalid| to_sentence(&invalid))
         }
         (Some(_), Some(_)) => Err("Send this header once.".to_owned()),
     };

@@ -118,6 +118,7 @@ impl Read<Public> for ListEvents {
             && let Some(mut place) = state.waiting.enter(call.caller.client_id, call.caller.seller)
         {
             while page.is_empty() && Instant::now() < until {
+                let read_at = Instant::now();
                 let (seen, least) = (place.event_after(page.place.number), began + LEAST_WAIT);
                 let waited = async {
                     timeout_at(until, seen).await.unwrap_or(Ok(()))?;
@@ -128,6 +129,8 @@ impl Read<Public> for ListEvents {
                     waited = waited => waited?,
                     () = state.ports.tasks.stopping() => break,
                 }
+                // A client's place is judged by its age. This one is as new as the wait is long.
+                page.place.at += read_at.elapsed();
                 start = JournalStart::After(page.place);
                 let deadline = Deadline::of_request(Instant::now());
                 page = self.page(&call, &call.caller, start, deadline).await?;

@@ -2,14 +2,16 @@
 
 use std::cell::RefCell;
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use actix_web::http::{Method, StatusCode};
-use kernel::{OfferId, StoreError};
+use kernel::{OfferId, SellerId, StoreError};
 use oauth::Scope;
 use orders::{
-    Carrier, Correction, OrderRef, Reason, SellerOrder, Shipment, ShipmentLocked, TrackingNumber,
+    Carrier, Correction, OrderId, OrderRef, Reason, SellerOrder, Shipment, ShipmentLocked, TrackingNumber,
     TrackingReport,
 };
+use parking_lot::Mutex;
 use usecases::ship_order::{
     self, CorrectionRefusal, Report, ShipmentCorrection, ask_carrier, check_report, correct_shipment,
     record_report,
@@ -72,9 +74,38 @@ web::view! {
     }
 }
 
+/// The sellers' orders of which a parcel is being reported in this process, and for which a carrier was asked: of
+/// many reports of one order, all but one are refused, and their look-ups would count against the account's limit.
+#[derive(Clone, Default)]
+pub struct Reported(Arc<Mutex<HashSet<(SellerId, OrderId)>>>);
+
+/// Held by the report that asks.
+struct Asking {
+    of: (SellerId, OrderId),
+    reported: Reported,
+}
+
+impl Reported {
+    /// None if another report asks.
+    fn ask(&self, of: (SellerId, OrderId)) -> Option<Asking> {
+        let is_first = self.0.lock().insert(of);
+        is_first.then(|| Asking {
+            of,
+            reported: self.clone(),
+        })
+    }
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        self.reported.0.lock().remove(&self.of);
+    }
+}
+
 /// Records the seller's parcel, advances the order, and notifies the buyer.
 pub(crate) struct ReportShipment {
     report: Report,
+    asking: Option<Asking>,
     /// The carrier's answer about the parcel, once it was asked.
     tracking_report: Option<TrackingReport>,
     fields: Selection,
@@ -116,6 +147,7 @@ impl Operation<Public> for ReportShipment {
                 tracking_number: shipment.tracking_number,
                 item_ids: shipment.item_ids,
             },
+            asking: None,
             tracking_report: None,
             fields,
         }))
@@ -131,6 +163,10 @@ impl Write<Public> for ReportShipment {
         }
         let checking = check_report(state.orders.as_ref(), call.caller.seller, report);
         let order = call.deadline.run(checking).await?.map_refusal(problem)?;
+        self.asking = state.reported.ask((call.caller.seller, order.id));
+        if self.asking.is_none() {
+            return Ok(());
+        }
         let (carriers, number) = (state.carriers.as_ref(), &report.tracking_number);
         let asking = ask_carrier(carriers, order.is_test, report.carrier, number);
         self.tracking_report = call.deadline.pause(asking).await;

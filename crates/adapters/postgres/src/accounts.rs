@@ -182,8 +182,13 @@ impl AccountStore for Tx {
     }
 
     async fn use_link(&self, hash: SecretHash, kind: LinkKind) -> Result<Option<Seller>, StoreError> {
-        let used = self.row(USE_LINK.bind((hash.bytes(), kind.as_str())));
-        used.await?.map(Seller::try_from).transpose()
+        let use_it = || self.row(USE_LINK.bind((hash.bytes(), kind.as_str())));
+        let mut used = use_it().await?;
+        if used.is_none() {
+            // A newer link may have moved it among the earlier ones while the statement waited for the account.
+            used = use_it().await?;
+        }
+        used.map(Seller::try_from).transpose()
     }
 
     async fn queue_account_mail(&self, mail: AccountMail) -> Result<(), StoreError> {

@@ -43,7 +43,7 @@ pub struct Queues {
 pub struct Backlog {
     /// The number of items, at most [`QUEUE_LIMIT`].
     pub waiting: u32,
-    /// How long the oldest due item has been due; zero if none is.
+    /// How long the oldest due item has been due, deliveries to failing receivers left out; zero if none is.
     pub overdue: Duration,
 }
 
@@ -73,7 +73,7 @@ pub(crate) async fn read_workers(statements: &Autocommit) -> Result<Workers, Sto
     })
 }
 
-/// The age of the oldest snapshot that a session or a prepared transaction holds.
+/// The age of the oldest transaction, prepared or not, that holds a snapshot or has written.
 pub(crate) async fn read_oldest_snapshot(statements: &Autocommit) -> Result<Duration, StoreError> {
     let oldest = statements.row(OLDEST_SNAPSHOT.bind(())).await?;
     let seconds = oldest.map_or(0.0, |oldest| oldest.0);

@@ -9,24 +9,14 @@ bounds as materialized (
     select $1::bigint as most, 200 as queues
 ),
 queues as materialized (
-    -- The failing and the other delivery queues that have been due longest: they are searched for the oldest delivery.
-    (
-        select seller_id, id
-        from subscriptions
-        where wake_at is not null
-          and not failing
-        order by wake_at
-        limit (select queues from bounds)
-    )
-    union all
-    (
-        select seller_id, id
-        from subscriptions
-        where wake_at is not null
-          and failing
-        order by wake_at
-        limit (select queues from bounds)
-    )
+    -- The delivery queues that have been due longest: they are searched for the oldest delivery. One whose receiver fails
+    -- delays its own deliveries, whatever the workers do.
+    select seller_id, id
+    from subscriptions
+    where wake_at is not null
+      and not failing
+    order by wake_at
+    limit (select queues from bounds)
 ),
 backlog (queue, waiting, oldest) as (
     select 'first',
@@ -119,10 +109,16 @@ select queue, waiting, extract(epoch from (select at from clock) - oldest)::floa
 from backlog
 
 -- name: OLDEST_SNAPSHOT
--- Sessions of other roles show theirs to members of `pg_read_all_stats` alone.
+-- A transaction that writes holds back the change feed, one with a snapshot also dead rows; a vacuum neither. Sessions of
+-- other roles show theirs to members of `pg_read_all_stats` alone.
 select extract(
     epoch from (select api_now()) - least(
-        (select min(xact_start) from pg_stat_activity where backend_xmin is not null),
+        (
+            select min(xact_start)
+            from pg_stat_activity
+            where coalesce(backend_xmin, backend_xid) is not null
+              and backend_type <> 'autovacuum worker'
+        ),
         (select min(prepared) from pg_prepared_xacts),
         (select api_now())
     )

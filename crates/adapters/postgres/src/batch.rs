@@ -145,7 +145,7 @@ impl<G: BatchQuery> Batcher<G> {
     }
 
     /// The connection of its statements, for related reads that are not batched.
-    pub(crate) fn connection(&self) -> &SharedConnection {
+    pub(crate) const fn connection(&self) -> &Arc<SharedConnection> {
         &self.connection
     }
 

@@ -19,9 +19,10 @@ use diesel_async::{AsyncPgConnection, SimpleAsyncConnection as _};
 use futures_util::future::BoxFuture;
 use kernel::{StoreError, error_chain};
 use parking_lot::Mutex;
-use tokio::{runtime::Handle, sync::Semaphore, task::JoinHandle, time::Instant};
+use tokio::{runtime::Handle, sync::Semaphore, time::Instant};
 use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage, error::SqlState};
 use tokio_postgres_rustls::MakeRustlsConnect;
+use tokio_util::task::AbortOnDropHandle;
 
 use self::error::AnswerTimeout;
 use crate::statement::{Only, statements};
@@ -187,10 +188,11 @@ impl From<ConnectError> for StoreError {
     }
 }
 
-/// A connection, and the task that performs its I/O on the runtime that opened it.
+/// A connection, and the task that performs its I/O on the runtime that opened it. The task ends with this
+/// value: a server that does not respond would keep it waiting for its last statement.
 pub(crate) struct OpenConnection {
     connection: AsyncPgConnection,
-    driver: Driving,
+    driver: AbortOnDropHandle<()>,
 }
 
 impl OpenConnection {
@@ -201,19 +203,7 @@ impl OpenConnection {
 
     /// False once the connection was closed by the server or by the end of the runtime.
     pub(crate) fn is_open(&self) -> bool {
-        self.driver.0.as_ref().is_some_and(|task| !task.is_finished())
-    }
-}
-
-/// A task that performs a connection's I/O and ends with this value, unless detached: a server that does not
-/// respond would keep it waiting for its last statement.
-struct Driving(Option<JoinHandle<()>>);
-
-impl Drop for Driving {
-    fn drop(&mut self) {
-        if let Some(task) = &self.0 {
-            task.abort();
-        }
+        !self.driver.is_finished()
     }
 }
 
@@ -313,7 +303,7 @@ impl Connector {
     pub(crate) async fn open(&self) -> Result<OpenConnection, ConnectError> {
         self.in_time(async {
             let (client, driver) = self.connect_to_any().await?;
-            let driver = Driving(Some(tokio::spawn(self.drive(driver))));
+            let driver = AbortOnDropHandle::new(tokio::spawn(self.drive(driver)));
             self.look_at_identity(&client).await;
             let connection = AsyncPgConnection::try_from(client).await;
             let connection = connection.map_err(ConnectError::SetUp)?;
@@ -325,8 +315,8 @@ impl Connector {
     /// Opens a connection for the pool. Its driver ends with its last statement.
     pub(crate) async fn open_for_pool(&self) -> Result<AsyncPgConnection, ConnectionError> {
         let refused = |error| ConnectionError::BadConnection(error_chain(&error));
-        let mut open = self.open().await.map_err(refused)?;
-        drop(open.driver.0.take());
+        let open = self.open().await.map_err(refused)?;
+        drop(open.driver.detach());
         Ok(open.connection)
     }
 

@@ -21,7 +21,7 @@ use offers::{OfferChanges, OfferReader};
 use orders::{OrderDirectory, OrderReader, ShipmentMail, TrackingQueue};
 use tokio::sync::Notify;
 use usecases::{Announcement, LockSet, Transaction, UnitOfWork};
-use webhooks::{DeliveryDirectory, JournalReader, SubscriptionQueues, SubscriptionReader};
+use webhooks::{JournalReader, SubscriptionQueues, SubscriptionReader};
 
 use crate::accounts::audit::AuditLog;
 use crate::accounts::panel::Sessions;
@@ -32,7 +32,7 @@ use crate::connection::pool::{Autocommit, PoolState};
 use crate::connection::pooler::Pooler;
 use crate::connection::url::DatabaseUrlError;
 use crate::connection::{Connector, url};
-use crate::gate::TokenGate;
+use crate::gate::Requests;
 use crate::idempotency::{Outcomes, StoredClaims};
 use crate::identity::{Adoption, Arrival, Identity};
 use crate::journal::Journals;
@@ -46,7 +46,7 @@ use crate::observe::{PoolWaits, TransactionTimes};
 use crate::offers::{SellerOffers, changes::BatchedChanges};
 use crate::orders::{SellerParts, WholeOrders};
 use crate::parcels::Parcels;
-use crate::rate_limits::Rates;
+use crate::rate_limits::Calls;
 use crate::retention::{Cleared, Expired};
 use crate::schema::instance;
 use crate::schema_state::SchemaState;
@@ -57,7 +57,7 @@ use crate::slow_reads::SlowReads;
 use crate::statement::{Only, statements};
 use crate::turns::Turns;
 use crate::unit_of_work::{PgUnitOfWork, Tx, WriteContext, expect_rows};
-use crate::webhooks::{RecentlyAsleep, StoredQueues, StoredSubscriptions};
+use crate::webhooks::{DeliveryDirectory, RecentlyAsleep, StoredQueues, StoredSubscriptions};
 use crate::{ANSWER_TIMEOUT, backlog, follow_ups, identity, retention, schema_state, slow_reads};
 
 statements! {
@@ -179,7 +179,7 @@ impl Database {
             pool: pool(pool_size.max(1))?,
             worker_pool: pool(WORKER_CONNECTIONS)?,
             pooler: Arc::default(),
-            slow: Arc::new(SlowReads::new(slow)),
+            slow: Arc::new(SlowReads(slow)),
             turns: Turns::new((pool_size / 4).max(1)),
             worker_turns: Turns::new(WORKER_CONNECTIONS / 4),
             asleep: RecentlyAsleep::default(),
@@ -230,7 +230,10 @@ impl Database {
 
     /// Creates a gate. Create one per server thread: each has its own batch and connection.
     pub fn gate(&self) -> Arc<dyn Gate> {
-        Arc::new(TokenGate::new(&self.connector, self.default_rate_limit))
+        let requests = Requests {
+            default_limit: self.default_rate_limit,
+        };
+        Arc::new(Batcher::new(requests, Arc::clone(&self.connector)))
     }
 
     /// Creates a reader of offers; one per server thread, as with [`Self::gate`].
@@ -319,8 +322,8 @@ impl Database {
     }
 
     /// Looks up undelivered deliveries of all sellers.
-    pub fn delivery_directory(&self) -> Arc<dyn DeliveryDirectory> {
-        Arc::new(self.autocommit("subscriptions"))
+    pub fn delivery_directory(&self) -> DeliveryDirectory {
+        DeliveryDirectory(self.autocommit("subscriptions"))
     }
 
     /// The delivery queues.
@@ -389,7 +392,7 @@ impl Database {
     /// Counts calls of the OAuth endpoints and attempts to sign in; one per server thread, as with
     /// [`Self::gate`].
     pub fn rate_counter(&self) -> Arc<dyn RateCounter> {
-        Arc::new(Rates::new(&self.connector))
+        Arc::new(Batcher::new(Calls, Arc::clone(&self.connector)))
     }
 
     /// Whether this program can work with the schema. Fails while the database is unreachable, so it also

@@ -75,6 +75,8 @@ pub(crate) struct Taken {
     id: i64,
     seller_id: Option<Uuid>,
     client_id: Option<Uuid>,
+    /// When another worker takes it over: then it is no longer this one's to remove.
+    due_at: DateTime<Utc>,
 }
 
 /// The ends of an application and of its owner's account.
@@ -101,7 +103,9 @@ pub(crate) async fn run(tx: &Tx, taken: Taken) -> Result<(), StoreError> {
             woken => woken,
         },
     };
-    let follow_up = follow_ups::table.find(taken.id);
+    let follow_up = follow_ups::table
+        .find(taken.id)
+        .filter(follow_ups::due_at.eq(taken.due_at));
     let done = if rows > 0 {
         tx.execute(diesel::update(follow_up).set(follow_ups::due_at.eq(api_now())))
             .await

@@ -10,7 +10,7 @@ where id = (
     limit 1
     for update skip locked
 )
-returning id, seller_id, client_id
+returning id, seller_id, client_id, due_at
 
 -- name: REVOKE_FAMILIES_OF_APPLICATION
 -- $1 the application; $2 rows at most.

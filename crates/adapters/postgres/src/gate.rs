@@ -1,7 +1,7 @@
 //! The gate: looks up the tokens of all requests in flight and counts the requests per application, in one
 //! statement. Nothing is cached.
 
-use std::{collections::HashMap, num::NonZeroU32, sync::Arc};
+use std::{collections::HashMap, num::NonZeroU32};
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -19,7 +19,6 @@ use oauth::{
 use uuid::Uuid;
 
 use crate::batch::{BatchQuery, Batcher};
-use crate::connection::Connector;
 use crate::connection::error::SharedFailure;
 use crate::oauth::applications::limit_from;
 use crate::rate_limits::WINDOW;
@@ -30,22 +29,14 @@ use crate::statement::statements;
 type Admitted = Result<Admission, Option<DeadToken>>;
 
 /// The gate of one server thread.
-pub(crate) struct TokenGate(Batcher<Requests>);
-
-impl TokenGate {
-    pub(crate) fn new(connector: &Arc<Connector>, default_limit: NonZeroU32) -> Self {
-        Self(Batcher::new(Requests { default_limit }, Arc::clone(connector)))
-    }
-}
-
 #[async_trait]
-impl Gate for TokenGate {
+impl Gate for Batcher<Requests> {
     async fn admit(&self, token: TokenKey) -> Result<Admitted, StoreError> {
-        self.0.ask((token, true)).await
+        self.ask((token, true)).await
     }
 
     async fn look_up(&self, token: TokenKey) -> Result<Result<Principal, Option<DeadToken>>, StoreError> {
-        let admitted = self.0.ask((token, false)).await?;
+        let admitted = self.ask((token, false)).await?;
         Ok(admitted.map(|admission| admission.principal))
     }
 }
@@ -147,8 +138,8 @@ impl TokenRow {
 }
 
 /// A batch of requests of one server thread.
-struct Requests {
-    default_limit: NonZeroU32,
+pub(crate) struct Requests {
+    pub(crate) default_limit: NonZeroU32,
 }
 
 #[async_trait]

@@ -4,10 +4,8 @@ use std::collections::HashMap;
 
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
-use diesel::deserialize;
 use diesel::pg::Pg;
 use diesel::prelude::*;
-use diesel::row::{Field as _, NamedRow, Row};
 use diesel::sql_types::{Array, BigInt, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use kernel::{SellerId, StoreError};
 use uuid::Uuid;
@@ -19,20 +17,21 @@ use webhooks::{
 use crate::connection::pool::Autocommit;
 use crate::schema;
 use crate::sql::column;
-use crate::statement::{TableRow, statements};
+use crate::statement::statements;
 
 statements! {
     "journal.sql";
-    PAGE: (SqlUuid, Nullable<BigInt>, Nullable<Timestamptz>, Array<Text>, BigInt, BigInt) -> PageRow = "last, oldest, present, at, begun_at, start, ended", EventRow;
+    PAGE: (SqlUuid, Nullable<BigInt>, Nullable<Timestamptz>, Array<Text>, BigInt, BigInt) -> PageRow;
     LAST_NUMBERS: (Array<SqlUuid>) -> LastNumber;
 }
 
-/// Where the event's columns begin in a [`PageRow`].
-const EVENT_AT: usize = 7;
-
 /// The state of the journal, first, or an event of the page.
+#[derive(QueryableByName)]
+#[diesel(check_for_backend(Pg))]
 struct PageRow {
+    #[diesel(embed)]
     state: Option<StateRow>,
+    #[diesel(embed)]
     event: Option<EventRow>,
 }
 
@@ -58,7 +57,7 @@ struct StateRow {
     ended: Option<Uuid>,
 }
 
-#[derive(Queryable, Selectable)]
+#[derive(QueryableByName)]
 #[diesel(table_name = schema::journal, check_for_backend(Pg))]
 struct EventRow {
     number: i64,
@@ -68,20 +67,6 @@ struct EventRow {
     order_id: Option<Uuid>,
     order_number: Option<String>,
     offer_id: Option<Uuid>,
-}
-
-impl TableRow for EventRow {
-    const TABLE: &'static str = "journal";
-}
-
-impl QueryableByName<Pg> for PageRow {
-    fn build<'a>(row: &impl NamedRow<'a, Pg>) -> deserialize::Result<Self> {
-        let is_event = Row::get(row, EVENT_AT).is_some_and(|number| !number.is_null());
-        Ok(Self {
-            state: <Option<StateRow> as QueryableByName<Pg>>::build(row)?,
-            event: is_event.then(|| EventRow::at(EVENT_AT, row)).transpose()?,
-        })
-    }
 }
 
 #[derive(QueryableByName)]

@@ -28,6 +28,7 @@ use diesel::{QueryResult, QueryableByName, deserialize};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use futures_util::future::join_all;
 use kernel::{Keyset, MAX_PAGE_SIZE, Page, PageSize, SellerId, StoreError};
+use tracing::Instrument as _;
 use uuid::Uuid;
 
 use crate::ANSWER_TIMEOUT;
@@ -38,7 +39,6 @@ use crate::layout::Layout;
 use crate::slow_reads::SlowReads;
 use crate::sql::column;
 use crate::statement::{Statement, TableRow};
-use crate::turns::Admission;
 
 const _: () = assert!(MAX_PAGE_SIZE + 1 == 201, "a literal in the SQL of the lists");
 
@@ -168,9 +168,14 @@ impl<L: Listed> List<L> {
     pub(crate) async fn by_ids(&self, seller: SellerId, ids: Vec<Uuid>) -> Result<Vec<L::Item>, StoreError> {
         let questions = ids.into_iter().map(|id| (seller, id)).collect::<Vec<_>>();
         let by_id = ById::<L>(self.layout, PhantomData);
-        let (_turn, connection) = self.alone(seller).await?;
-        let answers = connection.ask(|open| async move { by_id.answer(open.connection(), &questions).await });
-        let found = answers.await?.into_iter().filter_map(Result::transpose);
+        let connection = self.connection_of_pages();
+        let read = async move {
+            let answers =
+                connection.ask(|open| async move { by_id.answer(open.connection(), &questions).await });
+            answers.await
+        };
+        let answers = self.alone(seller, Box::pin(read)).await?;
+        let found = answers.into_iter().filter_map(Result::transpose);
         let mut items = found.collect::<Result<Vec<_>, _>>()?;
         items.sort_unstable_by_key(|item| {
             let Keyset { at, id } = L::key(item).1;
@@ -179,15 +184,31 @@ impl<L: Listed> List<L> {
         Ok(items)
     }
 
-    /// The seller's turn at the connection of pages, for a read of as many rows as a batch of pages has.
-    pub(crate) async fn alone(&self, seller: SellerId) -> Result<(Admission, &SharedConnection), StoreError> {
+    /// Runs a read of as many rows as a batch of pages has, on their connection. The seller's turn lasts until the
+    /// answer, even if the caller has gone: the statement is on the connection until then.
+    pub(crate) async fn alone<T: Send + 'static>(
+        &self,
+        seller: SellerId,
+        read: impl Future<Output = Result<T, StoreError>> + Send + 'static,
+    ) -> Result<T, StoreError> {
         let turn = self.pages.turn(seller, ANSWER_TIMEOUT).await?;
-        Ok((turn, self.pages.connection()))
+        let reading = async move {
+            let answer = read.await;
+            drop(turn);
+            answer
+        };
+        let reading = tokio::spawn(reading.in_current_span()).await;
+        reading.unwrap_or_else(|ended| Err(StoreError::Unavailable(ended.into())))
     }
 
-    /// For related reads that are not batched.
+    /// For related reads of one row that are not batched.
     pub(crate) fn connection(&self) -> &SharedConnection {
         self.by_id.connection()
+    }
+
+    /// For [`List::alone`].
+    pub(crate) fn connection_of_pages(&self) -> Arc<SharedConnection> {
+        Arc::clone(self.pages.connection())
     }
 
     pub(crate) async fn page(
@@ -210,7 +231,6 @@ impl<L: Listed> List<L> {
         } else {
             // On Citus a statement over several sellers would go to every shard.
             let is_batched = self.layout == Layout::Single && newer_than.is_none();
-            let (_turn, connection) = self.alone(seller).await?;
             let rows = if is_batched {
                 let question = PageQuestion {
                     seller,
@@ -218,9 +238,12 @@ impl<L: Listed> List<L> {
                     after,
                     rows,
                 };
+                let _turn = self.pages.turn(seller, ANSWER_TIMEOUT).await?;
                 self.pages.ask(question).await?
             } else {
-                L::page(connection, of, filter, after, rows).await?
+                let connection = self.connection_of_pages();
+                let read = async move { L::page(&connection, of, filter, after, rows).await };
+                self.alone(seller, read).await?
             };
             let matching = |row| Walked {
                 matches: true,

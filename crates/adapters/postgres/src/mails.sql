@@ -29,14 +29,35 @@ left join leased on true
 
 -- name: RECORD_SHIPMENT_STEP
 -- $1 the step: sent, dead or again; $2 the microseconds until it is due again; $3 the mail; $4 the fence.
-update mails
+-- One that was not sent is dropped if its shipment was corrected meanwhile: it has the former number.
+with mine as materialized (
+    select m.id,
+        $1 <> 'sent' and exists (
+            select
+            from mails as later
+            where later.order_id = m.order_id
+              and later.is_correction
+              and later.created_at > m.created_at
+        ) as is_overtaken
+    from mails as m
+    where m.id = $3
+      and m.fence = $4
+    for no key update of m
+),
+dropped as (
+    delete from mails as m
+    using mine
+    where m.id = mine.id
+      and mine.is_overtaken
+)
+update mails as m
 set fence = null,
     sent_at = case $1 when 'sent' then clock.at end,
     dead_at = case $1 when 'dead' then clock.at end,
     due_at = clock.at + $2::bigint * interval '1 microsecond'
-from (select api_now() as at) as clock
-where id = $3
-  and fence = $4
+from mine, (select api_now() as at) as clock
+where m.id = mine.id
+  and not mine.is_overtaken
 
 -- name: LEASE_ACCOUNT_MAILS
 -- $1 where the look-up begins in the index; $2 how many at most; $3 the fence; $4 the lease in microseconds.

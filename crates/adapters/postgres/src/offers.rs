@@ -231,7 +231,7 @@ impl OfferReader for List<SellerOffers> {
         if external_id.is_some() || ean.is_some() {
             let after = after.unwrap_or(NEWEST);
             let (of, rows) = (seller.uuid(), i64::from(size.get()) + 1);
-            let (_turn, connection) = self.alone(seller).await?;
+            let connection = self.connection_of_pages();
             let values = (
                 of,
                 external_id,
@@ -242,7 +242,8 @@ impl OfferReader for List<SellerOffers> {
                 status,
                 rows,
             );
-            let rows = connection.rows(BY_CODE.bind(values)).await?;
+            let read = async move { connection.rows(BY_CODE.bind(values)).await };
+            let rows = self.alone(seller, read).await?;
             return Self::page_of(seller, size, rows);
         }
         let filter = Filter {

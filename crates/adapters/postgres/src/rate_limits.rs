@@ -1,6 +1,6 @@
 //! Counts calls and actions in windows of one clock minute, or one clock hour.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
@@ -13,7 +13,6 @@ use oauth::{Count, Limiter, RateCounter, Subject};
 use uuid::Uuid;
 
 use crate::batch::{BatchQuery, Batcher};
-use crate::connection::Connector;
 use crate::schema::rate_windows;
 use crate::statement::statements;
 use crate::unit_of_work::Tx;
@@ -73,18 +72,10 @@ pub(crate) async fn count_in(tx: &Tx, limiter: Limiter, subject: Subject) -> Res
 
 /// Counts calls of the OAuth endpoints and attempts to sign in: all in flight on one server thread in one
 /// statement.
-pub(crate) struct Rates(Batcher<Calls>);
-
-impl Rates {
-    pub(crate) fn new(connector: &Arc<Connector>) -> Self {
-        Self(Batcher::new(Calls, Arc::clone(connector)))
-    }
-}
-
 #[async_trait]
-impl RateCounter for Rates {
+impl RateCounter for Batcher<Calls> {
     async fn count(&self, limiter: Limiter, subject: Subject) -> Result<Count, StoreError> {
-        self.0.ask((limiter, subject)).await
+        self.ask((limiter, subject)).await
     }
 }
 

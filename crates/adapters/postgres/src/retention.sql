@@ -170,7 +170,7 @@ queue as (
     where l.n < $2
 ),
 expired as materialized (
-    select d.seller_id, d.subscription_id, d.id
+    select d.seller_id, d.subscription_id, d.id, d.due_at
     from queue as l
     cross join age
     left join subscriptions as s on s.seller_id = l.seller_id and s.id = l.subscription_id
@@ -205,6 +205,8 @@ cleared as (
     where d.seller_id = x.seller_id
       and d.subscription_id = x.subscription_id
       and d.id = x.id
+      -- It may have been queued anew meanwhile.
+      and d.due_at is not distinct from x.due_at
 ),
 size as (
     select count(*) as rows, count(*) >= $3 as is_full

@@ -17,18 +17,11 @@ use crate::{
 /// Connections of a process for slow reads.
 pub(crate) const CONNECTIONS: usize = 4;
 
-/// Runs slow reads.
-pub(crate) struct SlowReads {
-    units: PgUnitOfWork,
-}
+/// Runs slow reads. The units MUST have turns of their own, with a share of one, so that no seller takes the
+/// connections from the others.
+pub(crate) struct SlowReads(pub(crate) PgUnitOfWork);
 
 impl SlowReads {
-    /// The units MUST have turns of their own, with a share of one, so that no seller takes the connections
-    /// from the others.
-    pub(crate) const fn new(units: PgUnitOfWork) -> Self {
-        Self { units }
-    }
-
     /// All rows of a statement. It has a transaction, so that PostgreSQL ends it at the statement timeout
     /// even if its caller has gone; until then the seller's turn lasts.
     pub(crate) async fn rows<S>(
@@ -45,7 +38,7 @@ impl SlowReads {
         drop(tokio::spawn(async move {
             let tx = select! {
                 () = reply.closed() => return,
-                tx = reads.units.open_transaction(&locks) => tx,
+                tx = reads.0.open_transaction(&locks) => tx,
             };
             let read = async { tx?.rows(statement).await };
             drop(reply.send(read.await));

@@ -133,20 +133,33 @@ impl<Parameters, Row> Statement<Parameters, Row> {
     #[cfg(test)]
     pub(crate) fn sent(&self) -> String {
         let mut out = PgQueryBuilder::new();
-        write(self.text, self.selection, &mut out).unwrap();
+        self.write(&mut out).unwrap();
         out.finish()
+    }
+
+    fn write(&self, out: &mut PgQueryBuilder) -> QueryResult<()> {
+        let Some(Selection { own, columns, table }) = self.selection else {
+            out.push_sql(self.text);
+            return Ok(());
+        };
+        for part in ["select ", own, ", "] {
+            out.push_sql(part);
+        }
+        columns(out)?;
+        for part in [" from (", self.text, ") as ", table] {
+            out.push_sql(part);
+        }
+        Ok(())
     }
 
     /// The statement with the values of its parameters.
     pub(crate) const fn bind<Values: Bind<Parameters>>(
-        &self,
+        self,
         values: Values,
     ) -> Bound<Parameters, Row, Values> {
         Bound {
-            text: self.text,
-            selection: self.selection,
+            statement: self,
             values,
-            of: PhantomData,
         }
     }
 }
@@ -169,10 +182,8 @@ const fn matches(text: &[u8], at: usize, words: &[u8]) -> bool {
 
 /// A statement with the values of its parameters.
 pub(crate) struct Bound<Parameters, Row, Values> {
-    text: &'static str,
-    selection: Option<Selection>,
+    statement: Statement<Parameters, Row>,
     values: Values,
-    of: PhantomData<fn(Parameters) -> Row>,
 }
 
 /// No id: Diesel finds the prepared statement by its text.
@@ -193,23 +204,8 @@ impl<Parameters, Row, Values: Bind<Parameters>> QueryFragment<Pg> for Bound<Para
     }
 
     fn to_sql(&self, out: &mut PgQueryBuilder, _: &Pg) -> QueryResult<()> {
-        write(self.text, self.selection, out)
+        self.statement.write(out)
     }
-}
-
-fn write(text: &str, selection: Option<Selection>, out: &mut PgQueryBuilder) -> QueryResult<()> {
-    let Some(Selection { own, columns, table }) = selection else {
-        out.push_sql(text);
-        return Ok(());
-    };
-    for part in ["select ", own, ", "] {
-        out.push_sql(part);
-    }
-    columns(out)?;
-    for part in [" from (", text, ") as ", table] {
-        out.push_sql(part);
-    }
-    Ok(())
 }
 
 /// A statement of the query builder that is prepared once, also where Diesel would prepare it at each run, as

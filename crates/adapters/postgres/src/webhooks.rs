@@ -18,18 +18,17 @@ use oauth::ClientId;
 use orders::OrderId;
 use uuid::Uuid;
 use webhooks::{
-    AddressPolicy, AttemptFailure, Attempted, Delivery, DeliveryDirectory, DeliveryFilter, DeliveryId,
-    DeliveryRecord, DeliveryState, DeliveryWithSeller, LockedDelivery, MAX_SUBSCRIPTIONS, NewSubscription,
-    Outcome, SellerDelivery, SellerSubscription, SigningSecrets, Subscription, SubscriptionChange,
-    SubscriptionId, SubscriptionReader, SubscriptionStore, Undelivered, UndeliveredFilter, WebhookEvent,
-    WebhookUrl,
+    AddressPolicy, AttemptFailure, Attempted, Delivery, DeliveryFilter, DeliveryId, DeliveryRecord,
+    DeliveryState, DeliveryWithSeller, LockedDelivery, MAX_SUBSCRIPTIONS, NewSubscription, Outcome,
+    SellerDelivery, SellerSubscription, SigningSecrets, Subscription, SubscriptionChange, SubscriptionId,
+    SubscriptionReader, SubscriptionStore, Undelivered, UndeliveredFilter, WebhookEvent, WebhookUrl,
 };
 
 use crate::connection::pool::Autocommit;
 use crate::schema::{deliveries, subscriptions};
 use crate::sealing::Sealing;
 use crate::sql::column;
-use crate::statement::statements;
+use crate::statement::{Only, statements};
 use crate::unit_of_work::{Tx, expect_rows};
 
 use self::secrets::{open_secrets, seal_secrets};
@@ -51,8 +50,9 @@ statements! {
     ) -> SellerDeliveryRow;
     PENDING: (Nullable<SqlUuid>, Nullable<SqlUuid>, SqlUuid, BigInt) -> UndeliveredRow;
     EXHAUSTED: (Nullable<SqlUuid>, Nullable<SqlUuid>, SqlUuid, BigInt) -> UndeliveredRow;
-    TAKE_SUBSCRIPTION_PLACE: (SqlUuid, SqlUuid, Integer);
-    ADD_SUBSCRIPTION: (SqlUuid, SqlUuid, SqlUuid, Timestamptz, Text, Array<Text>, Binary);
+    ADD_SUBSCRIPTION: (
+        SqlUuid, SqlUuid, SqlUuid, Timestamptz, Text, Array<Text>, Binary, Integer
+    ) -> Only<Bool, bool>;
     CHANGE_SUBSCRIPTION: (
         SqlUuid, SqlUuid, SqlUuid, Nullable<Text>, Nullable<Array<Text>>
     ) -> SubscriptionRow;
@@ -207,7 +207,7 @@ struct UndeliveredRow {
 }
 
 /// A subscription's key.
-#[derive(PartialEq, Eq, Hash, Queryable, Selectable, QueryableByName)]
+#[derive(Queryable, Selectable, QueryableByName)]
 #[diesel(table_name = subscriptions, check_for_backend(diesel::pg::Pg))]
 struct Queue {
     seller_id: Uuid,
@@ -385,17 +385,21 @@ impl SubscriptionReader for StoredSubscriptions {
     }
 }
 
-/// Undelivered deliveries of all sellers. Each call is one statement.
-#[async_trait]
-impl DeliveryDirectory for Autocommit {
-    async fn seller_of(&self, subscription: SubscriptionId) -> Result<Option<SellerId>, StoreError> {
+/// Looks up deliveries of all sellers. Each call is one statement.
+pub struct DeliveryDirectory(pub(crate) Autocommit);
+
+impl DeliveryDirectory {
+    /// The seller whose events the subscription receives; None if there is no such subscription. Ended ones
+    /// are included.
+    pub async fn seller_of(&self, subscription: SubscriptionId) -> Result<Option<SellerId>, StoreError> {
         let find = subscriptions::table
             .filter(subscriptions::id.eq(subscription.uuid()))
             .select(Queue::as_select());
-        Ok(self.row(find).await?.map(|row| row.seller_id.into()))
+        Ok(self.0.row(find).await?.map(|row| row.seller_id.into()))
     }
 
-    async fn undelivered(
+    /// Up to `limit` deliveries whose id is below `before`, newest first.
+    pub async fn undelivered(
         &self,
         filter: UndeliveredFilter,
         before: Option<DeliveryId>,
@@ -416,7 +420,7 @@ impl DeliveryDirectory for Autocommit {
             before.map_or(Uuid::max(), DeliveryId::uuid),
             i64::from(limit),
         ));
-        let listed = self.rows(statement).await?.into_iter().map(|row| {
+        let listed = self.0.rows(statement).await?.into_iter().map(|row| {
             Ok(DeliveryWithSeller {
                 seller: row.seller_id.into(),
                 subscription: row.subscription_id.into(),
@@ -431,22 +435,12 @@ impl DeliveryDirectory for Autocommit {
 
 #[async_trait]
 impl SubscriptionStore for Tx {
-    /// Increments the count unless it is at its limit.
-    async fn take_subscription_place(
-        &self,
-        seller: SellerId,
-        client_id: ClientId,
-    ) -> Result<bool, StoreError> {
-        let most = i32::try_from(MAX_SUBSCRIPTIONS).map_err(StoreError::unexpected)?;
-        let take = TAKE_SUBSCRIPTION_PLACE.bind((seller.uuid(), client_id.uuid(), most));
-        Ok(self.execute(take).await? == 1)
-    }
-
-    async fn add_subscription(&self, subscription: NewSubscription) -> Result<(), StoreError> {
+    async fn add_subscription(&self, subscription: NewSubscription) -> Result<bool, StoreError> {
         let NewSubscription { seller, id, .. } = subscription;
+        let most = i32::try_from(MAX_SUBSCRIPTIONS).map_err(StoreError::unexpected)?;
         let secrets = subscription.secret.into();
         let secret = seal_secrets(&self.context().sealing, seller, id, &secrets)?;
-        let insert = ADD_SUBSCRIPTION.bind((
+        let add = ADD_SUBSCRIPTION.bind((
             seller.uuid(),
             id.uuid(),
             subscription.client_id.uuid(),
@@ -454,8 +448,12 @@ impl SubscriptionStore for Tx {
             subscription.url.as_str(),
             column(&subscription.events, |event| event.as_str()),
             secret,
+            most,
         ));
-        expect_rows("subscriptions", self.execute(insert).await?, 1)
+        let added = self.row(add).await?;
+        added
+            .map(|has_place| has_place.0)
+            .ok_or_else(|| StoreError::unexpected("a subscription was not stored"))
     }
 
     async fn lock_secrets(

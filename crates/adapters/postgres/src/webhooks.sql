@@ -262,52 +262,64 @@ where s.seller_id = coalesce($1, s.seller_id)
 order by d.id desc
 limit $4
 
--- name: TAKE_SUBSCRIPTION_PLACE
--- $1 the seller; $2 the application; $3 the limit.
--- Locks the connection first, by the order of locks; the subscription will be bound to it.
-with connection as materialized (
-    select
-    from connections
-    where client_id = $2
-      and seller_id = $1
-    for share
-)
-insert into subscription_quota as q (seller_id, client_id, used)
-select $1, $2, 1
-from (
-    select count(*)
-    from connection
-) as c
-on conflict (seller_id, client_id) do update
-set used = q.used + 1
-where q.used < $3
-
 -- name: ADD_SUBSCRIPTION
--- $1 the seller; $2 the subscription; $3 the application; $4 the time; $5 the URL; $6 the events; $7 the sealed secret.
--- Binds it to the open connection, if there is one. If another seller's application has none, it was disconnected after
--- the request arrived: the result is the same as if the request had come just before.
-with connection as materialized (
-    select generation
-    from connections
+-- $1 the seller; $2 the subscription; $3 the application; $4 the time; $5 the URL; $6 the events; $7 the sealed secret; $8 how many
+-- places there are.
+-- Returns whether a place was free. Where the application, its owner or the seller has ended, nothing is stored, as if the request had come
+-- just before: the follow-up of the end may have been here already, and would not see it. Else the end waits for this transaction.
+--
+-- It is bound to the open connection, if there is one. If another seller's application has none, it was disconnected after the request
+-- arrived: the result is the same as if the request had come just before.
+--
+-- Each row is locked after those before were read: application, accounts, connection, places.
+with application as materialized (
+    select client_id, owner_id
+    from applications
     where client_id = $3
-      and seller_id = $1
-      and disconnected_at is null
+      and deleted_at is null
     for share
+),
+accounts as materialized (
+    select id
+    from sellers
+    where id = any(array(select unnest(array[$1::uuid, owner_id]) from application))
+      and closed_at is null
+    order by id
+    for share
+),
+live as materialized (
+    select client_id, owner_id = $1 as is_own
+    from application
+    where (select count(*) from accounts) = case when owner_id = $1 then 1 else 2 end
+),
+connection as materialized (
+    select c.generation
+    from live as l
+    join connections as c on c.client_id = l.client_id and c.seller_id = $1
+    where c.disconnected_at is null
+    for share of c
+),
+place as (
+    insert into subscription_quota as q (seller_id, client_id, used)
+    select $1, l.client_id, 1
+    from live as l
+    cross join (
+        select count(*)
+        from connection
+    ) as bound
+    on conflict (seller_id, client_id) do update
+    set used = q.used + 1
+    where q.used < $8
+    returning client_id
+),
+added as (
+    insert into subscriptions (seller_id, id, client_id, created_at, url, events, secret, connection_generation, active)
+    select $1, $2, p.client_id, $4, $5, $6, $7, c.generation, l.is_own or c.generation is not null
+    from place as p
+    cross join live as l
+    left join connection as c on true
 )
-insert into subscriptions (seller_id, id, client_id, created_at, url, events, secret, connection_generation, active)
-select
-    n.*, c.generation,
-    c.generation is not null or exists (
-        select
-        from applications as a
-        where a.client_id = n.client_id
-          and a.owner_id = n.seller_id
-          and a.deleted_at is null
-    )
-from (
-    select $1::uuid as seller_id, $2::uuid, $3::uuid as client_id, $4::timestamptz, $5::text, $6::text[], $7::bytea
-) as n
-left join connection as c on true
+select exists (select from place) or not exists (select from live) as has_place
 
 -- name: CHANGE_SUBSCRIPTION
 -- $1 the seller; $2 the application; $3 the subscription; $4 its URL, or null; $5 its events, or null.

@@ -262,7 +262,7 @@ impl SandboxPage {
     }
 
     async fn exchange(&self, call: &Call, agent: &str) -> Result<Answered, reqwest::Error> {
-        let (settings, client) = (&self.shared.settings, &self.shared.http);
+        let (settings, client) = (&self.settings, &self.http);
         let request = client.request(call.method.clone(), call.url(settings));
         let mut request = request.header(USER_AGENT, agent);
         if let Some(token) = call.bearer(settings) {

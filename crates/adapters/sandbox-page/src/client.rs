@@ -6,7 +6,6 @@ use askama::Template;
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use reqwest::Method;
 use ring::digest::{SHA256, digest};
-use tokio::sync::Mutex;
 use web::form::Form;
 
 use crate::calls::{Answered, Body, By, Call, text};
@@ -18,13 +17,9 @@ const PATH: &str = "/sandbox/client";
 /// The statuses with which the walk goes on: exchange, call, refresh, the same refresh again, call.
 const EXPECTED: [u16; 5] = [200, 200, 200, 400, 401];
 
-/// Locked while a call is made, so that a form that is sent twice uses nothing twice.
-#[derive(Default)]
-pub(crate) struct WalkedClient(Mutex<Option<Walk>>);
-
 /// One walk through the flow.
 #[derive(Default)]
-struct Walk {
+pub(crate) struct Walk {
     client_id: String,
     redirect_uri: String,
     verifier: String,
@@ -103,22 +98,22 @@ struct ClientPage<'a> {
 
 /// `GET /sandbox/client`: how far the walk is, and with `code` or `error` the browser's return.
 pub(crate) async fn walk(page: &SandboxPage, query: &Form) -> HttpResponse {
-    let mut walk = page.shared.client.0.lock().await;
+    let mut walk = page.client.lock().await;
     if walk.is_none() {
-        *walk = begin(&page.shared.settings);
+        *walk = begin(&page.settings);
     }
     // Anybody may link here: only the answer to the own request counts.
     let is_return = |walk: &&mut Walk| query.get("state") == Some(&walk.state) && walk.made.is_empty();
     if let Some(walk) = walk.as_mut().filter(is_return) {
-        walk.arrive(query, &page.shared.settings.service.public_url);
+        walk.arrive(query, &page.settings.service.public_url);
     }
     show(page, walk.as_ref(), String::new())
 }
 
 fn show(page: &SandboxPage, walk: Option<&Walk>, alert: String) -> HttpResponse {
     let shown = ClientPage {
-        frame: page.frame("Consent", PATH),
-        settings: &page.shared.settings,
+        frame: page.frame("Consent"),
+        settings: &page.settings,
         alert,
         walk,
         next: walk.and_then(Walk::next),
@@ -128,7 +123,7 @@ fn show(page: &SandboxPage, walk: Option<&Walk>, alert: String) -> HttpResponse 
 
 /// `POST /sandbox/client`: makes the call that comes next, or starts over.
 pub(crate) async fn step(page: &SandboxPage, form: &Form) -> HttpResponse {
-    let (settings, mut walk) = (&page.shared.settings, page.shared.client.0.lock().await);
+    let (settings, mut walk) = (&page.settings, page.client.lock().await);
     let made = match walk.as_mut() {
         Some(walk) if form.get("step") == Some("next") => next_step(page, form, walk).await,
         _ => {

@@ -26,7 +26,7 @@ use webhooks::{DeliveryId, WebhookEvent, WebhookSecret, signature, standard_sign
 
 use crate::calls::{Body, By, Call, text};
 use crate::pages::{Frame, html, see_other};
-use crate::{BODY_LIMITS, SandboxPage, Settings};
+use crate::{BODY_LIMITS, SandboxPage, Settings, unread_body};
 
 /// Deliveries that an inbox keeps, and bytes of a body.
 const KEPT: usize = 50;
@@ -208,15 +208,15 @@ impl Inbox {
 
 /// `POST /sandbox/inbox/{n}`: a delivery.
 pub(crate) async fn receive(page: &SandboxPage, n: usize, request: &mut Request) -> HttpResponse {
-    let settings = &page.shared.settings;
+    let settings = &page.settings;
     match request.body(BODY_LIMITS).await {
         _ if n >= settings.sellers.len() => HttpResponse::NotFound().finish(),
         Ok(body) => {
             let now = settings.clock.now();
-            let (behaviour, is_verified) = page.shared.inbox.add(n, request.headers(), &body, now);
+            let (behaviour, is_verified) = page.inbox.add(n, request.headers(), &body, now);
             behaviour.answer(&settings.tasks, is_verified).await
         }
-        Err(_) => HttpResponse::BadRequest().force_close().finish(),
+        Err(error) => unread_body(error),
     }
 }
 
@@ -232,7 +232,7 @@ struct ReceiverPage<'a> {
 
 impl ReceiverPage<'_> {
     fn curl(&self) -> String {
-        let settings = &self.page.shared.settings;
+        let settings = &self.page.settings;
         subscription(settings, self.n).keyed(settings).curl(settings)
     }
 
@@ -249,8 +249,8 @@ pub(crate) async fn receiver(page: &SandboxPage, query: &Form) -> HttpResponse {
 }
 
 async fn show(page: &SandboxPage, query: &Form, mut alert: String) -> HttpResponse {
-    let (n, inbox) = (page.seller(query).0, &page.shared.inbox);
-    let now = page.shared.settings.clock.now();
+    let (n, inbox) = (page.seller(query).0, &page.inbox);
+    let now = page.settings.clock.now();
     // Polling calls the API only when an attempt may have ended since.
     let stale = inbox.with(n, |receiver| {
         let is_told = replace(&mut receiver.is_told, true) && query.get("polls").is_some();
@@ -276,7 +276,7 @@ async fn show(page: &SandboxPage, query: &Form, mut alert: String) -> HttpRespon
         None => SandboxPage::frame,
     };
     let shown = ReceiverPage {
-        frame: frame(page, "Receiver", "/sandbox/receiver"),
+        frame: frame(page, "Receiver"),
         page,
         n,
         receiver: inbox.with(n, |receiver| receiver.clone()),
@@ -287,7 +287,7 @@ async fn show(page: &SandboxPage, query: &Form, mut alert: String) -> HttpRespon
 
 /// `POST /sandbox/receiver`: subscribes a seller's receiver to all events.
 pub(crate) async fn subscribe(page: &SandboxPage, form: &Form) -> HttpResponse {
-    let (n, inbox) = (page.seller(form).0, &page.shared.inbox);
+    let (n, inbox) = (page.seller(form).0, &page.inbox);
     match subscribed(page, n).await {
         Ok(made) => inbox.with(n, |receiver| receiver.subscription = Some(made)),
         Err(sentence) => return show(page, form, sentence).await,
@@ -297,7 +297,7 @@ pub(crate) async fn subscribe(page: &SandboxPage, form: &Form) -> HttpResponse {
 
 /// Gives the inbox's earlier subscription a new secret, since that may be lost, or makes a subscription.
 async fn subscribed(page: &SandboxPage, n: usize) -> Result<Subscription, String> {
-    let settings = &page.shared.settings;
+    let settings = &page.settings;
     let all: Vec<Value> = page.items(By::Seller(n), "/v1/webhooks".to_owned()).await?;
     let own_url = url(settings, n);
     let is_own = |one: &&Value| text(one, "url") == own_url && one.get("active") == Some(&Value::Bool(true));
@@ -342,7 +342,7 @@ fn url(settings: &Settings, n: usize) -> String {
 
 /// `POST /sandbox/receiver/behaviour`: sets how a seller's receiver answers from now on.
 pub(crate) fn behave(page: &SandboxPage, form: &Form) -> HttpResponse {
-    let (n, inbox) = (page.seller(form).0, &page.shared.inbox);
+    let (n, inbox) = (page.seller(form).0, &page.inbox);
     let chosen = form.get("behaviour").and_then(Behaviour::parse);
     inbox.with(n, |receiver| receiver.behaviour = chosen.unwrap_or_default());
     see_other(&format!("/sandbox/receiver?seller={n}"))

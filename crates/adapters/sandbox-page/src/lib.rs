@@ -23,9 +23,9 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use kernel::{Clock, Randomness, SellerId};
 use offers::OfferReader;
 use orders::OrderReader;
-use tokio::sync::Semaphore;
+use tokio::sync::{Mutex, Semaphore};
 use web::assets::Asset;
-use web::body::BodyLimits;
+use web::body::{BodyError, BodyLimits};
 use web::form::Form;
 use web::front::Front;
 use web::request::{Answer, Request};
@@ -34,7 +34,7 @@ use web::{ServiceSettings, Tasks, head};
 pub use calls::READS;
 pub use timeline::{Kind, Row, Timeline};
 
-use crate::client::WalkedClient;
+use crate::client::Walk;
 use crate::guard::Refused;
 use crate::inbox::Inbox;
 use crate::pages::Shown;
@@ -75,6 +75,8 @@ pub struct Settings {
     /// The folder of mails, `<mail id>.eml`.
     pub mails: PathBuf,
     pub parcels: Arc<dyn SimulatedParcels>,
+    pub offers: Arc<dyn OfferReader>,
+    pub orders: Arc<dyn OrderReader>,
     pub timeline: Timeline,
     pub clock: Arc<dyn Clock>,
     pub randomness: Arc<dyn Randomness>,
@@ -83,56 +85,40 @@ pub struct Settings {
     pub tasks: Tasks,
 }
 
-/// What all threads share.
-pub(crate) struct Shared {
+/// The page, one for all threads.
+pub struct SandboxPage {
     pub(crate) settings: Settings,
     pub(crate) http: reqwest::Client,
     /// Proves that a form is of a page of this sandbox.
     pub(crate) form_token: String,
     pub(crate) inbox: Inbox,
-    pub(crate) client: WalkedClient,
+    /// The built-in client's walk. Locked while a call is made, so that a form that is sent twice uses nothing
+    /// twice.
+    pub(crate) client: Mutex<Option<Walk>>,
     /// Limits the open event streams.
     pub(crate) streams: Arc<Semaphore>,
 }
 
-/// The page. Clones share everything but their ports.
-#[derive(Clone)]
-pub struct SandboxPage {
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) offers: Arc<dyn OfferReader>,
-    pub(crate) orders: Arc<dyn OrderReader>,
-}
-
 impl SandboxPage {
-    pub fn new(
-        settings: Settings,
-        offers: Arc<dyn OfferReader>,
-        orders: Arc<dyn OrderReader>,
-    ) -> Result<Self, reqwest::Error> {
-        let shared = Shared {
+    pub fn new(settings: Settings) -> Result<Self, reqwest::Error> {
+        Ok(Self {
             http: calls::client()?,
             form_token: URL_SAFE_NO_PAD.encode(settings.randomness.secret()),
             inbox: Inbox::default(),
-            client: WalkedClient::default(),
+            client: Mutex::default(),
             streams: Arc::new(Semaphore::new(STREAMS)),
             settings,
-        };
-        let shared = Arc::new(shared);
-        Ok(Self {
-            shared,
-            offers,
-            orders,
         })
     }
 }
 
 /// Serves `/sandbox` and everything below it. Call it once per server thread, before the listener that takes
 /// all other requests.
-pub fn configure(page: SandboxPage) -> impl FnOnce(&mut ServiceConfig) {
+pub fn configure(page: Arc<SandboxPage>) -> impl FnOnce(&mut ServiceConfig) {
     move |config| {
-        let front = Front::public("sandbox", &page.shared.settings.service);
+        let front = Front::public("sandbox", &page.settings.service);
         let answer = move |request| {
-            let page = page.clone();
+            let page = Arc::clone(&page);
             async move { page.answer(request).await }
         };
         config.service(scope("/sandbox").default_service(front.route(answer)));
@@ -149,7 +135,7 @@ const BODY_LIMITS: BodyLimits = BodyLimits {
 };
 
 impl SandboxPage {
-    async fn answer(&self, mut request: Request) -> Answer {
+    async fn answer(self: &Arc<Self>, mut request: Request) -> Answer {
         let mut response = match guard::check(&request) {
             Err(refused) => refused.response(),
             Ok(()) => match head::check(request.http.head()) {
@@ -161,14 +147,14 @@ impl SandboxPage {
         request.end(response, "/sandbox", false)
     }
 
-    async fn respond(&self, request: &mut Request) -> HttpResponse {
+    async fn respond(self: &Arc<Self>, request: &mut Request) -> HttpResponse {
         let inbox = request.path().strip_prefix("/sandbox/inbox/");
         let inbox = inbox.map(|n| n.parse().ok());
         let shown = match (request.method(), inbox) {
             (&Method::GET | &Method::HEAD, None) => self.show(request).await,
             (&Method::POST, None) => match self.form(request).await {
                 Ok(form) => self.act(request, &form).await,
-                Err(refused) => return refused.response(),
+                Err(refused) => return refused,
             },
             // Browsers send an origin, senders of webhooks do not.
             (&Method::POST, Some(Some(n))) if !request.headers().contains_key(ORIGIN) => {
@@ -182,7 +168,7 @@ impl SandboxPage {
     }
 
     /// Every page and endpoint that changes nothing.
-    async fn show(&self, request: &Request) -> Shown {
+    async fn show(self: &Arc<Self>, request: &Request) -> Shown {
         let query = Form::parse(request.query().as_bytes()).unwrap_or_default();
         Ok(match request.path() {
             "/sandbox" | "/sandbox/" => pages::first_steps(self),
@@ -190,8 +176,11 @@ impl SandboxPage {
             "/sandbox/marketplace" => pages::marketplace(self, &query).await?,
             "/sandbox/receiver" => inbox::receiver(self, &query).await,
             "/sandbox/client" => client::walk(self, &query).await,
-            "/sandbox/timeline" => live::timeline(self, &query),
-            "/sandbox/live" => live::live(self, &query, request.headers()),
+            "/sandbox/timeline" => live::timeline(self, &query, request.query()),
+            "/sandbox/live" => match guard::check_reader(request.headers()) {
+                Ok(()) => live::live(self, &query, request.headers()),
+                Err(refused) => refused.response(),
+            },
             "/sandbox/api/offers" => pages::offers_json(self).await?,
             "/sandbox/api/timeline" => live::json(self, &query),
             path => {
@@ -219,15 +208,21 @@ impl SandboxPage {
     }
 
     /// The form in the body, if it comes from a page of this sandbox.
-    async fn form(&self, request: &mut Request) -> Result<Form, Refused> {
-        let body = request
-            .body(BODY_LIMITS)
-            .await
-            .map_err(|_| Refused::ForeignForm)?;
-        let form = Form::parse(&body).map_err(|_| Refused::ForeignForm)?;
-        guard::check_form(request.headers(), form.get("token"), &self.shared.form_token)?;
+    async fn form(&self, request: &mut Request) -> Result<Form, HttpResponse> {
+        let body = request.body(BODY_LIMITS).await.map_err(unread_body)?;
+        let form = Form::parse(&body);
+        let form = form.map_err(|invalid| HttpResponse::BadRequest().body(format!("{invalid}\n")))?;
+        guard::check_form(request.headers(), form.get("token"), &self.form_token)
+            .map_err(Refused::response)?;
         Ok(form)
     }
+}
+
+/// A body that is too large or did not come whole, which ends the connection.
+fn unread_body(error: BodyError) -> HttpResponse {
+    HttpResponse::BadRequest()
+        .force_close()
+        .body(format!("{error}\n"))
 }
 
 fn missing() -> HttpResponse {

@@ -22,7 +22,7 @@ use web::Tasks;
 use web::form::Form;
 
 use crate::pages::{Frame, html, rendered};
-use crate::timeline::{Filter, Kind, Row, Timeline};
+use crate::timeline::{Kind, Row, Timeline, wanted};
 use crate::{SandboxPage, SandboxSeller};
 
 /// The most rows on a page, and in one message to an open page.
@@ -86,20 +86,16 @@ struct List<'a> {
     rows: Rows<'a>,
 }
 
-fn filtered(page: &SandboxPage, filter: &Filter) -> String {
-    let settings = &page.shared.settings;
+/// The list as HTML. `sent` is the query as it was sent.
+pub(crate) fn list(page: &SandboxPage, query: &Form, sent: &str) -> String {
+    let settings = &page.settings;
     let newest = *settings.timeline.last().borrow();
-    let mut rows = settings.timeline.rows(filter, 0..newest + 1);
+    let mut rows = settings.timeline.rows(query, 0..newest + 1);
     rows.truncate(ON_PAGE);
     rendered(&List {
-        address: format!("/sandbox/live?after={newest}&{}", filter.query()),
+        address: format!("/sandbox/live?after={newest}&{sent}"),
         rows: Rows::new(&settings.sellers, rows, ON_PAGE),
     })
-}
-
-/// The list beside other pages, as HTML.
-pub(crate) fn list(page: &SandboxPage) -> String {
-    filtered(page, &Filter::default())
 }
 
 #[derive(Template)]
@@ -107,18 +103,23 @@ pub(crate) fn list(page: &SandboxPage) -> String {
 struct TimelinePage<'a> {
     frame: Frame,
     sellers: &'a [SandboxSeller],
-    filter: Filter,
+    query: &'a Form,
     list: String,
 }
 
+impl TimelinePage<'_> {
+    fn wanted(&self, name: &str) -> &str {
+        wanted(self.query, name)
+    }
+}
+
 /// `GET /sandbox/timeline`: the list with its filter.
-pub(crate) fn timeline(page: &SandboxPage, query: &Form) -> HttpResponse {
-    let filter = Filter::of(query);
+pub(crate) fn timeline(page: &SandboxPage, query: &Form, sent: &str) -> HttpResponse {
     let shown = TimelinePage {
-        frame: page.bare_frame("Timeline", "/sandbox/timeline"),
-        sellers: &page.shared.settings.sellers,
-        list: filtered(page, &filter),
-        filter,
+        frame: page.bare_frame("Timeline"),
+        sellers: &page.settings.sellers,
+        query,
+        list: list(page, query, sent),
     };
     html(&shown)
 }
@@ -127,8 +128,8 @@ pub(crate) fn timeline(page: &SandboxPage, query: &Form) -> HttpResponse {
 pub(crate) fn json(page: &SandboxPage, query: &Form) -> HttpResponse {
     let number = |name| query.get(name).and_then(|number| number.parse().ok());
     let limit = number("limit").and_then(|limit| usize::try_from(limit).ok());
-    let timeline = &page.shared.settings.timeline;
-    let rows = timeline.rows(&Filter::of(query), 0..number("before").unwrap_or(u64::MAX));
+    let timeline = &page.settings.timeline;
+    let rows = timeline.rows(query, 0..number("before").unwrap_or(u64::MAX));
     let item = |row: &Arc<Row>| {
         json!({
             "number": row.number, "at": row.at, "kind": row.kind.as_str(), "title": row.title, "outcome": row.outcome,
@@ -144,7 +145,7 @@ pub(crate) fn json(page: &SandboxPage, query: &Form) -> HttpResponse {
 /// The connection of an open page, which receives new rows.
 struct Listener {
     timeline: Timeline,
-    filter: Filter,
+    query: Form,
     tasks: Tasks,
     last: watch::Receiver<u64>,
     /// The number of the last row that was sent.
@@ -152,12 +153,11 @@ struct Listener {
 }
 
 /// `GET /sandbox/live`: the rows after the one numbered `after`, as they come.
-pub(crate) fn live(page: &SandboxPage, query: &Form, headers: &HeaderMap) -> HttpResponse {
-    let Ok(place) = Arc::clone(&page.shared.streams).try_acquire_owned() else {
+pub(crate) fn live(page: &Arc<SandboxPage>, query: &Form, headers: &HeaderMap) -> HttpResponse {
+    let Ok(place) = Arc::clone(&page.streams).try_acquire_owned() else {
         return HttpResponse::ServiceUnavailable().body("Too many pages are open: close some.\n");
     };
-    let shared = Arc::clone(&page.shared);
-    let (timeline, tasks) = (shared.settings.timeline.clone(), shared.settings.tasks.clone());
+    let (timeline, tasks) = (page.settings.timeline.clone(), page.settings.tasks.clone());
     let last = timeline.last();
     let newest = *last.borrow();
     // A browser that reconnects says where it was.
@@ -165,20 +165,18 @@ pub(crate) fn live(page: &SandboxPage, query: &Form, headers: &HeaderMap) -> Htt
     let seen = seen.or(query.get("after")).and_then(|number| number.parse().ok());
     let listener = Listener {
         timeline,
-        filter: Filter::of(query),
+        query: query.clone(),
         tasks,
         last,
         // A higher number is of an earlier run of the sandbox.
         seen: seen.map_or(newest, |seen| if seen > newest { 0 } else { seen }),
     };
-    let told = unfold(
-        (listener, shared, place),
-        |(mut listener, shared, place)| async move {
-            let rows = listener.next().await?;
-            let message = message(listener.seen, &shared.settings.sellers, rows);
-            Some((message, (listener, shared, place)))
-        },
-    );
+    let state = (listener, Arc::clone(page), place);
+    let told = unfold(state, |(mut listener, page, place)| async move {
+        let rows = listener.next().await?;
+        let message = message(listener.seen, &page.settings.sellers, rows);
+        Some((message, (listener, page, place)))
+    });
     let told = once(ready(COMMENT.to_owned())).chain(told);
     HttpResponse::Ok()
         .insert_header((CONTENT_TYPE, "text/event-stream"))
@@ -200,7 +198,7 @@ impl Listener {
             () = gathered => {}
         }
         self.seen = *self.last.borrow();
-        Some(self.timeline.rows(&self.filter, seen + 1..self.seen + 1))
+        Some(self.timeline.rows(&self.query, seen + 1..self.seen + 1))
     }
 }
 
@@ -233,7 +231,7 @@ pub(crate) async fn mail(page: &SandboxPage, id: &str) -> HttpResponse {
 
 async fn mail_text(page: &SandboxPage, id: &str) -> Option<String> {
     let id: Uuid = id.parse().ok()?;
-    let file = page.shared.settings.mails.join(format!("{id}.eml"));
+    let file = page.settings.mails.join(format!("{id}.eml"));
     let mail = tokio::fs::read(file).await.ok()?;
     let mail = MessageParser::default().parse(&mail)?;
     let first = |addresses: Option<&Address<'_>>| {
@@ -273,7 +271,7 @@ mod tests {
         let (timeline, tasks) = (Timeline::default(), Tasks::new(Handle::current()));
         let mut listener = Listener {
             timeline: timeline.clone(),
-            filter: Filter::of(&Form::parse(b"kind=event").unwrap()),
+            query: Form::parse(b"kind=event").unwrap(),
             tasks: tasks.clone(),
             last: timeline.last(),
             seen: 0,

@@ -21,8 +21,8 @@ use crate::{SandboxPage, SandboxSeller};
 
 /// What every page has.
 pub(crate) struct Frame {
+    /// The label of the page, if it is one of [`PAGES`].
     pub(crate) title: &'static str,
-    pub(crate) path: &'static str,
     /// The token of the page's forms.
     pub(crate) token: String,
     /// The product's name.
@@ -43,26 +43,25 @@ pub(crate) const PAGES: [(&str, &str); 6] = [
 
 impl SandboxPage {
     /// Of a page that has the timeline beside it.
-    pub(crate) fn frame(&self, title: &'static str, path: &'static str) -> Frame {
+    pub(crate) fn frame(&self, title: &'static str) -> Frame {
         Frame {
-            aside: live::list(self),
-            ..self.bare_frame(title, path)
+            aside: live::list(self, &Form::default(), ""),
+            ..self.bare_frame(title)
         }
     }
 
-    pub(crate) fn bare_frame(&self, title: &'static str, path: &'static str) -> Frame {
+    pub(crate) fn bare_frame(&self, title: &'static str) -> Frame {
         Frame {
             title,
-            path,
-            token: self.shared.form_token.clone(),
-            service: self.shared.settings.service.name.clone(),
+            token: self.form_token.clone(),
+            service: self.settings.service.name.clone(),
             aside: String::new(),
         }
     }
 
     /// The seller that a form or query names by its place in the settings; else the first.
     pub(crate) fn seller(&self, form: &Form) -> (usize, Option<&SandboxSeller>) {
-        let sellers = &self.shared.settings.sellers;
+        let sellers = &self.settings.sellers;
         let named = form.get("seller").and_then(|seller| seller.parse().ok());
         let n = named.filter(|n| *n < sellers.len()).unwrap_or_default();
         (n, sellers.get(n))
@@ -70,7 +69,7 @@ impl SandboxPage {
 
     /// The seller with this id, and its place in the settings.
     pub(crate) fn seller_with(&self, id: &str) -> Option<(usize, &SandboxSeller)> {
-        let mut sellers = self.shared.settings.sellers.iter().enumerate();
+        let mut sellers = self.settings.sellers.iter().enumerate();
         sellers.find(|(_, seller)| seller.id.to_string() == id)
     }
 }
@@ -125,11 +124,11 @@ pub(crate) type Inputs = &'static [(&'static str, &'static str)];
 impl SandboxPage {
     /// The button as HTML.
     pub(crate) fn button(&self, label: &str, call: Call, inputs: Inputs) -> String {
-        let call = call.keyed(&self.shared.settings);
+        let call = call.keyed(&self.settings);
         rendered(&Button {
             label,
-            token: &self.shared.form_token,
-            curl: call.curl(&self.shared.settings),
+            token: &self.form_token,
+            curl: call.curl(&self.settings),
             call: &call,
             inputs,
         })
@@ -166,7 +165,7 @@ struct OutcomePage {
 /// The call of a form.
 fn call_of(page: &SandboxPage, form: &Form) -> Option<Call> {
     let call = shop::basket_call(page, form).or_else(|| Call::parse(form))?;
-    Some(call.keyed(&page.shared.settings))
+    Some(call.keyed(&page.settings))
 }
 
 /// `POST /sandbox/call`: makes the call of a form. Scripts get its outcome alone.
@@ -180,7 +179,7 @@ pub(crate) async fn call(page: &SandboxPage, form: &Form, headers: &HeaderMap) -
         .ok()
         .map(|answer| trade::after(page, &call, answer));
     let outcome = Outcome {
-        curl: call.curl(&page.shared.settings),
+        curl: call.curl(&page.settings),
         answer,
         next: next.unwrap_or_default(),
     };
@@ -194,7 +193,7 @@ pub(crate) async fn call(page: &SandboxPage, form: &Form, headers: &HeaderMap) -
         response.headers_mut().insert(name, value);
         return response;
     }
-    let frame = page.frame("The answer", "");
+    let frame = page.frame("The answer");
     html(&OutcomePage { frame, outcome })
 }
 
@@ -202,7 +201,7 @@ pub(crate) async fn call(page: &SandboxPage, form: &Form, headers: &HeaderMap) -
 pub(crate) fn preview(page: &SandboxPage, form: &Form) -> HttpResponse {
     let text = call_of(page, form).map_or_else(
         || "The values do not make a call yet.".to_owned(),
-        |call| call.curl(&page.shared.settings),
+        |call| call.curl(&page.settings),
     );
     html(&Text { text })
 }

@@ -255,18 +255,18 @@ impl Timeline {
         self.last.subscribe()
     }
 
-    /// The rows with these numbers that the filter admits, newest first.
-    pub(crate) fn rows(&self, filter: &Filter, numbers: Range<u64>) -> Vec<Arc<Row>> {
+    /// The rows with these numbers that the query asks for, newest first.
+    pub(crate) fn rows(&self, query: &Form, numbers: Range<u64>) -> Vec<Arc<Row>> {
         let all: Vec<_> = self.kept.lock().rows.iter().cloned().collect();
-        let meant = Meant::new(filter, &all);
+        let meant = Meant::new(query, &all);
         let is_meant = |row: &&Arc<Row>| numbers.contains(&row.number) && meant.has(row);
         all.iter().rev().filter(is_meant).cloned().collect()
     }
 }
 
-/// A filter, with what the kept rows tell about it.
+/// A query, with what the kept rows tell about it.
 struct Meant<'a> {
-    filter: &'a Filter,
+    query: &'a Form,
     seller: Option<SellerId>,
     /// The ids and numbers of the seller's orders: mails to buyers have no seller.
     of_seller: HashSet<&'a str>,
@@ -276,28 +276,28 @@ struct Meant<'a> {
 }
 
 impl<'a> Meant<'a> {
-    fn new(filter: &'a Filter, all: &'a [Arc<Row>]) -> Self {
-        let seller = filter.get("seller").parse().ok();
+    fn new(query: &'a Form, all: &'a [Arc<Row>]) -> Self {
+        let seller = wanted(query, "seller").parse().ok();
         let of_seller = all.iter().filter(|row| {
             let is_known = row.kind == Kind::Event || row.is_write;
             let is_of = |seller| row.seller == Some(seller) || row.sellers.contains(&seller);
             is_known && seller.is_some_and(is_of)
         });
-        let about = filter.get("about");
+        let about = wanted(query, "about");
         let is_about = |row: &&Arc<Row>| row.kind == Kind::Event && row.names(about);
         let ids = |row: &'a Arc<Row>| row.ids.iter().map(String::as_str);
         Self {
-            filter,
+            query,
             seller,
             of_seller: of_seller.flat_map(ids).collect(),
             about: all.iter().filter(is_about).flat_map(ids).chain([about]).collect(),
-            spans: Span::of_trace(all, filter.get("trace")),
+            spans: Span::of_trace(all, wanted(query, "trace")),
         }
     }
 
     fn has(&self, row: &Row) -> bool {
         let is = |name, holds: &dyn Fn(&str) -> bool| {
-            let wanted = self.filter.get(name);
+            let wanted = wanted(self.query, name);
             wanted.is_empty() || holds(wanted)
         };
         let is_one_of = |ids: &HashSet<&str>| row.ids.iter().any(|id| ids.contains(id.as_str()));
@@ -356,29 +356,8 @@ impl<'a> Span<'a> {
     }
 }
 
-/// Which rows are meant. An empty text means any.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Filter([String; FILTERS.len()]);
-
-/// The names in a query: a seller; an order or offer, by id or number; an application; requests with a trace id, and
-/// all that came of them; a kind.
-const FILTERS: [&str; 5] = ["seller", "about", "application", "trace", "kind"];
-
-impl Filter {
-    pub(crate) fn of(query: &Form) -> Self {
-        Self(FILTERS.map(|name| query.get(name).unwrap_or_default().trim().to_owned()))
-    }
-
-    /// The text of this name.
-    pub(crate) fn get(&self, name: &str) -> &str {
-        let mut all = FILTERS.iter().zip(&self.0);
-        all.find(|(known, _)| **known == name)
-            .map_or("", |(_, text)| text)
-    }
-
-    pub(crate) fn query(&self) -> String {
-        let fields = FILTERS.iter().zip(&self.0).filter(|(_, text)| !text.is_empty());
-        let mut query = url::form_urlencoded::Serializer::new(String::new());
-        query.extend_pairs(fields).finish()
-    }
+/// What a query asks for by this name; empty for anything. The names: `seller`; `about`, an order or offer, by
+/// id or number; `application`; `trace`, requests with a trace id, and all that came of them; `kind`.
+pub(crate) fn wanted<'a>(query: &'a Form, name: &str) -> &'a str {
+    query.get(name).unwrap_or_default().trim()
 }

@@ -131,13 +131,13 @@ mod tests {
 
     #[test]
     fn the_summary_reports_when_not_all_rejected_lines_are_listed() {
-        let report = ImportReport {
-            created: 1,
-            updated: 2,
-            unchanged: 3,
-            rejected_total: 4,
-            rejected: Vec::new(),
-        };
+        let mut report = ImportReport::default();
+        (
+            report.created,
+            report.updated,
+            report.unchanged,
+            report.rejected_total,
+        ) = (1, 2, 3, 4);
         let expected = "created 1, updated 2, unchanged 3, rejected 4 (the first 0 are listed)";
         assert_eq!(summary(&report), expected);
     }

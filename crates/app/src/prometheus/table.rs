@@ -90,7 +90,7 @@ const ROUTE: Label = any("route", "its template, such as `/v1/offers/{id}`, or `
 const STATUS: Label = any("status", "the status");
 const APPLICATION: Label = any(
     "client_id",
-    "the application's, of the first 200 of a process that were refused ten times in a quarter of an hour, or `other`",
+    "the application's, of the first 200 of a process that were refused 60 times in a quarter of an hour, or `other`",
 );
 const ID: Label = any("id", "the cluster's system identifier and the database's oid");
 const CARRIER: Label = one_of("carrier", &CARRIERS);
@@ -157,8 +157,8 @@ metrics! {
         Gauge "database_pool_connections" [STATE]
             "Connections of the pool for requests; the workers' is counted in `database_pool_wait_seconds` alone.";
         Gauge "database_oldest_snapshot_seconds" []
-            "Age of the oldest transaction that holds a snapshot in the server, as far as the program's role may see it; NaN for unknown.";
-        Gauge "database_info" [ID, TIMELINE] "1 for the database on which the process works.";
+            "Age of the oldest transaction that holds a snapshot in the server or has written, as far as the program's role may see it; NaN for unknown.";
+        Gauge "database_info" [ID, TIMELINE] "1 for the database on which the process works; 0 while it is not reached.";
         Gauge "database_clock_difference_seconds" []
             "The database's clock minus this machine's, beyond the time of the look; NaN for unknown.";
         Gauge "database_workers_unreachable" [] "Workers of a Citus cluster that the coordinator does not reach.";
@@ -170,7 +170,8 @@ metrics! {
     "Webhooks" {
         Gauge "webhook_queue_deliveries" [ATTEMPT]
             "Deliveries that wait for an attempt, due or not; 10000 stands for that many or more, NaN for unknown.";
-        Gauge "webhook_queue_oldest_due_seconds" [ATTEMPT] "Age of the oldest due delivery; NaN for unknown.";
+        Gauge "webhook_queue_oldest_due_seconds" [ATTEMPT]
+            "Age of the oldest due delivery, but for subscriptions whose receiver fails; NaN for unknown.";
         Histogram "webhook_first_attempt_delay_seconds" []
             "Time from an event, or from when it is delivered anew (the database's clock), to the start of the first attempt (this machine's clock).";
         Counter "webhook_attempts_total" [ATTEMPT_OUTCOME] "Finished attempts, by the class of the status, or by the cause of the failure.";

@@ -2,27 +2,31 @@
 
 use adapter_postgres::Database;
 use adapter_sealing::SystemRandomness;
-use kernel::SellerId;
-use oauth::{ClientId, ClientType, Purpose, Registration, Scope, Transition};
-use usecases::{LockSet, transact};
+use kernel::{Change, SellerId};
+use oauth::{Application, ApplicationEvent, ClientId, ClientType, Purpose, Registration, Scope, Transition};
+use usecases::{Announcement, Failure, LockSet, transact};
 
 use super::seed::register;
 use crate::command::use_case_error;
 
-/// Registers it, or finds that of an earlier start. Its redirect URI is an address of this machine, which no
+const NAME: &str = "Consent walk";
+
+/// Registers it, or moves that of an earlier start to this redirect URI, an address of this machine, which no
 /// other application may have.
 pub(super) async fn client(
     database: &Database,
     owner: SellerId,
-    port: u16,
     redirect_uri: String,
 ) -> anyhow::Result<ClientId> {
-    let name = format!("Consent walk {port}");
-    if let Some(found) = database.application_directory().application_named(&name).await? {
+    let found = database.application_directory().application_named(NAME).await?;
+    let known = found.as_ref().map(|found| found.client_id);
+    if let Some(found) = found
+        && found.redirect_uris == [redirect_uri.as_str()]
+    {
         return Ok(found.client_id);
     }
     let registration = Registration {
-        name,
+        name: NAME.to_owned(),
         description: None,
         documentation_url: "https://consent-walk.example/docs".to_owned(),
         purpose: Purpose::ForOtherSellers,
@@ -31,10 +35,26 @@ pub(super) async fn client(
         scopes: [Scope::OffersRead, Scope::OrdersRead].into_iter().collect(),
     };
     let (units, locks) = (database.units(), LockSet::default());
-    let work = (SystemRandomness::new(), registration);
-    let registered = transact(&*units, &locks, &work, |tx, (randomness, registration)| {
-        let moves = &[Transition::Accept];
-        Box::pin(register(tx, randomness, owner, registration.clone(), moves))
+    let work = (SystemRandomness::new(), known, registration);
+    let client = transact(&*units, &locks, &work, |tx, (randomness, known, registration)| {
+        Box::pin(async move {
+            let registration = registration.clone();
+            let Some(client_id) = *known else {
+                let moves = &[Transition::Accept];
+                let registered = register(tx, randomness, owner, registration, moves).await?;
+                return Ok(registered.client_id);
+            };
+            if let Some(before) = tx.lock_application(client_id).await? {
+                let after = Application {
+                    redirect_uris: registration.redirect_uris,
+                    ..before
+                };
+                let change = Change::of_existing(after, vec![ApplicationEvent::Changed { client_id }]);
+                let change = Announcement::of_application(change, tx.now());
+                tx.save_application(change).await?;
+            }
+            Ok::<_, Failure<anyhow::Error>>(client_id)
+        })
     });
-    Ok(registered.await.map_err(use_case_error)?.client_id)
+    client.await.map_err(use_case_error)
 }

@@ -57,13 +57,13 @@ impl WorkSignal for QueueSignal<'_> {
     }
 }
 
-/// Wakes sleeping queues that have due deliveries.
+/// Wakes queues that have due deliveries which no claim sees.
 pub(super) async fn reconcile(shared: Shared) -> Result<Duration, TransactionError> {
     let queues = shared.database.subscription_queues().reconcile().await?;
     if queues > 0 {
         tracing::warn!(
             queues,
-            "subscriptions slept though deliveries were due, and were woken"
+            "subscriptions had due deliveries that no worker saw, and were woken"
         );
     }
     Ok(RECONCILE_INTERVAL)

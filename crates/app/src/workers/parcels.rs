@@ -104,13 +104,19 @@ impl QuotaLimitedCarriers {
 impl CarrierLookup for QuotaLimitedCarriers {
     async fn look_up(&self, carrier: Carrier, number: &TrackingNumber) -> Lookup {
         let now = self.clock.now();
-        if !self
-            .quota(carrier)
-            .is_some_and(|mut quota| quota.take(number, now))
-        {
-            return Lookup::Unavailable("not asked: the carrier's daily limit is used up for now".to_owned());
+        match self.quota(carrier).map(|mut quota| quota.take(number, now)) {
+            Some(Taken::Known(found)) => return found,
+            Some(Taken::Asks) => {}
+            Some(Taken::Waits) | None => {
+                let reason = "not asked: the carrier's daily limit is used up for now";
+                return Lookup::Unavailable(reason.to_owned());
+            }
         }
-        self.carriers.look_up(carrier, number).await
+        let found = self.carriers.look_up(carrier, number).await;
+        if let Some(mut quota) = self.quota(carrier) {
+            quota.answered(number, &found);
+        }
+        found
     }
 
     fn is_paused(&self, carrier: Carrier) -> bool {
@@ -126,30 +132,50 @@ struct DailyQuota {
     share: Option<EvenShare>,
     /// The shortest time between two look-ups of one parcel.
     interval: Option<TimeDelta>,
-    /// Per parcel; those beyond the interval are pruned when it has `pruned_at` of them.
-    last_lookup: HashMap<TrackingNumber, DateTime<Utc>>,
+    /// When each parcel was last looked up, and what was found; those beyond the interval are pruned when it has
+    /// `pruned_at` of them.
+    last_lookup: HashMap<TrackingNumber, (DateTime<Utc>, Option<Lookup>)>,
     pruned_at: usize,
+}
+
+/// Whether to ask a carrier about a parcel.
+#[derive(Debug, PartialEq, Eq)]
+enum Taken {
+    Asks,
+    Waits,
+    /// It was found lately, for another order with the same number.
+    Known(Lookup),
 }
 
 impl DailyQuota {
     /// Whether to ask now. Counts the look-up if so.
-    fn take(&mut self, number: &TrackingNumber, now: DateTime<Utc>) -> bool {
+    fn take(&mut self, number: &TrackingNumber, now: DateTime<Utc>) -> Taken {
         if let Some(interval) = self.interval {
-            let is_recent = |at: &DateTime<Utc>| now - *at < interval;
-            if self.last_lookup.get(number).is_some_and(is_recent) {
-                return false;
+            let is_recent = |at: DateTime<Utc>| now - at < interval;
+            match self.last_lookup.get(number) {
+                Some((at, Some(found))) if is_recent(*at) => return Taken::Known(found.clone()),
+                Some((at, None)) if is_recent(*at) => return Taken::Waits,
+                _ => {}
             }
             // The walk over all is rare: it begins once there are twice as many as the last one left.
             if self.last_lookup.len() >= self.pruned_at {
-                self.last_lookup.retain(|_, at| is_recent(at));
+                self.last_lookup.retain(|_, (at, _)| is_recent(*at));
                 self.pruned_at = 2 * self.last_lookup.len() + 1;
             }
         }
-        let is_allowed = self.share.as_mut().is_none_or(|share| share.take(now));
-        if is_allowed && self.interval.is_some() {
-            self.last_lookup.insert(number.clone(), now);
+        if !self.share.as_mut().is_none_or(|share| share.take(now)) {
+            return Taken::Waits;
         }
-        is_allowed
+        if self.interval.is_some() {
+            self.last_lookup.insert(number.clone(), (now, None));
+        }
+        Taken::Asks
+    }
+
+    fn answered(&mut self, number: &TrackingNumber, found: &Lookup) {
+        if let (Some((_, last)), Lookup::Found(_)) = (self.last_lookup.get_mut(number), found) {
+            *last = Some(found.clone());
+        }
     }
 }
 
@@ -198,7 +224,7 @@ impl EvenShare {
 #[cfg(test)]
 mod tests {
     use kernel::MockClock;
-    use orders::MockCarrierLookup;
+    use orders::{MockCarrierLookup, TrackingReport, TrackingStatus};
 
     use super::*;
 
@@ -241,15 +267,34 @@ mod tests {
             last_lookup: HashMap::new(),
             pruned_at: 0,
         };
-        let taken = (0..24 * 60)
-            .filter(|minute| quota.take(&number(1), at(*minute)))
-            .count();
+        let mut asks = |n, minute| quota.take(&number(n), at(minute)) == Taken::Asks;
+        let taken = (0..24 * 60).filter(|minute| asks(1, *minute)).count();
         assert_eq!(taken, 9);
         for day in 1..20 {
-            assert!((0..500).all(|n| quota.take(&number(500 * day + n), at(day * 24 * 60))));
+            assert!((0..500).all(|n| asks(500 * day + n, day * 24 * 60)));
         }
-        assert!(quota.take(&number(1), at(20 * 24 * 60)));
+        assert!(asks(1, 20 * 24 * 60));
         assert!(quota.last_lookup.len() < 3 * 500, "{}", quota.last_lookup.len());
+    }
+
+    #[tokio::test]
+    async fn orders_in_one_dhl_parcel_share_what_was_found() {
+        let (mut carriers, mut clock) = (MockCarrierLookup::new(), MockClock::new());
+        let found = Lookup::Found(TrackingReport {
+            status: TrackingStatus::Delivered,
+            at: None,
+            raw_code: "delivered".to_owned(),
+        });
+        let answer = found.clone();
+        carriers
+            .expect_look_up()
+            .times(1)
+            .returning(move |_, _| answer.clone());
+        clock.expect_now().returning(|| at(0));
+        let carriers = QuotaLimitedCarriers::new(Arc::new(carriers), Arc::new(clock), |_| None);
+        for _ in 0..2 {
+            assert_eq!(carriers.look_up(Carrier::Dhl, &number(1)).await, found);
+        }
     }
 
     #[tokio::test]

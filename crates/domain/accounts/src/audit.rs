@@ -165,10 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_parsed_back() {
-        for action in Action::ALL {
-            assert_eq!(Action::parse(action.as_str()), Some(action));
-        }
+    fn actors_are_read_back() {
         for actor in [
             Actor::Seller(Uuid::nil().into()),
             Actor::Operator(Uuid::nil()),

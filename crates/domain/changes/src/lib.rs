@@ -219,11 +219,4 @@ mod tests {
             None
         );
     }
-
-    #[test]
-    fn names_are_parsed_back() {
-        for kind in ChangeKind::ALL {
-            assert_eq!(ChangeKind::parse(kind.as_str()), Some(kind));
-        }
-    }
 }

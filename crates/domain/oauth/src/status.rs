@@ -94,7 +94,5 @@ mod tests {
     fn statuses_have_the_contracts_names() {
         let words = ["pending", "active", "suspended"];
         assert_eq!(S::ALL.map(S::as_str), words);
-        assert_eq!(words.map(S::parse), S::ALL.map(Some));
-        assert_eq!(S::parse("Active"), None);
     }
 }

@@ -16,7 +16,7 @@ mod url;
 
 pub use address_rules::{AddressPolicy, AddressRules};
 pub use attempt::{AttemptFailure, Attempted, FailureKind, Outcome, Sent};
-pub use capacity::{Capacity, DueQueue, Load, Share};
+pub use capacity::{Capacity, DueQueue, Load, Party, Share};
 pub use delivery::{Delivery, DeliveryRecord, DeliveryState, MAX_ATTEMPTS, RetrySchedule};
 pub use event::{About, DeliveryId, Event, EventId, Subject, WebhookEvent};
 pub use journal::{
@@ -25,9 +25,9 @@ pub use journal::{
 };
 pub use machine::{LOSSES_FORGIVEN, Phase, Progress};
 pub use ports::{
-    DeliveryDirectory, DeliveryFilter, DeliveryWithSeller, HostCheck, HostRefused, LockedDelivery, Message,
-    SellerDelivery, SellerSubscription, SubscriptionQueues, SubscriptionReader, SubscriptionStore,
-    Undelivered, UndeliveredFilter, WebhookSender,
+    DeliveryFilter, DeliveryWithSeller, HostCheck, HostRefused, LockedDelivery, Message, SellerDelivery,
+    SellerSubscription, SubscriptionQueues, SubscriptionReader, SubscriptionStore, Undelivered,
+    UndeliveredFilter, WebhookSender,
 };
 pub use queue::{
     AttemptRecord, ClaimedQueues, Due, Lease, QueueKey, Refill, Refilled, Release, SubscriptionQueue,

@@ -76,17 +76,13 @@ pub struct LockedDelivery {
 /// Changes subscriptions within a transaction.
 #[async_trait]
 pub trait SubscriptionStore: Send + Sync {
-    /// Takes one of an application's [`crate::MAX_SUBSCRIPTIONS`] places at a seller; false if all are taken.
-    /// Inactive subscriptions keep their places. An adapter MUST be exact under concurrency.
-    async fn take_subscription_place(
-        &self,
-        seller: SellerId,
-        client_id: ClientId,
-    ) -> Result<bool, StoreError>;
-
-    /// Stores a new subscription whose place was taken. An adapter MUST seal its secret and MUST bind it to
-    /// the seller's current connection with the application, if there is one: the subscription ends with it.
-    async fn add_subscription(&self, subscription: NewSubscription) -> Result<(), StoreError>;
+    /// Stores a new subscription in one of its application's [`crate::MAX_SUBSCRIPTIONS`] places at the
+    /// seller; false if all are taken. Inactive subscriptions keep their places. True, without an effect, if
+    /// the application has been deleted or an account closed meanwhile: it would have ended by now.
+    ///
+    /// An adapter MUST be exact under concurrency, MUST seal the secret, and MUST bind it to the seller's
+    /// current connection with the application, if there is one: the subscription ends with it.
+    async fn add_subscription(&self, subscription: NewSubscription) -> Result<bool, StoreError>;
 
     /// Changes an application's subscription and returns it as it is then, active or not; None if there is no
     /// such subscription. Deliveries that begin after the commit go to the new URL.
@@ -282,8 +278,8 @@ pub trait SubscriptionQueues: Send + Sync {
     /// the decided state.
     async fn record(&self, records: &[AttemptRecord], releases: &[Release]) -> Result<(), StoreError>;
 
-    /// Wakes sleeping queues that have due deliveries, and returns their number; called once a minute. It
-    /// should always be 0.
+    /// Wakes queues that have due deliveries which no claim sees: sleeping ones, and those in which a delivery
+    /// was committed long after it was due. Returns their number; called once a minute. It should always be 0.
     async fn reconcile(&self) -> Result<usize, StoreError>;
 }
 
@@ -315,20 +311,4 @@ pub struct DeliveryWithSeller {
     pub app_name: String,
     pub url: String,
     pub delivery: Delivery,
-}
-
-/// Looks up deliveries of all sellers, outside a transaction.
-#[async_trait]
-pub trait DeliveryDirectory: Send + Sync {
-    /// The seller whose events the subscription receives; None if there is no such subscription. Ended ones
-    /// are included.
-    async fn seller_of(&self, subscription: SubscriptionId) -> Result<Option<SellerId>, StoreError>;
-
-    /// Up to `limit` deliveries whose id is below `before`, newest first.
-    async fn undelivered(
-        &self,
-        filter: UndeliveredFilter,
-        before: Option<DeliveryId>,
-        limit: u16,
-    ) -> Result<Vec<DeliveryWithSeller>, StoreError>;
 }

@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::MockTransaction;
-use crate::test_support::{HOME, by, chance, family, knowing_sellers, logging, now, refusal};
+use crate::test_support::{family, now};
 
 fn viewer(n: u128) -> Viewer {
     Viewer {
@@ -92,50 +92,6 @@ async fn the_screen_is_shown_refused_or_answered_at_once() {
     }
 }
 
-/// Seller 2 approves the request of this application.
-async fn approved(tx: MockTransaction, application: Application) -> ConsentResponse {
-    let mut tx = knowing_sellers(grants(tx, false, 1), false);
-    tx.expect_lock_application()
-        .returning(move |_| Ok(Some(application.clone())));
-    let decision = SellerDecision {
-        ticket: ticket(),
-        viewer: viewer(2),
-        address: HOME,
-        decision: Decision::Approve,
-    };
-    let (chance, ttl) = (chance(), TimeDelta::minutes(10));
-    let decided = decide(&tx, &tx, &tx, &chance, &decision, ttl, now()).await;
-    decided.unwrap().response
-}
-
-#[tokio::test]
-async fn approval_gives_a_code_for_the_remaining_scopes() {
-    let mut tx = MockTransaction::new();
-    let client_id = ticket().request.client_id.to_string();
-    tx.expect_log_action()
-        .once()
-        .withf(move |_, _, action, subject, _| *action == Action::ConsentGiven && subject == client_id)
-        .returning(|_, _, _, _, _| Ok(()));
-    tx.expect_add_consent()
-        .once()
-        .withf(|consent| {
-            consent.scopes.to_string() == "orders:read"
-                && consent.seller == viewer(2).seller
-                && consent.expires_at == now() + TimeDelta::minutes(10)
-                && consent.redirect_uri == ticket().request.redirect_uri
-        })
-        .returning(|_| Ok(()));
-    let outcome = approved(tx, application(ApplicationStatus::Active)).await;
-    let ConsentResponse::Code(code) = &outcome else {
-        panic!("{outcome:?}")
-    };
-    let expected = format!(
-        "https://app.example/cb?x=1&code={}&state=state+%26+more&iss=https%3A%2F%2Fapi.example",
-        code.reveal()
-    );
-    assert_eq!(outcome.redirect(&ticket(), "https://api.example"), expected);
-}
-
 #[tokio::test]
 async fn a_decision_was_committed_if_its_own_transaction_left_a_trace() {
     let committed = async |mut tx: MockTransaction, decided, family_exists: Option<bool>, response, at| {
@@ -160,15 +116,4 @@ async fn a_decision_was_committed_if_its_own_transaction_left_a_trace() {
         let approved = ConsentResponse::Code(code);
         assert_eq!(committed(tx(), true, Some(exists), approved, now()).await, exists);
     }
-}
-
-#[tokio::test]
-async fn only_an_existing_connection_is_ended_and_logged() {
-    let end = async |connected| {
-        let mut tx = logging(usize::from(connected), Action::Disconnected);
-        tx.expect_disconnect().returning(move |_, _| Ok(connected));
-        disconnect(&tx, &tx, by(), ticket().request.client_id).await
-    };
-    end(true).await.unwrap();
-    assert_eq!(refusal(end(false).await), NoSuchConnection);
 }

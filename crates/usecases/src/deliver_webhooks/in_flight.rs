@@ -5,10 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use oauth::ClientId;
 use webhooks::{
     AttemptFailure, AttemptRecord, Attempted, Capacity, DeliveryId, Due, Lease, Load, Message, Outcome,
-    Progress, QueueKey, Refill, Refilled, Release, SubscriptionQueue,
+    Party, Progress, QueueKey, Refill, Refilled, Release, SubscriptionQueue,
 };
 
 use super::Slots;
@@ -87,11 +86,14 @@ impl InFlight {
     /// queues may use, are reserved for applications with almost nothing in hand.
     fn capacity(&self) -> Option<Capacity> {
         let under_way = self.loads();
-        let used: usize = under_way.values().map(|load| usize::from(load.attempts)).sum();
-        let failing: usize = under_way.values().map(|load| usize::from(load.failing)).sum();
+        let in_hand = |failing: bool| {
+            let queues = self.queues.values().filter(|queue| !failing || queue.fails());
+            queues.map(|queue| queue.in_hand.len()).sum::<usize>()
+        };
+        let (used, failing) = (in_hand(false), in_hand(true));
         let slots = self.slots;
-        let (attempts, per_application) = open_slots(slots.attempts, used, slots.per_application);
-        let (failing_attempts, failing_per_application) = open_slots(
+        let (attempts, per_party) = open_slots(slots.attempts, used, slots.per_application);
+        let (failing_attempts, failing_per_party) = open_slots(
             (slots.attempts / 2).max(1),
             failing,
             slots.failing_per_application,
@@ -101,8 +103,8 @@ impl InFlight {
             failing_attempts: failing_attempts.min(attempts),
             per_queue: (attempts / FAIR_SHARE).clamp(1, slots.per_queue.max(1)),
             per_failing_queue: slots.per_failing_queue,
-            per_application,
-            failing_per_application,
+            per_party,
+            failing_per_party,
             under_way,
         })
     }
@@ -124,17 +126,15 @@ impl InFlight {
         })
     }
 
-    fn loads(&self) -> BTreeMap<ClientId, Load> {
-        let mut applications = BTreeMap::<_, Load>::new();
-        for queue in self.queues.values() {
-            let load = applications.entry(queue.client_id).or_default();
+    fn loads(&self) -> BTreeMap<Party, Load> {
+        let mut loads = BTreeMap::<_, Load>::new();
+        for (lease, queue) in &self.queues {
             let number = u16::try_from(queue.in_hand.len()).unwrap_or(u16::MAX);
-            load.attempts = load.attempts.saturating_add(number);
-            if queue.fails() {
-                load.failing = load.failing.saturating_add(number);
+            for party in Party::of(queue.client_id, lease.queue.seller) {
+                loads.entry(party).or_default().add(number, queue.fails());
             }
         }
-        applications
+        loads
     }
 
     /// Adds a claimed queue. One without due deliveries is released at once.
@@ -146,7 +146,7 @@ impl InFlight {
             failing: claimed.failing,
             in_hand: Vec::new(),
             running: 0,
-            store_overcounts: false,
+            postponed: Vec::new(),
             ahead_of_retries: 0,
             round: 0,
             succeeded: false,
@@ -161,11 +161,19 @@ impl InFlight {
     /// Adds further deliveries to leased queues. A queue that is in `refills` but not in `refilled` has lost
     /// its lease: it is released once its attempts have ended, and recording them has no effect.
     pub(super) fn refilled(&mut self, refills: &[Refill], refilled: Vec<Refilled>) -> Vec<Start> {
-        for Refill { lease, capacity, .. } in refills {
+        for Refill {
+            lease,
+            running,
+            capacity,
+            ..
+        } in refills
+        {
             if let Some(queue) = self.queues.get_mut(lease) {
                 queue.phase = Phase::None;
                 let given = refilled.iter().find(|given| given.lease == *lease);
-                queue.store_overcounts &= given.is_none();
+                if given.is_some() {
+                    queue.postponed.retain(|delivery| running.contains(delivery));
+                }
                 if queue.outlook != Outlook::Postponed {
                     let given = given.map_or(0, |given| given.deliveries.len());
                     queue.outlook = Outlook::after(given, *capacity);
@@ -234,7 +242,7 @@ impl InFlight {
         if let Some(queue) = self.queues.get_mut(&start.lease) {
             queue.running = queue.running.saturating_sub(1);
             queue.in_hand.retain(|delivery| delivery.id != start.delivery);
-            queue.store_overcounts = true;
+            queue.postponed.push(start.delivery);
             queue.outlook = Outlook::Postponed;
         }
     }
@@ -305,7 +313,7 @@ impl InFlight {
         let is_due = |(_, queue): &(&Lease, &mut LeasedQueue)| {
             queue.phase == Phase::None
                 && !queue.is_idle()
-                && (queue.store_overcounts || queue.wants_more(all, slots))
+                && (!queue.postponed.is_empty() || queue.wants_more(all, slots))
         };
         let mut due: Vec<_> = self.queues.iter_mut().filter(is_due).collect();
         due.sort_by_key(|(_, queue)| queue.round);
@@ -316,8 +324,9 @@ impl InFlight {
             } else {
                 0
             };
-            let number = capacity.take(queue.client_id, queue.fails(), wanted);
-            if number == 0 && !queue.store_overcounts {
+            let parties = Party::of(queue.client_id, lease.queue.seller);
+            let number = capacity.take(parties, queue.fails(), wanted);
+            if number == 0 && queue.postponed.is_empty() {
                 continue;
             }
             queue.round = round;

@@ -34,9 +34,8 @@ pub(super) struct LeasedQueue {
     pub(super) in_hand: Vec<InHand>,
     /// Of `in_hand`, those whose attempt has not ended.
     pub(super) running: usize,
-    /// The store counts a postponed delivery as in hand: if this worker crashed, that would count as a lost
-    /// attempt.
-    pub(super) store_overcounts: bool,
+    /// Those that the store still counts as in hand: if this worker crashed, each would count as a lost attempt.
+    pub(super) postponed: Vec<DeliveryId>,
     /// First attempts since it began to fail, while no retry was in hand.
     pub(super) ahead_of_retries: u16,
     /// The last round of refills that it was part of.

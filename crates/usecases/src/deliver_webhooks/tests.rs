@@ -6,8 +6,10 @@ mod store;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
-use webhooks::{AttemptFailure, DeliveryId, Outcome, Phase, Progress};
+use uuid::Uuid;
+use webhooks::{AttemptFailure, DeliveryId, Outcome, Phase, Refill};
 
+use super::in_flight::InFlight;
 use super::*;
 use crate::test_support::chance;
 use receivers::{Receivers, Response};
@@ -57,13 +59,13 @@ impl World {
     fn queue(&self, queue: u128, deliveries: usize, response: Response) {
         self.receivers.respond(queue, response);
         for _ in 0..deliveries {
-            self.store.add(queue, 0, 0);
+            self.store.add(queue, 0);
         }
     }
 
     /// A delivery that has had this many attempts, with a response of its own.
     fn delivery(&self, queue: u128, attempt: u8, response: Response) -> DeliveryId {
-        let id = self.store.add(queue, attempt, 0);
+        let id = self.store.add(queue, attempt);
         self.receivers.respond_to(id, response);
         id
     }
@@ -89,7 +91,7 @@ impl World {
     /// The first attempt of a delivery that is queued now ends within about one beat.
     async fn is_attempted_soon(&self, queue: u128) {
         let (queued, before) = (Instant::now(), self.store.ended(queue));
-        self.store.add(queue, 0, 0);
+        self.store.add(queue, 0);
         self.store.until_ended(queue, before + 1).await;
         let delay = queued.elapsed();
         assert!(delay < Duration::from_millis(250), "{delay:?}");
@@ -286,31 +288,6 @@ async fn an_unavailable_store_loses_nothing_and_bounds_the_attempts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_delivery_lost_too_often_fails_unsent() {
-    let world = World::default();
-    for (queue, lost) in [(1, 2), (2, 3)] {
-        world.queue(queue, 0, OK);
-        world.store.add(queue, 0, lost);
-    }
-    world.run(sleep(Duration::from_secs(1))).await;
-    assert_eq!((world.receivers.sent(), world.store.delivered()), (1, 1));
-    let failures = world.store.failures();
-    let [(Outcome::Failed(AttemptFailure::WorkerLost), next)] = failures.as_slice() else {
-        panic!("{failures:?}")
-    };
-    let Progress {
-        attempt: 1,
-        lost: 2,
-        phase: Phase::Waiting(delay),
-    } = next
-    else {
-        panic!("{next:?}")
-    };
-    // A minute, and the jitter of `chance`.
-    assert_eq!(delay.num_milliseconds(), 60_164);
-}
-
-#[tokio::test(start_paused = true)]
 async fn failed_attempts_are_repeated_by_the_schedule() {
     let world = World::default();
     for attempts in 0..=5 {
@@ -382,10 +359,20 @@ async fn leased_queues_get_no_more_than_their_applications_share() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_sellers_many_applications_with_slow_receivers_leave_slots_to_others() {
+    let world = queues((20, 4), &SLOW, false, |queue| queue);
+    for queue in 1..=20 {
+        world.store.set_seller(queue, 1);
+    }
+    let receivers = world.leaves_slots_to_another(99).await.receivers;
+    assert!(receivers.most_at_once() <= 17);
+}
+
+#[tokio::test(start_paused = true)]
 async fn postponed_deliveries_count_no_attempt_and_come_again_soon() {
     let world = World::default();
     world.queue(1, 8, TIMED_OUT);
-    world.store.add(1, 3, 0);
+    world.store.add(1, 3);
     world.receivers.limit_per_host(2);
     let World { store, receivers } = &world;
     let later = async {
@@ -404,6 +391,26 @@ async fn postponed_deliveries_count_no_attempt_and_come_again_soon() {
     assert_eq!((store.delivered(), failures.len()), (7, 2));
     let timed_out = Outcome::Failed(AttemptFailure::TimedOut);
     assert!(failures.iter().all(|(outcome, _)| *outcome == timed_out));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_store_learns_of_a_delivery_that_is_postponed_during_a_refill() {
+    let world = World::default();
+    world.queue(1, 2, OK);
+    let mut in_flight = InFlight::new(SLOTS);
+    let capacity = in_flight.capacity_for_claim().unwrap();
+    let mut claimed = world.store.claim(Uuid::nil(), capacity).await.unwrap();
+    let starts = in_flight.add(claimed.queues.remove(0));
+    let running_in = |refills: &[Refill]| refills.iter().map(|refill| refill.running.len()).sum::<usize>();
+
+    let during = in_flight.refills(true);
+    assert_eq!(running_in(&during), 2);
+    in_flight.postpone(&starts[0]);
+    in_flight.refilled(&during, world.store.refill(&during).await.unwrap());
+    let after = in_flight.refills(false);
+    assert_eq!(running_in(&after), 1);
+    in_flight.refilled(&after, world.store.refill(&after).await.unwrap());
+    assert_eq!(in_flight.refills(false), []);
 }
 
 #[tokio::test(start_paused = true)]
@@ -467,9 +474,9 @@ async fn retries_of_a_failing_queue_get_their_turn_among_many_first_attempts() {
     world.store.set_failing(1);
     let later = async {
         sleep(Duration::from_millis(30)).await;
-        world.store.add(1, 0, 0);
+        world.store.add(1, 0);
         sleep(Duration::from_millis(270)).await;
-        world.store.add(1, 4, 0);
+        world.store.add(1, 4);
         sleep(Duration::from_secs(3)).await;
         let pending = world.store.pending(1);
         assert!(pending.iter().all(|attempt| *attempt == 0) && pending.len() > 100);

@@ -1,7 +1,7 @@
 //! Permissions, carrier look-ups and notifications of shipments.
 
 use chrono::TimeDelta;
-use orders::{MockOrderDirectory, TrackingStatus};
+use orders::MockOrderDirectory;
 use uuid::Uuid;
 
 use super::*;
@@ -10,15 +10,6 @@ use crate::test_support::{chance, now, part, refusal};
 
 fn number() -> TrackingNumber {
     TrackingNumber::new("ABC-123".to_owned()).unwrap()
-}
-
-fn report(item_ids: &[&str]) -> Report {
-    Report {
-        order: OrderRef::Id(Uuid::from_u128(9).into()),
-        carrier: Carrier::Inpost,
-        tracking_number: number(),
-        item_ids: item_ids.iter().map(ToString::to_string).collect(),
-    }
 }
 
 fn paid(seller: u128) -> SellerOrder {
@@ -55,24 +46,6 @@ fn store(parts: Vec<SellerOrder>, saves: usize, in_transit: usize) -> MockTransa
         .returning(|_| Ok(()));
     store.expect_queue_mail().times(in_transit).returning(|_| Ok(()));
     store
-}
-
-#[tokio::test]
-async fn the_parcel_is_tracked_and_the_mail_queued_unless_it_has_arrived() {
-    let seller = Uuid::from_u128(1).into();
-    for (status, mailed) in [(TrackingStatus::InTransit, 1), (TrackingStatus::Delivered, 0)] {
-        let tracking_report = TrackingReport {
-            status,
-            at: None,
-            raw_code: String::new(),
-        };
-        let store = store(vec![paid(1)], 1, mailed);
-        let (report, tracking_report) = (report(&[]), Some(tracking_report));
-        let chance = chance();
-        let after = record_report(&store, &chance, seller, &report, tracking_report, SCHEDULE, now());
-        let after = after.await;
-        assert_eq!(after.unwrap().shipment().unwrap().buyer_notified, mailed == 1);
-    }
 }
 
 /// The outcome of a correction of a part, with this many saves, new parcels, and mails.

@@ -7,6 +7,10 @@ use web::{Entry, Violations};
 /// The most rejected lines listed; all are counted (D100).
 const MAX_LISTED: usize = 10_000;
 
+/// About how many bytes the listed errors may have until only the first of each line is listed: a column that no
+/// line should have is an error in all of them.
+const MAX_BYTES: usize = 8 * 1_024 * 1_024;
+
 /// The longest listed path or message, in characters: both can quote a name from a line.
 const MAX_QUOTE_LENGTH: usize = 300;
 
@@ -23,6 +27,8 @@ pub struct ImportReport {
     pub rejected_total: u64,
     /// The first 10 000 rejected lines.
     pub rejected: Vec<RejectedLine>,
+    #[serde(skip)]
+    bytes: usize,
 }
 
 /// A line that was not applied.
@@ -45,7 +51,9 @@ impl ImportReport {
         self.rejected_total += 1;
         if self.rejected.len() < MAX_LISTED {
             let entries = violations.into().into_entries();
-            let errors = entries.iter().map(shortened).collect();
+            let most = if self.bytes < MAX_BYTES { entries.len() } else { 1 };
+            let errors: Vec<_> = entries.iter().take(most).map(shortened).collect();
+            self.bytes += errors.iter().map(size).sum::<usize>();
             self.rejected.push(RejectedLine { line, errors });
         }
     }
@@ -58,6 +66,11 @@ fn shortened(entry: &Entry) -> Entry {
         Some(path) => short.at(path),
         None => short,
     }
+}
+
+/// About what it takes, in memory and in the answer.
+fn size(entry: &Entry) -> usize {
+    200 + entry.message().len() + entry.path().map_or(0, str::len)
 }
 
 fn short(text: &str) -> String {
@@ -80,5 +93,21 @@ mod tests {
         assert_eq!(entries[0].path(), Some(format!("{}…", "ż".repeat(300)).as_str()));
         assert_eq!(entries[0].message(), "ż".repeat(300));
         assert_eq!(*entries[1], Entry::whole("It broke."));
+    }
+
+    #[test]
+    fn a_report_of_very_many_errors_lists_the_first_of_each_line() {
+        let mut report = ImportReport::default();
+        for line in 1..=20_000 {
+            let mut unknown = Violations::default();
+            for n in 0..20 {
+                unknown.push(Entry::validation(format!("column-{n}"), "x".repeat(100)));
+            }
+            report.reject(line, unknown);
+        }
+        let errors = |line: usize| report.rejected[line].errors.len();
+        assert_eq!((errors(0), errors(9_999), report.rejected.len()), (20, 1, 10_000));
+        assert_eq!(report.rejected_total, 20_000);
+        assert!(serde_json::to_vec(&report).unwrap().len() < 2 * MAX_BYTES);
     }
 }

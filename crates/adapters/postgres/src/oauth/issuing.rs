@@ -6,9 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use diesel::pg::Pg;
+use diesel::QueryResult;
 use diesel::sql_types::{Array, BigInt, Binary, Integer, Text, Timestamptz, Uuid as SqlUuid};
-use diesel::{QueryResult, QueryableByName};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use kernel::{StoreError, TransactionError};
 use oauth::{ClientId, Exchange, Grant, NewClientToken, NewPair, TokenIssuer, Verdict};
@@ -18,20 +17,25 @@ use super::{CredentialRow, credentials};
 use crate::batch::{BatchQuery, Batcher, Withdrawable};
 use crate::connection::Connector;
 use crate::connection::error::{SharedFailure, is_lock_timeout, is_rolled_back, store_error};
-use crate::schema::access_tokens;
 use crate::sql::{column, microseconds};
-use crate::statement::statements;
+use crate::statement::{Only, statements};
 
 statements! {
     "issuing.sql";
     ISSUE: (
         Array<SqlUuid>, Array<SqlUuid>, Array<SqlUuid>, Array<Integer>, Array<Binary>, Array<BigInt>
-    ) -> StoredRow;
+    ) -> Stored;
     EXCHANGE: (
         Array<BigInt>, Array<SqlUuid>, Array<Binary>, Array<Text>, Array<Integer>, Array<Binary>, Array<Timestamptz>,
         Array<Binary>, Array<Timestamptz>, Array<Timestamptz>
-    ) -> ExchangedRow;
+    ) -> Exchanged;
 }
+
+/// A family that was stored.
+type Stored = Only<SqlUuid, Uuid>;
+
+/// A place from 1 in a batch whose credential was used.
+type Exchanged = Only<BigInt, i64>;
 
 /// The tokens of one server thread.
 pub(crate) struct BatchedTokens {
@@ -63,25 +67,6 @@ impl TokenIssuer for BatchedTokens {
     }
 }
 
-#[derive(QueryableByName)]
-#[diesel(table_name = access_tokens, check_for_backend(Pg))]
-struct StoredRow {
-    family_id: Uuid,
-}
-
-/// Stores a family with its token as a transaction of its own. False if the application or its owner is no
-/// longer valid. Exceeding the lock timeout is a retryable error.
-async fn issue_one(
-    token: &NewClientToken,
-    connection: &AsyncPgConnection,
-) -> QueryResult<Result<bool, StoreError>> {
-    match issue(std::slice::from_ref(token), connection).await {
-        Ok(stored) => Ok(Ok(!stored.is_empty())),
-        Err(error) if is_lock_timeout(&error) => Ok(Err(StoreError::Retryable(error.into()))),
-        Err(error) => Err(error),
-    }
-}
-
 /// Stores families with a token each in one transaction; returns the families that were stored.
 async fn issue(tokens: &[NewClientToken], mut connection: &AsyncPgConnection) -> QueryResult<HashSet<Uuid>> {
     let issue = ISSUE.bind((
@@ -92,8 +77,8 @@ async fn issue(tokens: &[NewClientToken], mut connection: &AsyncPgConnection) ->
         column(tokens, |token| token.hash.bytes().as_slice()),
         column(tokens, |token| microseconds(token.lifetime)),
     ));
-    let stored = issue.get_results::<StoredRow>(&mut connection).await?;
-    Ok(stored.into_iter().map(|row| row.family_id).collect())
+    let stored = issue.get_results::<Stored>(&mut connection).await?;
+    Ok(stored.into_iter().map(|family| family.0).collect())
 }
 
 /// A batch of tokens of any applications.
@@ -126,8 +111,8 @@ impl BatchQuery for IssueBatch {
     }
 }
 
-/// Stores each on its own. After one exceeded the lock timeout, the remaining tokens of its application are
-/// not tried and fail as retryable, too.
+/// Stores each as a transaction of its own. After one exceeded the lock timeout, the remaining tokens of its
+/// application are not tried and fail as retryable, too.
 async fn one_by_one(
     connection: &AsyncPgConnection,
     tokens: &[NewClientToken],
@@ -140,8 +125,11 @@ async fn one_by_one(
             outcomes.push(Err(failure.for_one()));
             continue;
         }
-        let stored = issue_one(token, connection).await;
-        let outcome = stored.unwrap_or_else(|error| Err(store_error(error)));
+        let outcome = match issue(std::slice::from_ref(token), connection).await {
+            Ok(stored) => Ok(!stored.is_empty()),
+            Err(error) if is_lock_timeout(&error) => Err(StoreError::Retryable(error.into())),
+            Err(error) => Err(store_error(error)),
+        };
         outcomes.push(match outcome {
             Err(failure @ StoreError::Retryable(_)) => {
                 let failure = blocked.entry(client_id).or_insert(SharedFailure::new(failure));
@@ -151,14 +139,6 @@ async fn one_by_one(
         });
     }
     outcomes
-}
-
-/// A place from 1 in a batch whose credential was used.
-#[derive(QueryableByName)]
-#[diesel(check_for_backend(Pg))]
-struct ExchangedRow {
-    #[diesel(sql_type = BigInt)]
-    n: i64,
 }
 
 /// An exchange whose verdict is a pair.
@@ -214,8 +194,8 @@ async fn exchange(
         column(batch, |one| one.pair.refresh_expires_at),
         column(batch, |one| one.exchange.asked_at),
     ));
-    let rows = exchange.get_results::<ExchangedRow>(&mut connection).await?;
-    let exchanged: HashSet<_> = rows.into_iter().map(|row| row.n).collect();
+    let rows = exchange.get_results::<Exchanged>(&mut connection).await?;
+    let exchanged: HashSet<_> = rows.into_iter().map(|n| n.0).collect();
     let stored = batch.iter().filter(|one| exchanged.contains(&one.n));
     Ok(stored.map(|one| (one.n, one.grant)).collect())
 }

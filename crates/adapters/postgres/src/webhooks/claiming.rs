@@ -11,12 +11,11 @@ use diesel::{QueryResult, QueryableByName};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _, SimpleAsyncConnection as _};
 use futures_util::join;
 use kernel::{SellerId, StoreError};
-use oauth::ClientId;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use uuid::Uuid;
 use webhooks::{
-    Capacity, ClaimedQueues, DeliveryId, Due, DueQueue, Lease, Progress, QueueKey, Refill, Refilled,
+    Capacity, ClaimedQueues, DeliveryId, Due, DueQueue, Lease, Party, Progress, QueueKey, Refill, Refilled,
     SigningSecrets, SubscriptionId, SubscriptionQueue, WebhookUrl,
 };
 
@@ -28,7 +27,9 @@ use crate::statement::statements;
 
 statements! {
     "claiming.sql";
-    DUE: (BigInt, BigInt, Timestamptz, Timestamptz, Array<SqlUuid>, Array<SqlUuid>) -> DueRow;
+    DUE: (
+        BigInt, BigInt, Timestamptz, Timestamptz, Array<SqlUuid>, Array<SqlUuid>, Array<SqlUuid>, Array<SqlUuid>
+    ) -> DueRow;
     LOSE: (Array<SqlUuid>, Array<SqlUuid>);
     LEASE: (
         Array<SqlUuid>, Array<SqlUuid>, Array<Nullable<SqlUuid>>, Array<SqlUuid>, Array<Integer>, Array<Integer>,
@@ -89,7 +90,7 @@ impl QueueRow {
     fn due(&self) -> DueQueue {
         let count = |number| u16::try_from(number).unwrap_or(u16::MAX);
         DueQueue {
-            client_id: self.client_id.into(),
+            parties: Party::of(self.client_id.into(), self.seller_id.into()),
             failing: self.failing,
             first_attempts: count(self.first_attempts),
             repeats: count(self.repeats),
@@ -152,14 +153,18 @@ impl TryFrom<DeliveryRow> for Due {
     }
 }
 
-/// The applications of which no further attempt can start, in any queue or in a failing one.
-fn full_applications(capacity: &Capacity, failing: bool) -> Vec<Uuid> {
-    let is_full = |client_id| capacity.left(client_id, failing) == 0;
-    let applications = capacity.under_way.keys().copied();
-    applications
-        .filter(|id| is_full(*id))
-        .map(ClientId::uuid)
-        .collect()
+/// The applications and the sellers of which no further attempt can start, in any queue or in a failing one.
+fn full_parties(capacity: &Capacity, failing: bool) -> (Vec<Uuid>, Vec<Uuid>) {
+    let (mut applications, mut sellers) = (Vec::new(), Vec::new());
+    for party in capacity.under_way.keys() {
+        if capacity.left(*party, failing) == 0 {
+            match party {
+                Party::Application(client_id) => applications.push(client_id.uuid()),
+                Party::Seller(seller) => sellers.push(seller.uuid()),
+            }
+        }
+    }
+    (applications, sellers)
 }
 
 /// A leased queue as it is stored, with its due deliveries.
@@ -333,13 +338,17 @@ impl Claims {
     ) -> QueryResult<(Vec<QueueRow>, bool)> {
         let most = capacity.attempts.min(MOST_QUEUES);
         let most_failing = capacity.failing_attempts.min(most);
+        let (applications, sellers) = full_parties(capacity, false);
+        let (of_failing, sellers_of_failing) = full_parties(capacity, true);
         let due = DUE.bind((
             i64::from(most),
             i64::from(most_failing),
             self.searched.0.next() - UNDER_WAY,
             self.searched.1.next() - UNDER_WAY,
-            full_applications(capacity, false),
-            full_applications(capacity, true),
+            applications,
+            of_failing,
+            sellers,
+            sellers_of_failing,
         ));
         let start = async { (&mut { connection }).batch_execute(BEGIN_CLAIM).await };
         let (started, due) = join!(start, due.get_results::<DueRow>(&mut { connection }));

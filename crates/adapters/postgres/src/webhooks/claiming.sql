@@ -7,10 +7,11 @@
 
 -- name: DUE
 -- $1 queues at most; $2 failing ones at most; $3, $4 where the search for healthy queues begins, and for failing ones;
--- $5 applications that have used up their share; $6 those whose failing queues have used up theirs.
+-- $5 applications that have used up their share; $6 those whose failing queues have used up theirs; $7, $8 the same of
+-- sellers.
 -- Locks due queues, the longest waiting first, and counts what is due in each: nothing in one that is not live, so that it
 -- takes no share from others. Failing queues have an index of their own:
--- however many wait, the others are found without passing over them. The queues of a full application are skipped: each
+-- however many wait, the others are found without passing over them. The queues of a full application or seller are skipped: each
 -- costs some microseconds, which bounds how much it can delay others. One row without a queue if there is none.
 with clock as materialized (
     select api_now() as at
@@ -21,6 +22,7 @@ healthy as materialized (
     where wake_at between $3 and (select at from clock)
       and not failing
       and client_id <> all($5)
+      and seller_id <> all($7)
     order by wake_at
     limit $1
     for no key update skip locked
@@ -31,6 +33,7 @@ failing as materialized (
     where wake_at between $4 and (select at from clock)
       and failing
       and client_id <> all($6)
+      and seller_id <> all($8)
     order by wake_at
     limit $2
     for no key update skip locked

@@ -18,7 +18,7 @@ use webhooks::{Event, SubscriptionId};
 
 use super::Queue;
 use crate::sql::column;
-use crate::statement::statements;
+use crate::statement::{Only, statements};
 use crate::unit_of_work::Tx;
 
 statements! {
@@ -31,7 +31,7 @@ statements! {
     DELETE_OF_APPLICATION: (SqlUuid, BigInt) -> Queue;
     DELETE_QUOTAS: (SqlUuid, BigInt);
     DELETE_DELIVERIES: (Array<SqlUuid>, Array<SqlUuid>);
-    WAKE: (Nullable<SqlUuid>, Nullable<SqlUuid>, BigInt);
+    WAKE: (Nullable<SqlUuid>, Nullable<SqlUuid>, BigInt) -> Only<BigInt, i64>;
 }
 
 fn keys(queues: &[Queue]) -> (Vec<Uuid>, Vec<Uuid>) {
@@ -133,9 +133,10 @@ pub(crate) async fn wake_queues(
     owner: Option<Uuid>,
     client: Option<Uuid>,
 ) -> Result<usize, StoreError> {
-    let woken = tx.execute(WAKE.bind((owner, client, BATCH))).await?;
-    if woken > 0 {
+    let sleeping = tx.row(WAKE.bind((owner, client, BATCH))).await?;
+    let sleeping = sleeping.map_or(0, |found| found.0);
+    if sleeping > 0 {
         tx.wakes_queue();
     }
-    Ok(woken)
+    usize::try_from(sleeping).map_err(StoreError::unexpected)
 }

@@ -185,6 +185,7 @@ where d.seller_id = x.seller_id
 
 -- name: WAKE
 -- $1 the owner; $2 the application; $3 how many queues at most.
+-- Returns how many it found: those of them that others have locked are left to the next batch.
 with sleeping as materialized (
     select q.place
     from subscription_queues as q
@@ -201,8 +202,19 @@ with sleeping as materialized (
       and q.wake_at is null
       and q.first_due is not null
     limit $3
-    for no key update of q skip locked
+),
+free as materialized (
+    select s.ctid as place
+    from subscriptions as s
+    where s.ctid = any(array(select place from sleeping))
+      and not s.leased
+      and s.wake_at is null
+    for no key update of s skip locked
+),
+woken as (
+    update subscriptions as s
+    set wake_at = (select api_now())
+    where s.ctid = any(array(select place from free))
 )
-update subscriptions as s
-set wake_at = (select api_now())
-where s.ctid = any(array(select place from sleeping))
+select count(*) as queues
+from sleeping

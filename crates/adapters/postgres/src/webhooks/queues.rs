@@ -14,7 +14,7 @@ use webhooks::{
 };
 
 use super::claiming::{Claims, columns};
-use super::recording::{Asleep, Recording, find_queued};
+use super::recording::{self, Asleep, find_queued};
 use crate::connection::pool::{Autocommit, Leased};
 use crate::sealing::Sealing;
 use crate::statement::statements;
@@ -64,9 +64,9 @@ impl SubscriptionQueues for StoredQueues {
         if records.is_empty() && releases.is_empty() {
             return Ok(());
         }
-        let recording = Recording::new(records, releases)?;
-        let sending =
-            |leased: Arc<Leased>| async move { Box::pin(recording.send(leased.connection())).await };
+        let sending = |leased: Arc<Leased>| async move {
+            Box::pin(recording::send(records, releases, leased.connection())).await
+        };
         let asleep = self.statements.ask(sending).await?;
         self.wake_asleep(asleep).await;
         Ok(())
@@ -95,7 +95,7 @@ impl StoredQueues {
         if queues.is_empty() {
             return;
         }
-        let finding = |leased: Arc<Leased>| async move { find_queued(queues, leased.connection()).await };
+        let finding = |leased: Arc<Leased>| async move { find_queued(&queues, leased.connection()).await };
         match self.statements.ask(finding).await {
             Ok(contended) => self.asleep.0.lock().extend(contended),
             Err(error) => {

@@ -1,6 +1,7 @@
 -- name: RECONCILE
 -- Wakes queues that are neither leased nor due although one of their deliveries is. A queue that is due within a few
--- seconds is not stuck: it is paused because its host had no capacity.
+-- seconds is not stuck: it is paused because its host had no capacity. Of every queue, it shows claims again what was
+-- committed so late that it lies before `due_from`.
 with recursive clock as materialized (
     select api_now() as at
 ),
@@ -43,8 +44,10 @@ forgotten as materialized (
         select q.place
         from subscription_queues as q
         where (q.seller_id, q.id) = (p.seller_id, p.subscription_id)
-          and not q.leased
-          and (q.wake_at is null or q.wake_at > clock.at + interval '5 seconds')
+          and (
+              not q.leased and (q.wake_at is null or q.wake_at > clock.at + interval '5 seconds')
+              or p.due_at < q.due_from
+          )
           and q.state in ('live', 'ending')
         limit 1
         for no key update skip locked
@@ -52,7 +55,7 @@ forgotten as materialized (
     where p.due_at <= clock.at
 )
 update subscriptions as s
-set wake_at = clock.at,
+set wake_at = case when s.leased then s.wake_at else least(s.wake_at, clock.at) end,
     none_due_before = null
 from forgotten as f, clock
 where s.ctid = f.place

@@ -95,7 +95,7 @@ where wake_at is null
    or wake_at > clock.at
 
 -- name: CONTENDED
--- $1, $2 sellers and subscriptions of queues that were put to sleep.
+-- $1, $2 sellers and subscriptions of queues that were put to sleep; $3 the ends of their pauses.
 -- Returns those that a transaction has locked which may be queueing deliveries. It is found without waiting, and
 -- without holding a lock once it has ended. The commit is asynchronous, so that a transaction that queues deliveries
 -- waits for no disk.
@@ -109,8 +109,8 @@ free as materialized (
     join subscriptions as s on s.seller_id = k.seller_id and s.id = k.id
     for update of s skip locked
 )
-select s.seller_id, s.id
-from unnest($1::uuid[], $2::uuid[]) as k (seller_id, id)
+select s.seller_id, s.id, k.resumes
+from unnest($1::uuid[], $2::uuid[], $3::timestamptz[]) as k (seller_id, id, resumes)
 join subscriptions as s on s.seller_id = k.seller_id and s.id = k.id
 where not s.leased
   and not exists (

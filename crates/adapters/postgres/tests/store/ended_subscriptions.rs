@@ -1,6 +1,7 @@
 //! Subscriptions that end: deleted, disconnected, their application deleted, the seller's account closed.
 
 use adapter_postgres::Expired;
+use futures_util::join;
 use kernel::SellerId;
 use oauth::{ApplicationStatus, ClientId};
 use usecases::Transaction;
@@ -274,5 +275,32 @@ async fn a_claim_checks_again_that_the_subscription_is_alive() {
             .await;
         assert!(fixture.claim().await.is_empty(), "{end}");
         assert_eq!(fixture.sleeps(queue).await, None, "{end}");
+    }
+}
+
+/// The follow-up of the end may have been here already.
+#[tokio::test]
+async fn nothing_is_added_for_an_application_or_an_account_that_ends_meanwhile() {
+    let fixture = Fixture::new().await;
+    let (reader, ending) = (
+        fixture.database.subscriptions(),
+        fixture.test_database.connect().await,
+    );
+    for end in [
+        "update applications set deleted_at = api_now() where client_id = '{client}'",
+        "update sellers set closed_at = api_now() where id = '{seller}'",
+        "update sellers set closed_at = api_now() where id = (select owner_id from applications where client_id = '{client}')",
+    ] {
+        let (seller, application, queue) = subscribed_guest(&fixture).await;
+        let sql = end.replace("{client}", &application.uuid().to_string());
+        let sql = sql.replace("{seller}", &seller.to_string());
+        ending.batch_execute(&format!("begin; {sql}")).await.unwrap();
+        join!(fixture.subscribe(seller, application), async {
+            fixture.wait_for_blocked_session().await;
+            ending.batch_execute("commit").await.unwrap();
+        });
+        let all = reader.subscriptions(seller, application).await.unwrap();
+        let ids: Vec<_> = all.iter().map(|one| one.id).collect();
+        assert_eq!(ids, [queue.subscription], "{end}");
     }
 }

@@ -1,6 +1,6 @@
 //! Lists of offers and orders: combinations of filters compared with a plain query, page by page.
 
-use std::{pin::pin, time::Duration};
+use std::{collections::BTreeSet, pin::pin, time::Duration};
 
 use adapter_postgres::DatabaseSettings;
 use futures_util::future::{OptionFuture, join_all};
@@ -8,7 +8,7 @@ use futures_util::join;
 use kernel::{Keyset, Page, PageSize, SellerId};
 use offers::{Offer, OfferFilter, OfferStatus};
 use orders::{OrderFilter, OrderStatus, SellerOrder};
-use testkit::PgBouncer;
+use testkit::{PgBouncer, StatementProxy};
 
 use crate::support::{Fixture, handle, id, is_unavailable, settings};
 
@@ -180,6 +180,28 @@ async fn a_statement_that_nobody_waits_for_is_ended_in_the_server() {
         fixture.nothing_waits().await;
         fixture.tamper("rollback").await;
     }
+}
+
+/// Their statements are on the connection until they are answered.
+#[tokio::test]
+async fn reads_that_nobody_waits_for_keep_their_turns() {
+    let fixture = Fixture::new().await;
+    let seller = fixture.seller().await;
+    let proxy = StatementProxy::to(&fixture.test_database);
+    let offers = handle(settings(proxy.url(), 1)).offer_reader();
+    let ids = BTreeSet::from([id().into()]);
+    let read = || offers.offers_by_id(seller, &ids);
+    read().await.unwrap();
+    fixture
+        .tamper("begin; lock table offers in access exclusive mode")
+        .await;
+    proxy.record();
+    for _ in 0..40 {
+        drop(tokio::time::timeout(Duration::from_millis(1), read()).await);
+    }
+    fixture.tamper("rollback").await;
+    read().await.unwrap();
+    assert_eq!(proxy.recorded().len(), 16 + 1);
 }
 
 #[tokio::test]

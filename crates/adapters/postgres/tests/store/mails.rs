@@ -171,6 +171,30 @@ async fn mails_that_were_tried_and_not_sent_are_dropped_for_a_later_one() {
     assert_eq!(left, expected);
 }
 
+#[tokio::test]
+async fn a_mail_that_fails_once_its_shipment_is_corrected_is_dropped() {
+    let fixture = Fixture::new().await;
+    let mails = fixture.database.mail_queue();
+    for (next, left) in [
+        (MailStep::Sent, 2),
+        (MailStep::Retry(TimeDelta::minutes(1)), 1),
+        (MailStep::Dead, 1),
+    ] {
+        let first = mail(id().into());
+        let correction = ShipmentMail {
+            is_correction: true,
+            ..mail(first.order)
+        };
+        queue(&fixture, std::slice::from_ref(&first)).await;
+        let leased = lease(&*mails).await;
+        queue(&fixture, &[correction]).await;
+        mails.record_step(first.id, leased[0].fence, next).await.unwrap();
+        let of_order = format!("mails where order_id = '{}'", first.order);
+        assert_eq!(fixture.rows_of(&of_order).await, left, "{next:?}");
+        fixture.tamper("delete from mails").await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_workers_lease_each_mail_once() {
     let fixture = Fixture::new().await;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use chrono::TimeDelta;
 use futures_util::future::join_all;
-use webhooks::{Capacity, DeliveryId, SubscriptionQueue};
+use webhooks::{Capacity, DeliveryId, Load, Party, SubscriptionQueue};
 
 use crate::support::{
     CAPACITY, Fixture, each_once, ended, given, id, ids, ids_of, more, of, release, strangers, take_all,
@@ -159,7 +159,7 @@ async fn an_application_stays_within_its_share_and_delays_no_other() {
     let claim = async |under_way: u16| {
         let capacity = Capacity {
             attempts: 24,
-            per_application: 10,
+            per_party: 10,
             under_way: BTreeMap::from([of(application, under_way, 0), of(id().into(), 10, 10)]),
             ..CAPACITY
         };
@@ -172,6 +172,39 @@ async fn an_application_stays_within_its_share_and_delays_no_other() {
     let (first, rest) = (claim(3).await, claim(10).await);
     assert_eq!((first.0, rest.0, first.1 + rest.1), (7, 0, 4));
     assert_eq!(claim(0).await, (10, 0), "what it was not given is still due");
+}
+
+#[tokio::test]
+async fn a_sellers_applications_share_what_one_would_get() {
+    let fixture = Fixture::new().await;
+    let seller = fixture.seller().await;
+    for _ in 0..10 {
+        let application = fixture.client_of(seller).await;
+        let queue = fixture.subscribe(seller, application).await;
+        fixture.fill(queue, 4, 0).await;
+    }
+    let other = fixture.queue().await;
+    fixture.fill(other, 4, 0).await;
+    let claim = async |under_way: u16| {
+        let load = Load {
+            attempts: under_way,
+            failing: 0,
+        };
+        let capacity = Capacity {
+            attempts: 8,
+            per_party: 10,
+            under_way: BTreeMap::from([(Party::Seller(seller), load)]),
+            ..CAPACITY
+        };
+        let claimed = fixture.claim_within(capacity).await;
+        let (ours, others): (Vec<_>, Vec<_>) = claimed
+            .iter()
+            .partition(|queue| queue.lease.queue.seller == seller);
+        (given(ours), given(others))
+    };
+    // As many of its queues as a claim looks at have waited longer than the other one.
+    assert_eq!(claim(10).await, (0, 4));
+    assert_eq!(claim(3).await, (7, 0));
 }
 
 #[tokio::test]
@@ -188,8 +221,8 @@ async fn failing_queues_get_half_of_their_applications_share() {
     fixture.fill(healthy, 20, 0).await;
     let claim = async |attempts, failing| {
         let capacity = Capacity {
-            per_application: 10,
-            failing_per_application: 5,
+            per_party: 10,
+            failing_per_party: 5,
             under_way: BTreeMap::from([of(application, attempts, failing)]),
             ..CAPACITY
         };

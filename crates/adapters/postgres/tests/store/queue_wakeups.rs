@@ -1,7 +1,7 @@
 //! A queue sleeps if it has no due delivery, and never with work; while its application is suspended it stays
 //! asleep.
 
-use std::{future::Future, pin::pin, time::Duration};
+use std::time::Duration;
 
 use chrono::TimeDelta;
 use futures_util::FutureExt as _;
@@ -56,17 +56,6 @@ async fn is_given_out(fixture: &Fixture) {
     }
 }
 
-/// Runs `work`, which must wait for a lock, and then releases the lock.
-async fn run_after_unlock<T>(fixture: &Fixture, work: impl Future<Output = T>, unlock: impl Future) -> T {
-    let mut work = pin!(work);
-    tokio::select! {
-        _ = &mut work => panic!("it did not wait for the lock"),
-        () = fixture.wait_for_blocked_session() => {}
-    }
-    unlock.await;
-    work.await
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_queue_released_before_or_while_deliveries_are_committed_does_not_sleep() {
     let fixture = Fixture::new().await;
@@ -99,11 +88,12 @@ async fn a_queue_being_released_while_deliveries_are_queued_is_woken() {
         .unwrap();
     let fan_out = async { open_fan_out(&fixture, queue, offer).await.commit().await.unwrap() };
     let release = async {
+        fixture.wait_for_blocked_session().await;
         let sleep = "update subscriptions set leased = false, fence = null, wake_at = null";
         recording.execute(sleep, &[]).await.unwrap();
         recording.commit().await.unwrap();
     };
-    run_after_unlock(&fixture, fan_out, release).await;
+    futures_util::join!(fan_out, release);
     is_given_out(&fixture).await;
 }
 
@@ -140,9 +130,9 @@ async fn a_fan_out_wakes_sleeping_queues_and_leaves_due_and_leased_ones_alone() 
 async fn reconciliation_wakes_queues_with_due_deliveries_that_are_not_resting() {
     let (fixture, _clock) = Fixture::frozen().await;
     let mut queues = Vec::new();
-    for n in 0..5 {
+    for n in 0..6 {
         queues.push(fixture.queue().await);
-        fixture.enqueue(queues[n], usize::from(n < 4)).await;
+        fixture.enqueue(queues[n], usize::from(n < 5)).await;
     }
     fixture.tamper("update subscriptions set wake_at = null").await;
     fixture
@@ -156,9 +146,15 @@ async fn reconciliation_wakes_queues_with_due_deliveries_that_are_not_resting() 
         queues[3].subscription
     );
     fixture.tamper(&later).await;
-    for woken in [2, 0] {
+    // A worker has it, and its delivery was committed more than half a minute after it was due.
+    let leased = "leased = true, fence = id, wake_at = api_now() + interval '20 s', \
+                  none_due_before = api_now() + interval '1 s'";
+    fixture.set_queue(queues[4], leased).await;
+    for woken in [3, 0] {
         assert_eq!(fixture.queues().reconcile().await.unwrap(), woken);
     }
+    let lease_end = fixture.sleeps_until(queues[4]).await.unwrap();
+    assert_eq!(lease_end - fixture.now().await, TimeDelta::seconds(20));
     assert_eq!(fixture.claim_keys().await, queues[..2]);
 }
 

@@ -218,9 +218,18 @@ async fn the_backlog_is_counted_by_queue_with_the_age_of_the_oldest_due_row() {
     let nothing = fixture.database.queues().await.unwrap();
     assert_eq!((nothing.first_deliveries.waiting, nothing.parcels.len()), (0, 7));
     assert_eq!(nothing.first_deliveries.overdue, Duration::ZERO);
-    let (lively, failing) = (fixture.queue().await, fixture.queue().await);
+    let (lively, retrying) = (fixture.queue().await, fixture.queue().await);
     fixture.fill(lively, 30, 0).await;
-    fixture.fill(failing, 5, 3).await;
+    fixture.fill(retrying, 5, 3).await;
+    // A receiver that fails delays its own deliveries.
+    let failing = fixture.queue().await;
+    fixture.fill(failing, 1, 0).await;
+    fixture.set_queue(failing, "failing = true").await;
+    let longer = format!(
+        "update deliveries set due_at = due_at - interval '1 day' where subscription_id = '{}'",
+        failing.subscription
+    );
+    fixture.tamper(&longer).await;
     let others = format!(
         "set session_replication_role = replica; \
          insert into mails (id, order_id, due_at, order_number, recipient, carrier, tracking_number) \
@@ -235,7 +244,7 @@ async fn the_backlog_is_counted_by_queue_with_the_age_of_the_oldest_due_row() {
     let (hour, none) = (Duration::from_hours(1), Duration::ZERO);
     let first_due = hour.saturating_sub(Duration::from_millis(1));
     for (queue, waiting, overdue) in [
-        (&queues.first_deliveries, 30, first_due),
+        (&queues.first_deliveries, 31, first_due),
         (&queues.repeated_deliveries, 5, first_due),
         (&queues.shipment_mails, 4, none),
         (&queues.account_mails, 0, none),

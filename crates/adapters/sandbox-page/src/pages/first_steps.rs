@@ -21,7 +21,7 @@ struct FirstStepsPage<'a> {
 
 /// `GET /sandbox`.
 pub(crate) fn first_steps(page: &SandboxPage) -> HttpResponse {
-    let sellers = &page.shared.settings.sellers;
+    let sellers = &page.settings.sellers;
     let examples = sellers
         .first()
         .and_then(|first| Some((first.offer.clone()?, first.order.clone()?)));
@@ -43,7 +43,7 @@ pub(crate) fn first_steps(page: &SandboxPage) -> HttpResponse {
         ),
     ];
     let shown = FirstStepsPage {
-        frame: page.frame("First steps", "/sandbox"),
+        frame: page.frame("First steps"),
         sellers,
         buttons: calls.map(|(label, call)| page.button(label, call, &[])).into(),
     };

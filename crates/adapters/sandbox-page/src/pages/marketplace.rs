@@ -34,14 +34,14 @@ pub(crate) async fn marketplace(page: &SandboxPage, form: &Form) -> Shown {
         return Err("The sandbox has no sellers.".to_owned());
     };
     let (filter, most) = (OfferFilter::default(), PageSize::clamped(15));
-    let offers = page.offers.offers(seller.id, filter, None, most).await;
+    let offers = page.settings.offers.offers(seller.id, filter, None, most).await;
     let offers = offers.map_err(|error| unread(&error))?.items.into_iter();
     let path = format!("/sellers/{}/applications?limit=50", seller.id);
     let applications = page.items::<Application>(By::Office, path).await?;
     let shown = MarketplacePage {
-        frame: page.frame("Marketplace", "/sandbox/marketplace"),
+        frame: page.frame("Marketplace"),
         chosen: n,
-        settings: &page.shared.settings,
+        settings: &page.settings,
         new_offer: page.button("Feed a new offer", new_offer(page, seller), NEW_OFFER),
         orders: trade::latest(page, Role::Marketplace).await?,
         offers: offers.map(|offer| offer_card(page, n, offer)).collect(),
@@ -58,7 +58,7 @@ const STOCK: (&str, &str) = ("/stock", "Stock");
 const NEW_OFFER: Inputs = &[("/title", "Title"), PRICE, STOCK];
 
 fn new_offer(page: &SandboxPage, seller: &SandboxSeller) -> Call {
-    let id = page.shared.settings.randomness.uuid();
+    let id = page.settings.randomness.uuid();
     let offer = json!({
         "title": "Teapot", "handle": format!("teapot-{id}"), "status": "published",
         "url": format!("https://shop.example/teapot-{id}"),
@@ -140,7 +140,7 @@ fn application(page: &SandboxPage, found: Application) -> Card {
 pub(crate) async fn carrier(page: &SandboxPage, form: &Form) -> HttpResponse {
     let field = |name| form.get(name).unwrap_or_default().trim().to_owned();
     let (number, status) = (field("tracking_number"), field("status"));
-    match page.shared.settings.parcels.set(&number, &status).await {
+    match page.settings.parcels.set(&number, &status).await {
         Ok(()) => HttpResponse::Ok()
             .insert_header(("HX-Trigger", "called"))
             .body(format!("Carriers say of {number} from now on: {status}.\n")),

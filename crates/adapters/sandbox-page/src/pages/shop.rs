@@ -27,13 +27,13 @@ async fn catalogue(
     most: i64,
 ) -> Result<Vec<Listed<'_>>, String> {
     let mut all = Vec::new();
-    for (n, seller) in page.shared.settings.sellers.iter().enumerate() {
+    for (n, seller) in page.settings.sellers.iter().enumerate() {
         let filter = OfferFilter {
             status,
             ..OfferFilter::default()
         };
         let most = PageSize::clamped(most);
-        let offers = page.offers.offers(seller.id, filter, None, most).await;
+        let offers = page.settings.offers.offers(seller.id, filter, None, most).await;
         let offers = offers.map_err(|error| unread(&error))?.items.into_iter();
         all.extend(offers.map(|offer| (n, seller, offer)));
     }
@@ -67,11 +67,9 @@ pub(crate) async fn shop(page: &SandboxPage, form: &Form) -> Shown {
     let mut offers = catalogue(page, Some(OfferStatus::Published), SHOWN).await?;
     offers.retain(|(_, _, offer)| offer.price.is_some() && offer.stock.map(Stock::get) != Some(0));
     let shop = ShopPage {
-        frame: page.frame("Buyer", "/sandbox/shop"),
+        frame: page.frame("Buyer"),
         offers,
-        curl: place(page, form)
-            .keyed(&page.shared.settings)
-            .curl(&page.shared.settings),
+        curl: place(page, form).keyed(&page.settings).curl(&page.settings),
         orders: trade::latest(page, Role::Buyer).await?,
     };
     Ok(html(&shop))
@@ -100,7 +98,7 @@ pub(crate) fn basket_call(page: &SandboxPage, form: &Form) -> Option<Call> {
 fn place(page: &SandboxPage, form: &Form) -> Call {
     let items = form.pairs().filter_map(|(name, quantity)| {
         let (seller, offer) = name.strip_prefix("q/")?.split_once('/')?;
-        let seller = page.shared.settings.sellers.get(seller.parse::<usize>().ok()?)?;
+        let seller = page.settings.sellers.get(seller.parse::<usize>().ok()?)?;
         let quantity = quantity.parse::<i64>().ok().filter(|quantity| *quantity > 0)?;
         Some(json!({ "seller_id": seller.id.to_string(), "offer_id": offer, "quantity": quantity }))
     });

@@ -24,9 +24,9 @@ pub(super) enum Role {
 /// The latest orders of all sellers, newest first, with what can be done to each.
 pub(super) async fn latest(page: &SandboxPage, role: Role) -> Result<Vec<Card>, String> {
     let mut all: Vec<Vec<SellerOrder>> = Vec::new();
-    for seller in &page.shared.settings.sellers {
+    for seller in &page.settings.sellers {
         let (filter, most) = (OrderFilter::default(), PageSize::clamped(LATEST));
-        let orders = page.orders.orders(seller.id, filter, None, most).await;
+        let orders = page.settings.orders.orders(seller.id, filter, None, most).await;
         for part in orders.map_err(|error| unread(&error))?.items {
             // One order's parts stand together.
             let is_same = |parts: &&mut Vec<SellerOrder>| parts.iter().any(|other| other.id == part.id);
@@ -132,7 +132,7 @@ fn buttons(
 
 fn new_parcel(page: &SandboxPage) -> Body {
     // Carriers know no other parcel of this number.
-    let id = page.shared.settings.randomness.uuid().simple().to_string();
+    let id = page.settings.randomness.uuid().simple().to_string();
     let unique = id.get(24..).unwrap_or_default().to_uppercase();
     Body::Json(json!({ "carrier": "inpost", "tracking_number": format!("TRANSIT{unique}") }))
 }

@@ -5,15 +5,15 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kernel::StoreError;
+use kernel::{SellerId, StoreError};
 use oauth::ClientId;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 use webhooks::{
-    AddressPolicy, AttemptRecord, Capacity, ClaimedQueues, DeliveryId, Due, DueQueue, Lease, Outcome, Phase,
-    Progress, QueueKey, Refill, Refilled, Release, SubscriptionQueue, SubscriptionQueues, WebhookEvent,
-    WebhookSecret, WebhookUrl,
+    AddressPolicy, AttemptRecord, Capacity, ClaimedQueues, DeliveryId, Due, DueQueue, Lease, Outcome, Party,
+    Phase, Progress, QueueKey, Refill, Refilled, Release, SubscriptionQueue, SubscriptionQueues,
+    WebhookEvent, WebhookSecret, WebhookUrl,
 };
 
 use crate::test_support::now;
@@ -39,6 +39,8 @@ struct StoredQueue {
     turn: usize,
     /// Its application's number, if it differs from the queue's own.
     application: Option<u128>,
+    /// The number of its seller, likewise.
+    seller: Option<u128>,
     /// The number of the receiver, likewise.
     receiver: Option<u128>,
     paused_until: Option<Instant>,
@@ -79,10 +81,10 @@ impl StoredQueue {
     }
 
     /// All its deliveries are due: nobody holds it.
-    fn due(&self, client_id: ClientId) -> DueQueue {
+    fn due(&self, client_id: ClientId, seller: SellerId) -> DueQueue {
         let first_attempts = self.due.iter().filter(|due| due.progress.attempt == 0).count();
         DueQueue {
-            client_id,
+            parties: Party::of(client_id, seller),
             failing: self.failing,
             first_attempts: u16::try_from(first_attempts).unwrap(),
             repeats: u16::try_from(self.due.len() - first_attempts).unwrap(),
@@ -127,8 +129,8 @@ impl Store {
         self.state.lock().unwrap()
     }
 
-    /// Queues a delivery that has had this many attempts, of which this many were lost with their worker.
-    pub(super) fn add(&self, queue: u128, attempt: u8, lost: u8) -> DeliveryId {
+    /// Queues a delivery that has had this many attempts.
+    pub(super) fn add(&self, queue: u128, attempt: u8) -> DeliveryId {
         let mut state = self.state();
         state.next_id += 1;
         let id = Uuid::from_u128(state.next_id).into();
@@ -139,7 +141,6 @@ impl Store {
             due_at: now(),
             progress: Progress {
                 attempt,
-                lost,
                 ..Progress::QUEUED
             },
         });
@@ -160,6 +161,11 @@ impl Store {
 
     pub(super) fn set_failing(&self, queue: u128) {
         self.state().queues.entry(queue).or_default().failing = true;
+    }
+
+    /// Assigns the queue to this seller, who may have others.
+    pub(super) fn set_seller(&self, queue: u128, seller: u128) {
+        self.state().queues.entry(queue).or_default().seller = Some(seller);
     }
 
     /// Assigns the queue to this application, which may have others.
@@ -277,7 +283,8 @@ impl SubscriptionQueues for Store {
         waiting.sort_by_key(|(_, queue)| queue.turn);
         for (number, queue) in waiting {
             let client_id = Uuid::from_u128(queue.application.unwrap_or(*number)).into();
-            let due = queue.due(client_id);
+            let seller = SellerId::from(Uuid::from_u128(queue.seller.unwrap_or(*number)));
+            let due = queue.due(client_id, seller);
             let Some(share) = capacity.share(&due) else {
                 claimed.more = true;
                 continue;
@@ -285,7 +292,7 @@ impl SubscriptionQueues for Store {
             let deliveries = queue.lease(&[], share.attempts, share.repeats);
             queue.fence = Some(fence);
             let queue_key = QueueKey {
-                seller: Uuid::nil().into(),
+                seller,
                 subscription: Uuid::from_u128(*number).into(),
             };
             claimed.queues.push(SubscriptionQueue {

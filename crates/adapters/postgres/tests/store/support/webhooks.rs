@@ -9,7 +9,7 @@ use oauth::ClientId;
 use usecases::Transaction;
 use webhooks::{
     AddressPolicy, AttemptRecord, Capacity, Delivery, DeliveryId, Due, Lease, Load, NewSubscription, Outcome,
-    QueueKey, Refill, Release, RetrySchedule, SubscriptionQueue, SubscriptionQueues, WebhookEvent,
+    Party, QueueKey, Refill, Release, RetrySchedule, SubscriptionQueue, SubscriptionQueues, WebhookEvent,
     WebhookSecret, WebhookUrl,
 };
 
@@ -20,8 +20,8 @@ pub(crate) const CAPACITY: Capacity = Capacity {
     failing_attempts: 64,
     per_queue: 16,
     per_failing_queue: 2,
-    per_application: 128,
-    failing_per_application: 128,
+    per_party: 128,
+    failing_per_party: 128,
     under_way: BTreeMap::new(),
 };
 
@@ -41,10 +41,9 @@ impl Fixture {
     /// Subscribes to all events.
     pub(crate) async fn subscribe(&self, seller: SellerId, client_id: ClientId) -> QueueKey {
         let subscribe = async |tx: &dyn Transaction| {
-            assert!(tx.take_subscription_place(seller, client_id).await.unwrap());
             let new = subscription(seller, client_id);
             let queue = key(&new);
-            tx.add_subscription(new).await.unwrap();
+            assert!(tx.add_subscription(new).await.unwrap());
             queue
         };
         self.tx(subscribe).await
@@ -191,8 +190,8 @@ pub(crate) async fn queue_one(tx: &dyn Transaction, queue: QueueKey) -> Option<D
 }
 
 /// The running attempts of an application.
-pub(crate) fn of(client_id: ClientId, attempts: u16, failing: u16) -> (ClientId, Load) {
-    (client_id, Load { attempts, failing })
+pub(crate) fn of(client_id: ClientId, attempts: u16, failing: u16) -> (Party, Load) {
+    (Party::Application(client_id), Load { attempts, failing })
 }
 
 pub(crate) fn subscription(seller: SellerId, client_id: ClientId) -> NewSubscription {
