@@ -69,12 +69,20 @@ async fn many_reports_of_one_order_ask_the_carrier_once() {
     let order = world.paid_order(&trader).await;
     let path = format!("/v1/orders/{}/shipments", order.id);
     let reports = (0..20).map(|n| {
-        let parcel = inpost(&format!("PARCEL-{n}"));
-        world.at("POST", &path).bearer(&trader.token).json(&parcel)
+        let number = format!("PARCEL-{n}");
+        carrier.answers(&number, StubAnswer::Delivered(ARRIVED));
+        world
+            .at("POST", &path)
+            .bearer(&trader.token)
+            .json(&inpost(&number))
     });
     let answers = at_once(reports.collect::<Vec<_>>()).await;
-    let made = answers.iter().filter(|answer| answer.status == 201).count();
-    assert_eq!((made, carrier.look_ups()), (1, 1));
+    let (made, refused): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer.status == 201);
+    assert_eq!((made.len(), carrier.look_ups()), (1, 1));
+    assert_eq!(made[0].json()["delivered_already"], true);
+    for answer in refused {
+        answer.refused(409, "already_shipped");
+    }
 }
 
 /// A carrier's name, its account's settings, its answer about a parcel, the code of a delivered one, and a

@@ -60,9 +60,9 @@ async fn the_screen_shows_application_owner_seller_and_scopes_and_is_not_framed(
     let polish = browser.page(&page.path).await;
     polish.shows("lang=\"pl\"");
     polish.hides("read offers");
-    // The form may lead to the redirect URI, and otherwise only to our own origin.
+    // The form may lead to the redirect URI, and on from there; otherwise only to our own origin.
     let other = member.browser.page("/panel/applications").await;
-    for (page, action) in [(&page, "'self' https://app.example"), (&other, "'self'")] {
+    for (page, action) in [(&page, "'self' https://app.example https:"), (&other, "'self'")] {
         let policy = page.answer.must("content-security-policy");
         assert!(policy.contains(&format!("form-action {action};")), "{policy}");
         assert!(!policy.contains("unsafe"), "{policy}");

@@ -10,7 +10,7 @@ use actix_web::dev::Server;
 use actix_web::web::{Bytes, ServiceConfig};
 use adapter_backoffice::BackOffice;
 use adapter_docs_site::{Audience, Docs};
-use adapter_http::{HttpSettings, Public, Reported, UsageMeter, Waiting};
+use adapter_http::{HttpSettings, Public, UsageMeter, Waiting};
 use adapter_panel::{Panel, PanelSettings, Places};
 use adapter_postgres::Database;
 use adapter_sandbox_page::SandboxPage;
@@ -48,7 +48,6 @@ pub(crate) struct Shared {
     pub(crate) database: Database,
     offer_changes: Option<Arc<dyn OfferChanges<Announcement>>>,
     waiting: Waiting,
-    reported: Reported,
     pub(crate) sealer: Arc<KeyRing>,
     pub(crate) passwords: Arc<Argon2Hasher>,
     places: Places,
@@ -113,7 +112,6 @@ impl Shared {
             external,
             page: None,
             offer_changes: database.offer_changes(),
-            reported: Reported::default(),
             waiting: Waiting::new(database.journals(config.retention.events.time_delta())),
             database,
         })
@@ -220,7 +218,6 @@ impl Shared {
             grants: self.database.grants(),
             usage: self.usage.clone(),
             rates: self.database.rate_counter(),
-            reported: self.reported.clone(),
             waiting: self.waiting.clone(),
             sealer: self.sealer.clone(),
             openapi,

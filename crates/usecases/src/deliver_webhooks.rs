@@ -32,10 +32,10 @@ pub struct Slots {
     pub per_failing_queue: u16,
     /// Attempts of all queues of one application, or of one seller, at least 1. All its receivers may stop answering at the
     /// same time, and no queue counts as failing until its first attempts have timed out.
-    pub per_application: u16,
+    pub per_party: u16,
     /// Attempts of all failing queues of one application, or of one seller, at least 1, so that its other queues do not wait
     /// for them.
-    pub failing_per_application: u16,
+    pub failing_per_party: u16,
 }
 
 impl Slots {
@@ -48,8 +48,8 @@ impl Slots {
             attempts,
             per_queue: 12,
             per_failing_queue: 2,
-            per_application: (attempts / 4).max(1),
-            failing_per_application: (attempts / 8).max(1),
+            per_party: (attempts / 4).max(1),
+            failing_per_party: (attempts / 8).max(1),
         }
     }
 }

@@ -126,3 +126,59 @@ async fn return_stock(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use orders::{Carrier, Cause, NewShipment, TrackingNumber};
+    use uuid::Uuid;
+    use webhooks::WebhookEvent::{OrderDelivered, OrderShipped};
+
+    use super::*;
+    use crate::MockTransaction;
+    use crate::test_support::{now, part};
+
+    /// Applies a transition to an order of these parts, and expects this many saves.
+    async fn transitioned(
+        parts: &[SellerOrder],
+        saves: usize,
+        mut tx: MockTransaction,
+        kind: Transition,
+    ) -> Result<Vec<SellerOrder>, Failure<Refusal>> {
+        let parts = parts.to_vec();
+        tx.expect_lock_order().returning(move |_| Ok(parts.clone()));
+        tx.expect_save_parts().times(saves).returning(|_| Ok(()));
+        let order = OrderRef::Id(Uuid::from_u128(9).into());
+        transition_order(&tx, &tx, &order, kind, now()).await
+    }
+
+    #[tokio::test]
+    async fn a_delivery_is_announced_and_ends_the_tracking_once() {
+        let new = NewShipment {
+            id: Uuid::nil().into(),
+            carrier: Carrier::Dpd,
+            tracking_number: TrackingNumber::new("ABCD".to_owned()).unwrap(),
+            tracking_report: None,
+        };
+        let paid = |seller| part(seller, 1).pay(now()).unwrap().after;
+        let shipped = paid(1).ship(new, Cause::Marketplace, now()).unwrap().after;
+        let mut tx = MockTransaction::new();
+        tx.expect_save_parts()
+            .once()
+            .withf(|changes| {
+                let announced = changes.iter().flat_map(|change| &change.events);
+                let events = announced.map(|one| one.event.as_ref().unwrap().name);
+                let expected = [OrderDelivered, OrderShipped, OrderDelivered];
+                events.eq(expected)
+            })
+            .returning(|_| Ok(()));
+        tx.expect_end_tracking()
+            .once()
+            .withf(|seller, _| *seller == part(1, 1).seller)
+            .returning(|_, _| Ok(()));
+        let parts = [shipped, paid(2)];
+        let parts = transitioned(&parts, 0, tx, Transition::Deliver).await.unwrap();
+        transitioned(&parts, 0, MockTransaction::new(), Transition::Deliver)
+            .await
+            .unwrap();
+    }
+}

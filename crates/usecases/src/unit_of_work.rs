@@ -29,6 +29,8 @@ pub enum Row {
     /// One seller's part of an order, whether or not it exists: a seller never waits for rows that another
     /// one names.
     Part(SellerId, OrderRef),
+    /// The same, while a carrier is asked about its parcel: no transaction locks it.
+    Report(SellerId, OrderRef),
     Family(FamilyId),
 }
 

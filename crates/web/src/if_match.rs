@@ -15,7 +15,7 @@ pub fn if_match(headers: &HeaderMap) -> Result<Option<IfMatch>, Violations> {
     let condition = match (given.next(), given.next()) {
         (None, _) => return Ok(None),
         (Some(one), None) => {
-            // A tag may have any bytes; ours have none that this replaces.
+            // A foreign tag may hold any bytes; ours are ASCII.
             let text = String::from_utf8_lossy(one.as_bytes());
             IfMatch::parse(&text).map_err(|invalid| to_sentence(&invalid))
         }

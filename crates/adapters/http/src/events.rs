@@ -129,7 +129,7 @@ impl Read<Public> for ListEvents {
                     waited = waited => waited?,
                     () = state.ports.tasks.stopping() => break,
                 }
-                // A client's place is judged by its age. This one is as new as the wait is long.
+                // A place is judged by its age. Waiting here does not age it.
                 page.place.at += read_at.elapsed();
                 start = JournalStart::After(page.place);
                 let deadline = Deadline::of_request(Instant::now());

@@ -40,7 +40,6 @@ pub use events::Waiting;
 pub use openapi::openapi;
 pub use policy::UsageMeter;
 pub use routes::TABLE;
-pub use shipments::Reported;
 
 /// The ports and settings of the listener. Each server thread has its own.
 pub struct Public {
@@ -55,8 +54,6 @@ pub struct Public {
     pub orders: Arc<dyn OrderReader>,
     /// Looks up parcels at carriers, within the deadline of a seller's request.
     pub carriers: Arc<dyn CarrierLookup>,
-    /// Shared by all server threads.
-    pub reported: Reported,
     /// Reads webhook subscriptions.
     pub subscriptions: Arc<dyn SubscriptionReader>,
     /// Checks the hosts of new subscriptions.

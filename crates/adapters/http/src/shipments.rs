@@ -2,21 +2,19 @@
 
 use std::cell::RefCell;
 use std::collections::HashSet;
-use std::sync::Arc;
 
 use actix_web::http::{Method, StatusCode};
-use kernel::{OfferId, SellerId, StoreError};
+use kernel::{OfferId, StoreError};
 use oauth::Scope;
 use orders::{
-    Carrier, Correction, OrderId, OrderRef, Reason, SellerOrder, Shipment, ShipmentLocked, TrackingNumber,
+    Carrier, Correction, OrderRef, Reason, SellerOrder, Shipment, ShipmentLocked, TrackingNumber,
     TrackingReport,
 };
-use parking_lot::Mutex;
 use usecases::ship_order::{
     self, CorrectionRefusal, Report, ShipmentCorrection, ask_carrier, check_report, correct_shipment,
     record_report,
 };
-use usecases::{LockSet, Row, Transaction};
+use usecases::{LockSet, Row, Transaction, Turn};
 use web::decode::{Shape, list, object, one_of, text};
 use web::openapi::Docs;
 use web::operation::{Call, Incoming, Operation, Read, Write};
@@ -74,38 +72,12 @@ web::view! {
     }
 }
 
-/// The sellers' orders of which a parcel is being reported in this process, and for which a carrier was asked: of
-/// many reports of one order, all but one are refused, and their look-ups would count against the account's limit.
-#[derive(Clone, Default)]
-pub struct Reported(Arc<Mutex<HashSet<(SellerId, OrderId)>>>);
-
-/// Held by the report that asks.
-struct Asking {
-    of: (SellerId, OrderId),
-    reported: Reported,
-}
-
-impl Reported {
-    /// None if another report asks.
-    fn ask(&self, of: (SellerId, OrderId)) -> Option<Asking> {
-        let is_first = self.0.lock().insert(of);
-        is_first.then(|| Asking {
-            of,
-            reported: self.clone(),
-        })
-    }
-}
-
-impl Drop for Asking {
-    fn drop(&mut self) {
-        self.reported.0.lock().remove(&self.of);
-    }
-}
-
 /// Records the seller's parcel, advances the order, and notifies the buyer.
 pub(crate) struct ReportShipment {
     report: Report,
-    asking: Option<Asking>,
+    /// Of many reports of one order all but one are refused: each waits for the one before, so that the others'
+    /// look-ups do not use up the carrier account's daily limit.
+    asking: Option<Turn>,
     /// The carrier's answer about the parcel, once it was asked.
     tracking_report: Option<TrackingReport>,
     fields: Selection,
@@ -161,12 +133,11 @@ impl Write<Public> for ReportShipment {
             // No carrier is asked, so the transaction's check is enough.
             return Ok(());
         }
+        let one_at_a_time = LockSet::of_row(Row::Report(call.caller.seller, report.order.clone()));
+        let turn = call.deadline.run(state.ports.units.turn(&one_at_a_time));
+        self.asking = Some(turn.await??);
         let checking = check_report(state.orders.as_ref(), call.caller.seller, report);
         let order = call.deadline.run(checking).await?.map_refusal(problem)?;
-        self.asking = state.reported.ask((call.caller.seller, order.id));
-        if self.asking.is_none() {
-            return Ok(());
-        }
         let (carriers, number) = (state.carriers.as_ref(), &report.tracking_number);
         let asking = ask_carrier(carriers, order.is_test, report.carrier, number);
         self.tracking_report = call.deadline.pause(asking).await;

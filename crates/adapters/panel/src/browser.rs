@@ -49,10 +49,10 @@ impl<'a> Cookies<'a> {
     fn value(&self, name: &str) -> Option<&'a str> {
         let name = full_name(name, self.https);
         let values = self.headers.get_all(COOKIE);
+        // Each by itself: a cookie of another site of the domain may hold any bytes.
         let mut pairs = values
-            .filter_map(|value| value.to_str().ok())
-            .flat_map(|value| value.split(';'))
-            .filter_map(|pair| pair.trim().split_once('='));
+            .flat_map(|value| value.as_bytes().split(|byte| *byte == b';'))
+            .filter_map(|pair| std::str::from_utf8(pair).ok()?.trim().split_once('='));
         pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
     }
 }
@@ -121,11 +121,13 @@ pub(crate) fn set_security_headers(headers: &mut HeaderMap, trace_id: &TraceId, 
 pub(crate) fn allow_form_redirect_to(response: &mut HttpResponse, address: &str) {
     response
         .headers_mut()
-        .insert(CONTENT_SECURITY_POLICY, policy(origin(address).as_deref()));
+        .insert(CONTENT_SECURITY_POLICY, policy(targets(address).as_deref()));
 }
 
-fn policy(form_target: Option<&str>) -> HeaderValue {
-    let target = form_target.map(|origin| format!(" {origin}")).unwrap_or_default();
+fn policy(form_targets: Option<&str>) -> HeaderValue {
+    let target = form_targets
+        .map(|targets| format!(" {targets}"))
+        .unwrap_or_default();
     let text = format!(
         "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'{target}; \
          frame-ancestors 'none'; base-uri 'none'"
@@ -133,14 +135,16 @@ fn policy(form_target: Option<&str>) -> HeaderValue {
     HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static("default-src 'none'"))
 }
 
-/// The origin as a policy can name it. A policy cannot contain an IPv6 address (CSP 3 §2.3.1); for one, only
-/// the scheme is named.
-fn origin(address: &str) -> Option<String> {
+/// What a policy has to name. It cannot contain an IPv6 address (CSP 3 §2.3.1); for one, only the scheme is named. An
+/// application's page may lead on to another one of its own: Chromium looks at every redirect of a form.
+fn targets(address: &str) -> Option<String> {
     let url = Url::parse(address).ok()?;
-    match url.host()? {
-        Host::Ipv6(_) => Some(format!("{}:", url.scheme())),
-        Host::Ipv4(_) | Host::Domain(_) => Some(url.origin().ascii_serialization()),
-    }
+    let origin = match url.host()? {
+        Host::Ipv6(_) => format!("{}:", url.scheme()),
+        Host::Ipv4(_) | Host::Domain(_) => url.origin().ascii_serialization(),
+    };
+    let further = if url.scheme() == "https" { " https:" } else { "" };
+    Some(format!("{origin}{further}"))
 }
 
 #[cfg(test)]
@@ -148,15 +152,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_origin_has_no_path_and_an_ipv6_address_only_a_scheme() {
+    fn forms_lead_to_an_origin_and_from_an_https_one_to_others() {
         for (address, expected) in [
-            ("https://app.example/cb?x=1", "https://app.example"),
-            ("https://app.example:8443/cb", "https://app.example:8443"),
-            ("https://1.1.1.1/cb", "https://1.1.1.1"),
-            ("https://[2606:4700:4700::1111]/cb", "https:"),
+            ("http://127.0.0.1:9000/cb?x=1", "http://127.0.0.1:9000"),
+            ("https://app.example:8443/cb", "https://app.example:8443 https:"),
+            ("https://1.1.1.1/cb", "https://1.1.1.1 https:"),
+            ("http://[::1]:9000/cb", "http:"),
         ] {
-            assert_eq!(origin(address).as_deref(), Some(expected));
+            assert_eq!(targets(address).as_deref(), Some(expected));
         }
-        assert_eq!(origin("nonsense"), None);
+        assert_eq!(targets("nonsense"), None);
     }
 }

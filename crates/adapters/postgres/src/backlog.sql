@@ -109,8 +109,8 @@ select queue, waiting, extract(epoch from (select at from clock) - oldest)::floa
 from backlog
 
 -- name: OLDEST_SNAPSHOT
--- A transaction that writes holds back the change feed, one with a snapshot also dead rows; a vacuum neither. Sessions of
--- other roles show theirs to members of `pg_read_all_stats` alone.
+-- A transaction that writes holds back the change feed, one with a snapshot the removal of dead rows. Autovacuum, of which
+-- only an ANALYZE does, is left out. Sessions of other roles show theirs to members of `pg_read_all_stats` alone.
 select extract(
     epoch from (select api_now()) - least(
         (

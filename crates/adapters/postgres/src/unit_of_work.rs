@@ -87,7 +87,7 @@ impl PgUnitOfWork {
         let taken = async { self.waits.measure(self.pool.get()).await.map_err(pool_error) };
         let connection = with_timeout(left(), taken).await?;
         self.connector.require_own()?;
-        let leased = Leased::new(connection, None);
+        let leased = Leased::new(connection);
         // PostgreSQL's transaction begins at some time after this.
         let sent = Instant::now();
         let begun = self.times.begin.measure(self.open(leased.connection()));

@@ -90,7 +90,7 @@ const ROUTE: Label = any("route", "its template, such as `/v1/offers/{id}`, or `
 const STATUS: Label = any("status", "the status");
 const APPLICATION: Label = any(
     "client_id",
-    "the application's, of the first 200 of a process that were refused 60 times in a quarter of an hour, or `other`",
+    "the application's, of the first 200 of a process that were refused 20 times in a quarter of an hour, or `other`",
 );
 const ID: Label = any("id", "the cluster's system identifier and the database's oid");
 const CARRIER: Label = one_of("carrier", &CARRIERS);
@@ -161,9 +161,9 @@ metrics! {
         Gauge "database_info" [ID, TIMELINE] "1 for the database on which the process works; 0 while it is not reached.";
         Gauge "database_clock_difference_seconds" []
             "The database's clock minus this machine's, beyond the time of the look; NaN for unknown.";
-        Gauge "database_workers_unreachable" [] "Workers of a Citus cluster that the coordinator does not reach.";
+        Gauge "database_workers_unreachable" [] "Workers of a Citus cluster that the coordinator does not reach; NaN for unknown.";
         Gauge "database_transactions_in_doubt" []
-            "Prepared transactions of a Citus cluster's workers that have not ended for half a minute.";
+            "Prepared transactions of a Citus cluster's workers that have not ended for half a minute; NaN for unknown.";
         Gauge "database_pool_connections_max" [] "The largest size of the pool: database.pool_size.";
         Gauge "database_pool_waiting" [] "Callers that wait for a connection of the pool.";
     }

@@ -64,6 +64,10 @@ impl Parcels {
 /// shipment.
 const DHL_INTERVAL: TimeDelta = TimeDelta::minutes(24 * 60 / 9);
 
+/// How long what was found is an answer for other orders in the same parcel. One that is reported later is first
+/// polled after as long, so that it does not go back to what was before its report.
+const DHL_SHARED: TimeDelta = TimeDelta::minutes(30);
+
 /// Asks carriers within their daily limits, counted in this process alone.
 pub(super) struct QuotaLimitedCarriers {
     carriers: Arc<dyn CarrierLookup>,
@@ -153,8 +157,8 @@ impl DailyQuota {
         if let Some(interval) = self.interval {
             let is_recent = |at: DateTime<Utc>| now - at < interval;
             match self.last_lookup.get(number) {
-                Some((at, Some(found))) if is_recent(*at) => return Taken::Known(found.clone()),
-                Some((at, None)) if is_recent(*at) => return Taken::Waits,
+                Some((at, Some(found))) if now - *at < DHL_SHARED => return Taken::Known(found.clone()),
+                Some((at, _)) if is_recent(*at) => return Taken::Waits,
                 _ => {}
             }
             // The walk over all is rare: it begins once there are twice as many as the last one left.

@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use adapter_http::{HttpSettings, Public, Reported, UsageMeter, Waiting};
+use adapter_http::{HttpSettings, Public, UsageMeter, Waiting};
 use adapter_sealing::{KeyRing, SystemClock, SystemRandomness};
 use anyhow::Context as _;
 use async_trait::async_trait;
@@ -186,7 +186,6 @@ pub(crate) fn public() -> anyhow::Result<Public> {
         offer_changes: Some(Arc::new(MockOfferChanges::<Announcement>::new())),
         orders: Arc::new(MockOrderReader::new()),
         carriers: Arc::new(MockCarrierLookup::new()),
-        reported: Reported::default(),
         subscriptions: Arc::new(MockSubscriptionReader::new()),
         hosts: Arc::new(MockHostCheck::new()),
         applications: Arc::new(MockApplicationReader::new()),

@@ -92,12 +92,9 @@ impl InFlight {
         };
         let (used, failing) = (in_hand(false), in_hand(true));
         let slots = self.slots;
-        let (attempts, per_party) = open_slots(slots.attempts, used, slots.per_application);
-        let (failing_attempts, failing_per_party) = open_slots(
-            (slots.attempts / 2).max(1),
-            failing,
-            slots.failing_per_application,
-        );
+        let (attempts, per_party) = open_slots(slots.attempts, used, slots.per_party);
+        let (failing_attempts, failing_per_party) =
+            open_slots((slots.attempts / 2).max(1), failing, slots.failing_per_party);
         (attempts > 0).then(|| Capacity {
             attempts,
             failing_attempts: failing_attempts.min(attempts),
@@ -343,11 +340,11 @@ impl InFlight {
 }
 
 /// The number of free slots, and how many attempts an application may have in hand and still get more.
-fn open_slots(slots: u16, used: usize, per_application: u16) -> (u16, u16) {
+fn open_slots(slots: u16, used: usize, per_party: u16) -> (u16, u16) {
     let free = left(slots, used);
     match free.saturating_sub(slots / RESERVE) {
-        0 => (free, per_application.min(free / PART_OF_RESERVE).max(1)),
-        beyond_reserve => (beyond_reserve, per_application.max(1)),
+        0 => (free, per_party.min(free / PART_OF_RESERVE).max(1)),
+        beyond_reserve => (beyond_reserve, per_party.max(1)),
     }
 }
 

@@ -19,8 +19,8 @@ const SLOTS: Slots = Slots {
     attempts: 64,
     per_queue: 8,
     per_failing_queue: 2,
-    per_application: 16,
-    failing_per_application: 8,
+    per_party: 16,
+    failing_per_party: 8,
 };
 const FAST: Duration = Duration::from_millis(5);
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -355,7 +355,7 @@ async fn leased_queues_get_no_more_than_their_applications_share() {
     let world = queues((6, 200), &response, false, |_| 1);
     world.run(world.store.finished()).await;
     assert_eq!(world.store.delivered(), 1_200);
-    assert!(world.receivers.most_at_once() <= usize::from(SLOTS.per_application));
+    assert!(world.receivers.most_at_once() <= usize::from(SLOTS.per_party));
 }
 
 #[tokio::test(start_paused = true)]

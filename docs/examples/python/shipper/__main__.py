@@ -28,7 +28,11 @@ def work_for(seller: str, settings: Settings, store: Store) -> None:
     shipping = Shipping(api, store)
 
     def find() -> None:
-        subscription.ensure(api, store, f"{settings.webhook_url}/{seller}")
+        try:
+            subscription.ensure(api, store, f"{settings.webhook_url}/{seller}")
+        except Refused as refusal:
+            # Without webhooks the journal tells the same, a little later.
+            log.error("there is no subscription: %s", refusal)
         catch_up(api, store)
 
     def ship() -> None:

@@ -31,6 +31,9 @@ class Api:
         headers = {"Content-Type": "application/json", "Idempotency-Key": idempotency_key}
         return self._good(self._call("POST", path, headers, body))
 
+    def delete(self, path: str) -> None:
+        self._good(self._call("DELETE", path, {}, None))
+
     def items(self, path: str, query: dict[str, str]) -> Iterator[Any]:
         """The items of a list, page by page."""
         after: str | None = None

@@ -29,7 +29,8 @@ def send_changes(api: Api, store: Store, file: Path) -> None:
     """
     while batch := json.loads(store.fact("batch") or "null") or _next_batch(store, file):
         if time.time() > batch["made_at"] + KEY_LIVES:
-            # Somebody has to compare the stock with what is there, and to delete the batch from the store.
+            # Somebody has to compare the stock with what is there, and then to delete the batch from the store. If it was done,
+            # `changes_done` becomes its `end`, or its lines are sent once more.
             raise Unavailable(f"nobody can tell whether this batch was done: {batch}")
         try:
             answer = api.write("/v1/offers/batch?fields=stock", batch["body"].encode(), batch["key"])
@@ -51,6 +52,9 @@ def _next_batch(store: Store, file: Path) -> Any:
     if not file.exists():
         return None
     end = int(store.fact("changes_done") or 0)
+    if file.stat().st_size < end:
+        # To begin a new file, stop this program, see that everything was sent, and delete `changes_done` from the store.
+        raise Unavailable(f"{file} is shorter than what was sent of it")
     items: dict[str, Any] = {}
     with file.open("rb") as lines:
         lines.seek(end)

@@ -8,6 +8,7 @@ from typing import Any
 from .api import Api, Refused
 from .sending import PAUSE_AFTER_FAILURE, Unavailable
 from .store import Parcel, Store, Task
+from .tokens import NoToken
 
 log = logging.getLogger(__name__)
 
@@ -27,8 +28,11 @@ class Shipping:
         for task in tasks:
             try:
                 self._ship(task, orders.get(task.order_id))
-            except (Unavailable, Refused) as error:
-                log.error("order %s: %s", task.order_id, error)
+            except NoToken:
+                raise
+            except Exception as error:
+                # Whatever it is, such as an order that cannot be packed, it delays no other order.
+                log.error("order %s: %s", task.order_id, error, exc_info=not isinstance(error, (Unavailable, Refused)))
                 self._store.put_off(task, PAUSE_AFTER_FAILURE)
 
     def _ship(self, task: Task, order: Any) -> None:

@@ -15,8 +15,12 @@ EVENTS = ["order.paid", "order.cancelled", "order.delivered"]
 def ensure(api: Api, store: Store, url: str) -> None:
     """Sees to it that there is an active subscription whose secret is known."""
     mine = store.fact("webhook_id")
-    if mine and any(hook["id"] == mine and hook["active"] and hook["url"] == url for hook in api.get("/v1/webhooks")["items"]):
-        return
+    for hook in api.get("/v1/webhooks")["items"] if mine else []:
+        if hook["id"] == mine and hook["active"] and hook["url"] == url:
+            return
+        if hook["id"] == mine:
+            # It ended with a connection, or leads elsewhere: it takes one of twenty places.
+            api.delete(f"/v1/webhooks/{mine}")
     # The secret is in this one answer. Under a key that is kept, a lost answer can be asked for again.
     body = json.dumps({"url": url, "events": EVENTS})
     key = store.fact("webhook_key")

@@ -76,6 +76,10 @@ export class Api {
     return (await this.#call({ method: "POST", url: this.#baseUrl + path, headers, body: write.body })).body as Body;
   }
 
+  async delete(path: string): Promise<void> {
+    await this.#call({ method: "DELETE", url: this.#baseUrl + path, headers: {} });
+  }
+
   /** The items of a list, page by page. */
   async *items<Item>(path: string, query: Record<string, string>): AsyncGenerator<Item> {
     let after: string | null = null;

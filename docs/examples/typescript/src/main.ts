@@ -21,7 +21,13 @@ function workFor(name: string, refreshToken: string | null, settings: Settings, 
   const api = new Api(settings.apiUrl, new Tokens(settings, store, refreshToken));
   const shipping = new Shipping(api, store);
   void againAndAgain(settings.catchUpSeconds * 1000, async () => {
-    await ensureSubscription(api, store, `${settings.webhookUrl}/${name}`);
+    try {
+      await ensureSubscription(api, store, `${settings.webhookUrl}/${name}`);
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      // Without webhooks the journal tells the same, a little later.
+      log.error(`there is no subscription: ${error.message}`);
+    }
     await catchUp(api, store);
   });
   void againAndAgain(0, async () => shipping.work(await store.nextTasks()));

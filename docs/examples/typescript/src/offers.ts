@@ -30,7 +30,8 @@ export async function sendChanges(api: Api, store: Store, file: string): Promise
     const batch = store.facts.batch ?? nextBatch(store, file);
     if (batch === undefined) return;
     if (Date.now() > batch.madeAt + KEY_LIVES) {
-      // Somebody has to compare the stock with what is there, and to delete the batch from the store.
+      // Somebody has to compare the stock with what is there, and then to delete the batch from the store. If it was done,
+      // `changesDone` becomes its `end`, or its lines are sent once more.
       throw new Unavailable(`nobody can tell whether this batch was done: ${JSON.stringify(batch)}`);
     }
     const { items } = await api.write<{ items: Done[] }>("/v1/offers/batch?fields=stock", batch).catch((error: unknown) => {
@@ -54,8 +55,11 @@ function nextBatch(store: Store, file: string): Batch | undefined {
   if (!existsSync(file)) return undefined;
   let end = store.facts.changesDone ?? 0;
   const items = new Map<string, unknown>();
+  const content = readFileSync(file);
+  // To begin a new file, stop this program, see that everything was sent, and delete `changesDone` from the store.
+  if (content.length < end) throw new Unavailable(`${file} is shorter than what was sent of it`);
   // The last line may not be whole yet.
-  const lines = readFileSync(file).subarray(end).toString("utf8").split("\n").slice(0, -1);
+  const lines = content.subarray(end).toString("utf8").split("\n").slice(0, -1);
   for (const line of lines.slice(0, ITEMS_AT_ONCE)) {
     const item = JSON.parse(line) as { id: string };
     // Another change of an offer belongs to the next batch.

@@ -15,7 +15,7 @@ export const PAUSE_AFTER_FAILURE = 60_000;
 export class Unavailable extends Error {}
 
 export interface Outgoing {
-  readonly method: "GET" | "POST";
+  readonly method: "GET" | "POST" | "DELETE";
   readonly url: string;
   readonly headers: Record<string, string>;
   readonly body?: string;

@@ -5,6 +5,7 @@ import { type Api, type Order, Refused, type Shipment } from "./api.js";
 import { log } from "./log.js";
 import { PAUSE_AFTER_FAILURE, Unavailable } from "./sending.js";
 import type { Store, Task, Write } from "./store.js";
+import { NoToken } from "./tokens.js";
 
 export class Shipping {
   readonly #api: Api;
@@ -26,8 +27,10 @@ export class Shipping {
       try {
         await this.#ship(task, byId.get(task.orderId));
       } catch (error) {
-        if (!(error instanceof Unavailable || error instanceof Refused)) throw error;
-        log.error(`order ${task.orderId}: ${error.message}`);
+        if (error instanceof NoToken) throw error;
+        // Whatever it is, such as an order that cannot be packed, it delays no other order.
+        const isKnown = error instanceof Unavailable || error instanceof Refused;
+        log.error(`order ${task.orderId}: ${isKnown || !(error instanceof Error) ? String(error) : error.stack}`);
         this.#store.putOff(task, PAUSE_AFTER_FAILURE);
       }
     }

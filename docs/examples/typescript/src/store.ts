@@ -6,6 +6,7 @@
  */
 
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
 
 /** A delivery comes again for 15 hours at most; two days are on the safe side. In milliseconds. */
 const EVENTS_ARE_KEPT = 2 * 24 * 3600 * 1000;
@@ -174,6 +175,13 @@ export class Store {
       closeSync(file);
     }
     renameSync(next, this.#file);
+    // The new name, too, has to survive a power cut.
+    const folder = openSync(dirname(this.#file), "r");
+    try {
+      fsyncSync(folder);
+    } finally {
+      closeSync(folder);
+    }
   }
 }
 

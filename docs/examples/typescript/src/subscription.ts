@@ -12,7 +12,10 @@ export async function ensureSubscription(api: Api, store: Store, url: string): P
   const mine = store.facts.subscription;
   if (mine) {
     const { items } = await api.get<{ items: Webhook[] }>("/v1/webhooks");
-    if (items.some((hook) => hook.id === mine.id && hook.active && hook.url === url)) return;
+    const hook = items.find(({ id }) => id === mine.id);
+    if (hook?.active && hook.url === url) return;
+    // It ended with a connection, or leads elsewhere: it takes one of twenty places.
+    if (hook) await api.delete(`/v1/webhooks/${hook.id}`);
   }
   // The secret is in this one answer. Under a key that is kept, a lost answer can be asked for again.
   const body = JSON.stringify({ url, events: EVENTS });

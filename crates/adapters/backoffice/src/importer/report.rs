@@ -7,8 +7,8 @@ use web::{Entry, Violations};
 /// The most rejected lines listed; all are counted (D100).
 const MAX_LISTED: usize = 10_000;
 
-/// About how many bytes the listed errors may have until only the first of each line is listed: a column that no
-/// line should have is an error in all of them.
+/// Beyond about this size only the first error of each line is listed: a column that no line should have is an error
+/// in all of them.
 const MAX_BYTES: usize = 8 * 1_024 * 1_024;
 
 /// The longest listed path or message, in characters: both can quote a name from a line.

@@ -17,7 +17,7 @@ use super::error::{ends_connection, pool_error, store_error, with_timeout};
 use crate::ANSWER_TIMEOUT;
 use crate::observe::{PoolWaits, StatementTimes};
 use crate::statement::{Prepared, Returns};
-use crate::turns::{Admission, Turns};
+use crate::turns::Turns;
 
 /// Timeout of a rollback; after it, the connection is closed, which rolls back.
 const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(2);
@@ -26,18 +26,15 @@ const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(2);
 /// to the pool, and the server rolls back.
 pub(crate) struct Leased {
     connection: Option<Object<AsyncPgConnection>>,
-    /// The caller's part of the pool, given up once its statement has ended.
-    admission: Option<Admission>,
     /// Set while a read is under way, which is then cancelled. A transaction has its statement timeout, and
     /// other writes are short.
     canceller: OnceLock<Arc<Connector>>,
 }
 
 impl Leased {
-    pub(crate) const fn new(connection: Object<AsyncPgConnection>, admission: Option<Admission>) -> Self {
+    pub(crate) const fn new(connection: Object<AsyncPgConnection>) -> Self {
         Self {
             connection: Some(connection),
-            admission,
             canceller: OnceLock::new(),
         }
     }
@@ -69,7 +66,7 @@ impl Drop for Leased {
         if let Some(connection) = self.connection.take().map(Object::take)
             && let Some(connector) = self.canceller.get()
         {
-            connector.cancel((connection, self.admission.take()), |(connection, _)| connection);
+            connector.cancel(connection, |connection| connection);
         }
     }
 }
@@ -169,12 +166,12 @@ impl Autocommit {
         F: Future<Output = QueryResult<T>>,
     {
         with_timeout(ANSWER_TIMEOUT, async {
-            let admission = self.turns.take(&self.locks, ANSWER_TIMEOUT).await?;
+            let _admission = self.turns.take(&self.locks, ANSWER_TIMEOUT).await?;
             let connection = self.waits.measure(self.pool.get()).await.map_err(pool_error)?;
             if !self.for_any_database {
                 self.connector.require_own()?;
             }
-            let leased = Arc::new(Leased::new(connection, Some(admission)));
+            let leased = Arc::new(Leased::new(connection));
             let answer = self.times.measure(statement(Arc::clone(&leased))).await;
             let is_usable = !answer.as_ref().is_err_and(ends_connection);
             if let Some(mut leased) = Arc::into_inner(leased) {

@@ -161,6 +161,22 @@ async fn of_two_concurrent_submissions_of_a_form_one_acts_and_its_result_is_show
 }
 
 #[tokio::test]
+async fn a_link_that_is_replaced_while_it_is_used_still_works() {
+    let fixture = Fixture::new().await;
+    let seller = fixture.seller().await;
+    let kind = LinkKind::PasswordReset;
+    let hash = stored_link(&fixture, seller, kind).await;
+    let (newer, reader) = (fixture.begin().await, fixture.begin().await);
+    newer.lock_seller(seller).await.unwrap();
+    add_link(&*newer, seller, kind).await;
+    let (used, ()) = join!(
+        reader.use_link(hash, kind),
+        fixture.end_once_it_blocks_another(newer, true)
+    );
+    assert!(used.unwrap().is_some());
+}
+
+#[tokio::test]
 async fn a_link_works_once_and_the_later_of_two_concurrent_ones_replaces_the_other() {
     let fixture = Fixture::new().await;
     let seller = fixture.seller().await;

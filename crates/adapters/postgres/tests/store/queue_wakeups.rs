@@ -223,6 +223,26 @@ async fn a_suspension_puts_queues_to_sleep_and_its_end_wakes_them() {
 }
 
 #[tokio::test]
+async fn a_queue_that_is_locked_during_a_reinstatement_is_woken_afterwards() {
+    let fixture = Fixture::new().await;
+    let (application, queue) = fixture.subscribed().await;
+    fixture.enqueue(queue, 1).await;
+    fixture
+        .set_status(application, ApplicationStatus::Suspended)
+        .await;
+    assert!(fixture.claim().await.is_empty());
+    fixture.set_status(application, ApplicationStatus::Active).await;
+    let mut owner = fixture.test_database.connect().await;
+    let change = owner.transaction().await.unwrap();
+    let lock = "select from subscriptions for no key update";
+    change.execute(lock, &[]).await.unwrap();
+    assert!(fixture.database.follow_up().await.unwrap());
+    change.rollback().await.unwrap();
+    fixture.follow_up().await;
+    assert_eq!(fixture.claim_keys().await, [queue]);
+}
+
+#[tokio::test]
 async fn few_claims_meet_a_suspended_application_however_many_queues_it_has() {
     let fixture = Fixture::new().await;
     let (application, queue) = fixture.subscribed().await;
