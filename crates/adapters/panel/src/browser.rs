@@ -49,10 +49,12 @@ impl<'a> Cookies<'a> {
     fn value(&self, name: &str) -> Option<&'a str> {
         let name = full_name(name, self.https);
         let values = self.headers.get_all(COOKIE);
-        // Each by itself: a cookie of another site of the domain may hold any bytes.
+        // Each by itself: a cookie of another site of the domain may hold any bytes. A name is compared as the browser
+        // did, which looks for `__Host-` at its very beginning: behind another space it protects nothing.
         let mut pairs = values
             .flat_map(|value| value.as_bytes().split(|byte| *byte == b';'))
-            .filter_map(|pair| std::str::from_utf8(pair).ok()?.trim().split_once('='));
+            .map(|pair| pair.strip_prefix(b" ").unwrap_or(pair))
+            .filter_map(|pair| std::str::from_utf8(pair).ok()?.split_once('='));
         pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
     }
 }
@@ -136,15 +138,14 @@ fn policy(form_targets: Option<&str>) -> HeaderValue {
 }
 
 /// What a policy has to name. It cannot contain an IPv6 address (CSP 3 §2.3.1); for one, only the scheme is named. An
-/// application's page may lead on to another one of its own: Chromium looks at every redirect of a form.
+/// application's page may lead on to another one: Chromium looks at every redirect of a form.
 fn targets(address: &str) -> Option<String> {
     let url = Url::parse(address).ok()?;
     let origin = match url.host()? {
         Host::Ipv6(_) => format!("{}:", url.scheme()),
         Host::Ipv4(_) | Host::Domain(_) => url.origin().ascii_serialization(),
     };
-    let further = if url.scheme() == "https" { " https:" } else { "" };
-    Some(format!("{origin}{further}"))
+    Some(format!("{origin} https:"))
 }
 
 #[cfg(test)]
@@ -152,12 +153,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn forms_lead_to_an_origin_and_from_an_https_one_to_others() {
+    fn cookies_of_other_sites_neither_hide_nor_replace_the_panels_own() {
+        for sent in [
+            b"__Host-seller_panel=own".as_slice(),
+            b"a=b;__Host-seller_panel=own; c=d",
+            b"name=\xff\xc4; __Host-seller_panel=own",
+            "\u{2000}__Host-seller_panel=foreign; __Host-seller_panel=own".as_bytes(),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(COOKIE, HeaderValue::from_bytes(sent).unwrap());
+            assert_eq!(Cookies::new(&headers, true).value(BROWSER), Some("own"), "{sent:?}");
+        }
+    }
+
+    #[test]
+    fn forms_lead_to_an_origin_and_from_there_to_others() {
         for (address, expected) in [
-            ("http://127.0.0.1:9000/cb?x=1", "http://127.0.0.1:9000"),
+            ("http://127.0.0.1:9000/cb?x=1", "http://127.0.0.1:9000 https:"),
             ("https://app.example:8443/cb", "https://app.example:8443 https:"),
             ("https://1.1.1.1/cb", "https://1.1.1.1 https:"),
-            ("http://[::1]:9000/cb", "http:"),
+            ("http://[::1]:9000/cb", "http: https:"),
         ] {
             assert_eq!(targets(address).as_deref(), Some(expected));
         }

@@ -64,9 +64,9 @@ impl Parcels {
 /// shipment.
 const DHL_INTERVAL: TimeDelta = TimeDelta::minutes(24 * 60 / 9);
 
-/// How long what was found is an answer for other orders in the same parcel. One that is reported later is first
-/// polled after as long, so that it does not go back to what was before its report.
-const DHL_SHARED: TimeDelta = TimeDelta::minutes(30);
+/// How long what was found is an answer for other orders in the same parcel. No order is polled sooner after its report
+/// by default, so that none goes back to what was before that.
+const DHL_SHARED: TimeDelta = TimeDelta::minutes(15);
 
 /// Asks carriers within their daily limits, counted in this process alone.
 pub(super) struct QuotaLimitedCarriers {
@@ -292,12 +292,15 @@ mod tests {
         let answer = found.clone();
         carriers
             .expect_look_up()
-            .times(1)
+            .times(2)
             .returning(move |_, _| answer.clone());
-        clock.expect_now().returning(|| at(0));
+        // Asked, shared, too late for that, and asked anew.
+        let mut minutes = [0, 14, 15, 160].into_iter();
+        clock.expect_now().returning(move || at(minutes.next().unwrap()));
         let carriers = QuotaLimitedCarriers::new(Arc::new(carriers), Arc::new(clock), |_| None);
-        for _ in 0..2 {
-            assert_eq!(carriers.look_up(Carrier::Dhl, &number(1)).await, found);
+        for is_found in [true, true, false, true] {
+            let answer = carriers.look_up(Carrier::Dhl, &number(1)).await;
+            assert_eq!(answer == found, is_found, "{answer:?}");
         }
     }
 

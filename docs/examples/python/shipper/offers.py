@@ -29,7 +29,7 @@ def send_changes(api: Api, store: Store, file: Path) -> None:
     """
     while batch := json.loads(store.fact("batch") or "null") or _next_batch(store, file):
         if time.time() > batch["made_at"] + KEY_LIVES:
-            # Somebody has to compare the stock with what is there, and then to delete the batch from the store. If it was done,
+            # Somebody has to stop this program, compare the stock with what is there, and delete the batch from the store. If it was done,
             # `changes_done` becomes its `end`, or its lines are sent once more.
             raise Unavailable(f"nobody can tell whether this batch was done: {batch}")
         try:

@@ -38,7 +38,7 @@ class Answer:
 
 
 def send(method: str, url: str, headers: dict[str, str], body: bytes | None) -> Answer:
-    """Sends a read, or a write with an Idempotency-Key: a lost answer may mean that it was carried out, and it is sent again."""
+    """Sends a read, a deletion, or a write with an Idempotency-Key: a lost answer may mean that it was carried out, and it is sent again."""
     pause = 1.0
     for attempt in range(1, ATTEMPTS + 1):
         try:

@@ -77,7 +77,10 @@ export class Api {
   }
 
   async delete(path: string): Promise<void> {
-    await this.#call({ method: "DELETE", url: this.#baseUrl + path, headers: {} });
+    await this.#call({ method: "DELETE", url: this.#baseUrl + path, headers: {} }).catch((error: unknown) => {
+      // A repeat, after a lost answer, finds nothing.
+      if (!(error instanceof Refused && error.status === 404)) throw error;
+    });
   }
 
   /** The items of a list, page by page. */

@@ -30,7 +30,7 @@ export async function sendChanges(api: Api, store: Store, file: string): Promise
     const batch = store.facts.batch ?? nextBatch(store, file);
     if (batch === undefined) return;
     if (Date.now() > batch.madeAt + KEY_LIVES) {
-      // Somebody has to compare the stock with what is there, and then to delete the batch from the store. If it was done,
+      // Somebody has to stop this program, compare the stock with what is there, and delete the batch from the store. If it was done,
       // `changesDone` becomes its `end`, or its lines are sent once more.
       throw new Unavailable(`nobody can tell whether this batch was done: ${JSON.stringify(batch)}`);
     }

@@ -42,7 +42,7 @@ export function errorPaths(answer: Answer): string[] {
   return errors(answer).map((error) => error.path ?? "");
 }
 
-/** Sends a read, or a write with an Idempotency-Key: a lost answer may mean that it was carried out, and it is sent again. */
+/** Sends a read, a deletion, or a write with an Idempotency-Key: a lost answer may mean that it was carried out, and it is sent again. */
 export async function send(request: Outgoing): Promise<Answer> {
   const what = `${request.method} ${request.url}`;
   let pause = 1000;

@@ -175,7 +175,8 @@ export class Store {
       closeSync(file);
     }
     renameSync(next, this.#file);
-    // The new name, too, has to survive a power cut.
+    // The new name, too, has to survive a power cut. Windows lets nobody ask for that.
+    if (process.platform === "win32") return;
     const folder = openSync(dirname(this.#file), "r");
     try {
       fsyncSync(folder);
