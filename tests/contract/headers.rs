@@ -1,7 +1,8 @@
 //! Headers: the User-Agent rule, request and trace ids, and what responses never have. Every test compares
 //! responses with the document besides.
 
-use blackbox::{Expect, Wire, World, request};
+use blackbox::{Expect, Wire, World, request, request_with_body};
+use serde_json::json;
 
 use crate::world;
 
@@ -116,4 +117,35 @@ async fn accept_is_ignored_and_no_cors_header_is_sent() {
 )]
 fn now() -> chrono::DateTime<chrono::Utc> {
     chrono::Utc::now()
+}
+
+/// Some clients and proxies offer one with every request (RFC 9110 §7.8).
+#[tokio::test]
+async fn an_offered_upgrade_is_ignored_and_the_body_is_not() {
+    let world = world().await;
+    let trader = world.trader().await;
+    let offer = world.any_offer(&trader.seller, json!({"stock": 1})).await;
+    let (target, bearer) = (format!("/v1/offers/{offer}"), format!("Bearer {}", trader.token));
+    for (stock, offered) in [
+        (2, &[("connection", "upgrade")][..]),
+        (
+            3,
+            &[
+                ("connection", "upgrade, http2-settings"),
+                ("upgrade", "h2c"),
+                ("http2-settings", "AAMAAABk"),
+            ],
+        ),
+        (4, &[("upgrade", "something/1")]),
+    ] {
+        let own = [
+            ("user-agent", "App/1.0"),
+            ("authorization", bearer.as_str()),
+            ("content-type", "application/json"),
+        ];
+        let body = json!({"stock": stock}).to_string();
+        let patch = request_with_body("PATCH", &target, &[&own, offered].concat(), &body);
+        Wire::last(&world.server.base_url, patch).await.expect(200);
+        assert_eq!(world.stock(&trader.seller, &offer).await, stock, "{offered:?}");
+    }
 }

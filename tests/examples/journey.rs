@@ -83,7 +83,10 @@ pub(crate) async fn a_webhook_delivery(shop: &Shop, example: &Example) {
     let forged = shop.events.repeat(&delivery, |body| body.push(b' ')).await;
     assert_eq!(forged.status, 401);
     let mut unsigned = delivery.clone();
-    unsigned.request.headers.retain(|(name, _)| name != "webhook-signature");
+    unsigned
+        .request
+        .headers
+        .retain(|(name, _)| name != "webhook-signature");
     assert_eq!(shop.events.repeat(&unsigned, |_| ()).await.status, 401);
     for (minutes, wrong, expected) in [(0, "", 204), (0, "wrong", 401), (-6, "", 401), (6, "", 401)] {
         let repeated = shop.repeat_signed(&delivery, minutes, wrong).await;

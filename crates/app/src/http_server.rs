@@ -19,7 +19,7 @@ use actix_web::App;
 use actix_web::dev::{
     AppConfig, Extensions, Server, Service as _, ServiceFactory, ServiceResponse, fn_service,
 };
-use actix_web::http::header::UPGRADE;
+use actix_web::http::header::{HeaderMap, UPGRADE};
 use actix_web::http::{ConnectionType, Method};
 use actix_web::web::ServiceConfig;
 use anyhow::{Context as _, anyhow};
@@ -151,13 +151,12 @@ impl<S: Fn() -> F + 'static, F: Future<Output = ()> + 'static> Http<S> {
         let app = App::new()
             .wrap_fn(move |mut request, app| {
                 let (turn, payload) = Turn::of(&mut request);
-                // Without a body, actix-web reads the payload of `Upgrade: websocket` and `CONNECT` to the
-                // end of the connection.
-                let upgrades = request.head().upgrade()
-                    || request.headers().contains_key(UPGRADE)
-                    || request.method() == Method::CONNECT;
+                // What is offered is not taken: the request is served, with its body, and the last one.
+                let upgrades = request.head().upgrade() || request.headers().contains_key(UPGRADE);
+                // Of these, actix-web reads the payload to the end of the connection.
+                let is_endless = request.method() == Method::CONNECT || offers_websocket(request.headers());
                 let mut unread = Some(payload);
-                if !upgrades && let Some(payload) = unread.take() {
+                if !is_endless && let Some(payload) = unread.take() {
                     request.set_payload(payload);
                 }
                 let draining = Arc::clone(&draining);
@@ -167,7 +166,7 @@ impl<S: Fn() -> F + 'static, F: Future<Output = ()> + 'static> Http<S> {
                     let (request, mut response) = answering.await?.into_parts();
                     if let Some(payload) = unread {
                         response = response::closing(response, payload);
-                    } else if draining.load(Ordering::Acquire) {
+                    } else if upgrades || draining.load(Ordering::Acquire) {
                         response.head_mut().set_connection_type(ConnectionType::Close);
                     }
                     Ok(ServiceResponse::new(request, turn.until_sent(response)))
@@ -185,6 +184,16 @@ impl<S: Fn() -> F + 'static, F: Future<Output = ()> + 'static> Http<S> {
             })
             .h1(map_config(app, |()| AppConfig::default()).map_err(|error| error.error_response()))
     }
+}
+
+fn offers_websocket(headers: &HeaderMap) -> bool {
+    let mut offered = headers.get_all(UPGRADE);
+    offered.any(|protocol| {
+        protocol
+            .as_bytes()
+            .trim_ascii()
+            .eq_ignore_ascii_case(b"websocket")
+    })
 }
 
 /// A connection and its client's address.

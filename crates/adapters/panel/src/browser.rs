@@ -162,7 +162,11 @@ mod tests {
         ] {
             let mut headers = HeaderMap::new();
             headers.insert(COOKIE, HeaderValue::from_bytes(sent).unwrap());
-            assert_eq!(Cookies::new(&headers, true).value(BROWSER), Some("own"), "{sent:?}");
+            assert_eq!(
+                Cookies::new(&headers, true).value(BROWSER),
+                Some("own"),
+                "{sent:?}"
+            );
         }
     }
 

@@ -141,6 +141,10 @@ impl<T> Turns<T> {
     /// The length of what may be yielded at once: up to the first empty line, which ends a head.
     fn yielded(&mut self, bytes: &[u8]) -> usize {
         let gate = &self.gate;
+        if gate.awaits.get() == Awaits::Head && gate.left.get() == HEAD {
+            // Not the last line of a body before it.
+            self.is_empty_line = None;
+        }
         let allowed = bytes.get(..gate.allowed()).unwrap_or(bytes);
         let mut length = 0;
         for byte in allowed {
@@ -382,6 +386,29 @@ mod tests {
             yield_now().await;
             connection.gate.left.set(HEAD);
             connection.gate.open(Awaits::Head);
+        }
+    }
+
+    #[tokio::test]
+    async fn an_empty_line_behind_a_body_is_no_head() {
+        let (mut client, server) = duplex(1 << 16);
+        let mut connection = Turns::new(server, Duration::MAX);
+        let sent = [
+            "POST /1 HTTP/1.1\r\ncontent-length: 2\r\n\r\n",
+            "x\n",
+            "\r\nGET /2 HTTP/1.1\r\n\r\n",
+        ];
+        client.write_all(sent.concat().as_bytes()).await.unwrap();
+        for (part, next, awaits) in [
+            (sent[0], 2, Awaits::Answer),
+            (sent[1], HEAD, Awaits::Head),
+            (sent[2], 0, Awaits::Answer),
+        ] {
+            assert_eq!(read(&mut connection).as_deref(), Some(part));
+            assert_eq!(read(&mut connection), None);
+            yield_now().await;
+            connection.gate.left.set(next);
+            connection.gate.open(awaits);
         }
     }
 
