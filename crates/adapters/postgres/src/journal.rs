@@ -163,7 +163,8 @@ impl JournalReader for Journals {
         let kept_since = at - self.kept_for;
         let begins = found.begun_at.map_or(kept_since, |begun| begun.max(kept_since));
         let judged = match start {
-            JournalStart::After(place) => state.admits(place, present, kept_since),
+            // What is older than the journal was given out by one that a restore has ended.
+            JournalStart::After(place) => state.admits(place, present, begins),
             JournalStart::Since(since) if since < begins => Err(JournalRefusal::TooOld(begins)),
             JournalStart::Oldest | JournalStart::Since(_) => Ok(()),
         };

@@ -71,7 +71,7 @@ pub enum JournalRefusal {
 
 impl JournalState {
     /// Whether all events behind a place are kept. `present` is the event that has the place's number; `kept_since`
-    /// is the time before which events are cleared, the oldest first.
+    /// is the time before which events are cleared, the oldest first, or from which on there are any.
     pub fn admits(
         self,
         place: JournalPlace,

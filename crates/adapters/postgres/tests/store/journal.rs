@@ -176,6 +176,15 @@ async fn the_journal_begins_when_the_schema_is_finished() {
     assert_eq!(since(begun).await, Ok(1));
     let before = begun - TimeDelta::microseconds(1);
     assert_eq!(since(before).await, Err(JournalRefusal::TooOld(begun)));
+    // A place of a journal that a restore to before the finish has ended: other events had its numbers since.
+    let lost = JournalPlace {
+        number: 1,
+        event: Some(id().into()),
+        at: before,
+    };
+    let after = JournalStart::After(lost);
+    let refused = read(&fixture.database, seller, after, &WebhookEvent::ALL, 9).await;
+    assert_eq!(refused, Err(JournalRefusal::NoLongerKept));
     clock.advance(KEPT_FOR).await;
     let kept_since = fixture.now().await - KEPT_FOR;
     assert_eq!(since(begun).await, Err(JournalRefusal::TooOld(kept_since)));
