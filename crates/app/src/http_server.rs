@@ -236,8 +236,9 @@ impl BoundSocket {
         } else {
             TcpSocket::new_v6()
         }?;
-        // Connections of an earlier run may still be closing.
-        socket.set_reuseaddr(true)?;
+        // Connections of an earlier run may still be closing. A free port is for this socket alone: another one that
+        // has it too could not listen.
+        socket.set_reuseaddr(address.port() != 0)?;
         socket.set_send_buffer_size(SEND_BUFFER)?;
         socket.bind(address)?;
         let address = socket.local_addr()?;
