@@ -294,7 +294,7 @@ mod tests {
             .expect_look_up()
             .times(2)
             .returning(move |_, _| answer.clone());
-        // Asked, shared, too late for that, and asked anew.
+        // The carrier is asked at the first and the last of these minutes.
         let mut minutes = [0, 14, 15, 160].into_iter();
         clock.expect_now().returning(move || at(minutes.next().unwrap()));
         let carriers = QuotaLimitedCarriers::new(Arc::new(carriers), Arc::new(clock), |_| None);

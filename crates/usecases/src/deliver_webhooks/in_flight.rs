@@ -17,10 +17,10 @@ use super::worker::Recording;
 /// One queue gets at most 1/`FAIR_SHARE` of the free slots.
 const FAIR_SHARE: u16 = 8;
 
-/// 1/`RESERVE` of the slots is reserved for applications with little in hand.
+/// 1/`RESERVE` of the slots is reserved for applications and sellers with little in hand.
 const RESERVE: u16 = 8;
 
-/// One application gets at most 1/`PART_OF_RESERVE` of the free reserve.
+/// An application or a seller gets at most 1/`PART_OF_RESERVE` of the free reserve.
 const PART_OF_RESERVE: u16 = 8;
 
 /// An attempt to begin.
@@ -83,7 +83,7 @@ impl InFlight {
     /// How much can start now. A slot is free only once the end of its attempt is recorded, so nothing piles
     /// up while the store is unavailable. The fewer slots are free, the fewer one queue gets, so many queues
     /// that fail at the same time leave some to others. The last slots, and the last of the half that failing
-    /// queues may use, are reserved for applications with almost nothing in hand.
+    /// queues may use, are reserved for applications and sellers with almost nothing in hand.
     fn capacity(&self) -> Option<Capacity> {
         let under_way = self.loads();
         let in_hand = |failing: bool| {
@@ -339,7 +339,7 @@ impl InFlight {
     }
 }
 
-/// The number of free slots, and how many attempts an application may have in hand and still get more.
+/// The number of free slots, and how many attempts an application or a seller may have in hand and still get more.
 fn open_slots(slots: u16, used: usize, per_party: u16) -> (u16, u16) {
     let free = left(slots, used);
     match free.saturating_sub(slots / RESERVE) {
