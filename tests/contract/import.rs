@@ -101,14 +101,16 @@ async fn a_line_ends_in_lf_or_crlf_and_an_invalid_one_is_rejected_alone() {
     }
     // An import needs its content type.
     let path = format!("/sellers/{}/offers:import", seller.id);
-    let send = |kind: &str| {
+    let import_as = |kind: &str| {
         let request = world.office(Method::POST, &path).header("content-type", kind);
-        request.body(one.clone()).send()
+        request.body(one.clone())
     };
     for kind in ["application/x-ndjson", "application/x-ndjson; charset=utf-8"] {
-        send(kind).await.expect(200);
+        import_as(kind).send().await.expect(200);
     }
-    send("text/csv").await.invalid("Content-Type");
+    import_as("text/csv").send().await.invalid("Content-Type");
+    let compressed = import_as("application/x-ndjson").header("content-encoding", "gzip");
+    compressed.send().await.invalid("Content-Encoding");
     world.office_get(&path).await.refused(404, "not_found");
     // All rejected lines are counted; the first 10 000 are listed.
     let text = "{}\n".repeat(10_005) + &one;

@@ -1,4 +1,4 @@
-//! One busy offer takes from other sellers neither connections nor time.
+//! One busy offer or order takes from other sellers neither connections nor time.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 use std::slice;
@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use blackbox::{Expect as _, Trader, World, line, logs_request, order_body};
+use blackbox::{Expect as _, Trader, World, at_once, line, logs_request, order_body};
 use reqwest::Method;
 use serde_json::json;
 use testkit::{Answer, Pace, Request};
+use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep, sleep_until};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_seller-api-blackbox");
@@ -24,6 +25,9 @@ const LONGEST: Duration = Duration::from_secs(128);
 const LIMIT: Duration = Duration::from_millis(500);
 const TIMES_SPREAD: u32 = 4;
 
+/// Held by the test that runs, since each measures.
+static MACHINE: Mutex<()> = Mutex::const_new(());
+
 /// A seller with an offer.
 #[derive(Clone)]
 struct Shop {
@@ -37,6 +41,16 @@ impl Shop {
         world.set_limit(&trader.token, 100_000).await;
         let offer = world.any_offer(&trader.seller, json!({"stock": 10_000})).await;
         Self { trader, offer }
+    }
+
+    async fn with_a_hundred_offers(world: &World) -> Vec<Self> {
+        let mut shops = vec![Self::open(world).await];
+        while shops.len() < 100 {
+            let trader = shops[0].trader.clone();
+            let offer = world.any_offer(&trader.seller, json!({"stock": 10_000})).await;
+            shops.push(Self { trader, offer });
+        }
+        shops
     }
 
     fn patch(&self, world: &World, n: u32) -> Request {
@@ -142,6 +156,7 @@ async fn send_all(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_thousand_requests_on_one_offer_harm_no_other() {
+    let _alone = MACHINE.lock().await;
     let (world, link) = World::over_a_link(PROGRAM, |options| options).await;
     let world = Arc::new(world);
     let (busy, neighbour, in_carts) = (
@@ -149,12 +164,7 @@ async fn two_thousand_requests_on_one_offer_harm_no_other() {
         Shop::open(&world).await,
         Shop::open(&world).await,
     );
-    let mut spread = vec![Shop::open(&world).await];
-    while spread.len() < 100 {
-        let trader = spread[0].trader.clone();
-        let offer = world.any_offer(&trader.seller, json!({"stock": 10_000})).await;
-        spread.push(Shop { trader, offer });
-    }
+    let spread = Shop::with_a_hundred_offers(&world).await;
     link.slow_down(Pace {
         delay: Duration::from_millis(1),
         ..Pace::default()
@@ -203,4 +213,48 @@ async fn two_thousand_requests_on_one_offer_harm_no_other() {
     for n in refused.into_iter().filter(|n| n % 3 == 2).take(3) {
         request(&world, &busy, &in_carts, n).send().await.expect(200);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bursts_for_one_offer_and_one_order_whose_rows_are_locked_harm_no_other() {
+    let _alone = MACHINE.lock().await;
+    let (world, link) = World::over_a_link(PROGRAM, |options| options).await;
+    let (busy, neighbour) = (Shop::open(&world).await, Shop::open(&world).await);
+    let spread = Shop::with_a_hundred_offers(&world).await;
+    let busy_order = world.ordered(&busy.trader.seller, &[&busy.offer]).await;
+    link.slow_down(Pace {
+        delay: Duration::from_millis(1),
+        ..Pace::default()
+    });
+    let payment = || world.office(Method::POST, &format!("/orders/{}/payment", busy_order.id));
+    let at_once = async |burst: Vec<Request>| {
+        let answers = tokio::spawn(at_once(burst));
+        let beside = beside(&world, &neighbour, true, |requests| requests >= 60).await;
+        (answers, beside)
+    };
+    let changes = (0..1_200).zip(spread.iter().cycle());
+    let (answers, beside_spread) = at_once(changes.map(|(n, shop)| shop.patch(&world, n)).collect()).await;
+    answers.await.unwrap();
+    let rows = format!(
+        "select from offers where id = '{}' for update; select from orders where order_id = '{}' for update",
+        busy.offer, busy_order.id
+    );
+    let locked = world.open_transaction(&rows).await;
+    let bursts = (0..600).flat_map(|n| [busy.patch(&world, n), payment()]);
+    let (answers, beside_busy) = at_once(bursts.collect()).await;
+    locked.end("rollback").await;
+    let told = format!("beside locked rows {beside_busy:?}, beside a hundred offers {beside_spread:?}");
+    assert!(beside_busy.failed.is_empty(), "{told}");
+    assert!(
+        beside_busy.slowest < LIMIT.max(beside_spread.slowest * TIMES_SPREAD),
+        "{told}"
+    );
+    for answer in answers.await.unwrap() {
+        assert!(
+            answer.status == 200 || answer.status == 500 && answer.header("retry-after").is_some(),
+            "{answer:?}"
+        );
+    }
+    busy.patch(&world, 0).send().await.expect(200);
+    payment().send().await.expect(200);
 }

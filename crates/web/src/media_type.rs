@@ -34,6 +34,25 @@ impl MediaType {
         };
         parts.all(is_utf8_compatible).then_some(kind)
     }
+
+    /// Requires an uncompressed body of this type. Otherwise there is one violation with the path `Content-Type` or
+    /// `Content-Encoding` (D8).
+    pub fn require(self, headers: &HeaderMap) -> Result<(), Violations> {
+        let plain = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"identity");
+        if !headers.get_all(CONTENT_ENCODING).all(plain) {
+            let message = "Must be absent: compressed bodies are not supported.";
+            return Err(Entry::validation("Content-Encoding", message).into());
+        }
+        if Self::of(headers) == Some(self) {
+            return Ok(());
+        }
+        let message = match self {
+            Self::Json => "Must be application/json, in UTF-8.",
+            Self::Form => "Must be application/x-www-form-urlencoded, in UTF-8.",
+            Self::NdJson => "Must be application/x-ndjson, in UTF-8.",
+        };
+        Err(Entry::validation("Content-Type", message).into())
+    }
 }
 
 /// Whether a parameter is compatible with UTF-8. The value may be quoted (RFC 9110 §5.6.6).
@@ -46,23 +65,6 @@ fn is_utf8_compatible(parameter: &str) -> bool {
         .and_then(|rest| rest.strip_suffix('"'))
         .unwrap_or(value);
     !name.eq_ignore_ascii_case("charset") || bare.eq_ignore_ascii_case("utf-8")
-}
-
-/// Requires uncompressed JSON. Otherwise there is one violation with the path `Content-Type` or
-/// `Content-Encoding` (D8).
-pub fn require_json(headers: &HeaderMap) -> Result<(), Violations> {
-    let plain = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"identity");
-    if !headers.get_all(CONTENT_ENCODING).all(plain) {
-        return Err(Entry::validation(
-            "Content-Encoding",
-            "Must be absent: compressed bodies are not supported.",
-        )
-        .into());
-    }
-    match MediaType::of(headers) {
-        Some(MediaType::Json) => Ok(()),
-        _ => Err(Entry::validation("Content-Type", "Must be application/json, in UTF-8.").into()),
-    }
 }
 
 #[cfg(test)]

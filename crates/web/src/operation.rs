@@ -15,7 +15,7 @@ use crate::decode::{self, Shape};
 use crate::error::Error;
 use crate::form::percent_decode;
 use crate::listener::Listener;
-use crate::media_type::require_json;
+use crate::media_type::MediaType;
 use crate::openapi::{Docs, Parameter};
 use crate::path::Ids;
 use crate::query::{self, Query};
@@ -174,7 +174,7 @@ impl<'a> Incoming<'a> {
         query: Result<Q, Violations>,
         shape: &S,
     ) -> Result<(Q, S::Value), Violations> {
-        self.body_as(require_json(self.headers()), query, |body| {
+        self.body_as(MediaType::Json.require(self.headers()), query, |body| {
             decode::body(body, shape)
         })
     }

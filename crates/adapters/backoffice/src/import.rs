@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use web::media_type::MediaType;
 use web::operation::{Call, Incoming, Operation, Stream};
 use web::reply::Reply;
-use web::{Entry, Error, Violations};
+use web::{Error, Violations};
 
 use crate::importer::{ImportError, Importer};
 use crate::sellers::existing;
@@ -27,10 +27,7 @@ impl Operation<BackOffice> for ImportOffers {
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        let headers = match MediaType::of(incoming.headers()) {
-            Some(MediaType::NdJson) => Ok(()),
-            _ => Err(Entry::validation("Content-Type", "Must be application/x-ndjson, in UTF-8.").into()),
-        };
+        let headers = MediaType::NdJson.require(incoming.headers());
         incoming.body_as(headers, incoming.no_query(), |_| Ok(()))?;
         Ok(incoming.id(0).map(|seller| Self { seller }))
     }

@@ -9,7 +9,7 @@ use std::str::FromStr;
 use kernel::BrokenRules;
 use web::decode::{Fields, ObjectShape, Place, Shape};
 use web::json::{Json, Object};
-use web::media_type::require_json;
+use web::media_type::MediaType;
 use web::operation::Incoming;
 use web::{Entry, Violations, to_sentence};
 
@@ -29,9 +29,11 @@ pub(crate) fn body<D, T, R: Display, F: Fn(&mut Fields<'_, '_>) -> Option<D>>(
     draft: &ObjectShape<F>,
     check: impl FnOnce(D) -> Result<T, BrokenRules<R>>,
 ) -> Result<T, Violations> {
-    let read = incoming.body_as(require_json(incoming.headers()), incoming.no_query(), |body| {
-        read(body, draft, check)
-    });
+    let read = incoming.body_as(
+        MediaType::Json.require(incoming.headers()),
+        incoming.no_query(),
+        |body| read(body, draft, check),
+    );
     read.map(|((), body)| body)
 }
 

@@ -7,7 +7,7 @@ use diesel::migration;
 use diesel::migration::{Migration, MigrationMetadata, MigrationName, MigrationSource};
 use diesel::pg::Pg;
 use diesel::sql_types::Text;
-use diesel_async::AsyncMigrationHarness;
+use diesel_async::{AsyncMigrationHarness, SimpleAsyncConnection as _};
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 use rust_embed::Embed;
 use tokio::{runtime, time::sleep};
@@ -195,12 +195,19 @@ async fn under_lock(
     let taken = take_lock(&holder).await;
     taken.map_err(|error| MigrateError::Unreachable(error.into()))?;
     let connection = connector.open_for_pool().await;
-    let connection = connection.map_err(|error| MigrateError::Unreachable(error.into()))?;
+    let mut connection = connection.map_err(|error| MigrateError::Unreachable(error.into()))?;
+    // The role's own limits would end the build of an index, which waits for others' snapshots.
+    let unlimited = connection
+        .batch_execute("set statement_timeout = 0; set lock_timeout = 0")
+        .await;
+    unlimited.map_err(|error| MigrateError::Unreachable(error.into()))?;
     let mut harness = AsyncMigrationHarness::new(connection);
     let watching = tokio::spawn(watch(connector.open_bare().await?, steps.clone()));
     let applied = apply(&mut harness, steps);
     watching.abort();
-    drop(harness);
+    // A pooler would give the session to others.
+    let reset = "reset statement_timeout; reset lock_timeout";
+    drop(harness.into_inner().batch_execute(reset).await);
     let applied = match applied {
         Ok(applied) if applied.first().is_some_and(|name| name.starts_with("0001_")) => {
             finish_over(connector).await.map(|()| applied)

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use diesel::sql_types::{Array, Uuid as SqlUuid};
+use diesel::QueryableByName;
+use diesel::sql_types::{Array, BigInt, Nullable, Uuid as SqlUuid};
 use diesel_async::SimpleAsyncConnection as _;
 use kernel::StoreError;
 use parking_lot::Mutex;
@@ -21,8 +22,22 @@ use crate::statement::statements;
 
 statements! {
     "queues.sql";
-    RECONCILE: ();
+    RECONCILE: (SqlUuid, SqlUuid, BigInt) -> Reconciled;
     SUSPEND: (Array<SqlUuid>, Array<SqlUuid>);
+}
+
+/// Queues that a reconciliation passes in a statement: those of a suspended application are passed each time.
+const QUEUES_AT_ONCE: i64 = 5_000;
+
+#[derive(QueryableByName)]
+#[diesel(check_for_backend(diesel::pg::Pg))]
+struct Reconciled {
+    #[diesel(sql_type = BigInt)]
+    woken: i64,
+    #[diesel(sql_type = Nullable<SqlUuid>)]
+    seller_id: Option<Uuid>,
+    #[diesel(sql_type = Nullable<SqlUuid>)]
+    subscription_id: Option<Uuid>,
 }
 
 /// The delivery queues of all subscriptions.
@@ -73,7 +88,16 @@ impl SubscriptionQueues for StoredQueues {
     }
 
     async fn reconcile(&self) -> Result<usize, StoreError> {
-        self.statements.execute(RECONCILE.bind(())).await
+        let (mut woken, mut next) = (0, Some((Uuid::nil(), Uuid::nil())));
+        while let Some((seller, queue)) = next {
+            let walk = RECONCILE.bind((seller, queue, QUEUES_AT_ONCE));
+            let Some(found) = self.statements.row(walk).await? else {
+                break;
+            };
+            woken += found.woken;
+            next = found.seller_id.zip(found.subscription_id);
+        }
+        usize::try_from(woken).map_err(StoreError::unexpected)
     }
 }
 

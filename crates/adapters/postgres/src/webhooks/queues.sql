@@ -1,16 +1,17 @@
 -- name: RECONCILE
+-- $1 the seller and $2 the id of the subscription behind which the walk begins; $3 how many it passes at most.
 -- Wakes queues that are neither leased nor due although one of their deliveries is. A queue that is due within a few
 -- seconds is not stuck: it is paused because its host had no capacity. Of every queue, it shows claims again what was
--- committed so late that it lies before `due_from`.
+-- committed so late that it lies before `due_from`. Returns how many it found, and the last it passed if there may be more.
 with recursive clock as materialized (
     select api_now() as at
 ),
 -- The queues with pending deliveries, after an entry that is none, each with its first: one step in the partial indexes
 -- for each, whatever the other subscriptions have.
-pending (seller_id, subscription_id, due_at) as (
-    select '00000000-0000-0000-0000-000000000000'::uuid, '00000000-0000-0000-0000-000000000000'::uuid, 'infinity'::timestamptz
+pending (seller_id, subscription_id, due_at, passed) as (
+    select $1::uuid, $2::uuid, 'infinity'::timestamptz, 0::bigint
     union all
-    select d.*
+    select d.*, q.passed + 1
     from pending as q
     cross join lateral (
         (
@@ -35,6 +36,7 @@ pending (seller_id, subscription_id, due_at) as (
         order by seller_id, subscription_id, due_at
         limit 1
     ) as d
+    where q.passed < $3
 ),
 forgotten as materialized (
     select s.place
@@ -53,12 +55,18 @@ forgotten as materialized (
         for no key update skip locked
     ) as s
     where p.due_at <= clock.at
+),
+woken as (
+    update subscriptions as s
+    set wake_at = case when s.leased then s.wake_at else least(s.wake_at, clock.at) end,
+        none_due_before = null
+    from forgotten as f, clock
+    where s.ctid = f.place
+    returning s.id
 )
-update subscriptions as s
-set wake_at = case when s.leased then s.wake_at else least(s.wake_at, clock.at) end,
-    none_due_before = null
-from forgotten as f, clock
-where s.ctid = f.place
+select (select count(*) from woken) as woken, p.seller_id, p.subscription_id
+from (select) as one
+left join pending as p on p.passed = $3
 
 -- name: SUSPEND
 -- $1, $2 sellers and subscriptions of queues that are not live.

@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use adapter_postgres::{Database, MigrateError, SchemaState, finish, migrate, missing_migrations};
 use testkit::{Layout, TestDatabase};
+use tokio::time::sleep;
 use tokio_postgres::Client;
 
 use crate::support::{Fixture, id, settings};
@@ -78,6 +80,29 @@ async fn an_empty_database_is_migrated_step_by_step() {
     empty.connect().await.batch_execute(undo).await.unwrap();
     let one = missing().await.remove(0);
     assert_eq!((&*one.locks, one.rows["audit_log"]), ("audit_log", Some(0)));
+}
+
+#[tokio::test]
+async fn limits_of_the_role_do_not_end_the_build_of_an_index() {
+    let empty = TestDatabase::empty().await;
+    let (reader, watcher) = (empty.connect().await, empty.connect().await);
+    let limits = "do $$ begin \
+        execute format('alter database %I set statement_timeout = ''300ms''', current_database()); \
+        execute format('alter database %I set lock_timeout = ''100ms''', current_database()); end $$";
+    reader.batch_execute(limits).await.unwrap();
+    let snapshot = "begin isolation level repeatable read; select";
+    reader.batch_execute(snapshot).await.unwrap();
+    let migrating = tokio::spawn(async move { (migrated(empty.url()).await.0, empty) });
+    let waiting = "select from pg_stat_activity where datname = current_database() \
+        and query like '%index concurrently%' and wait_event = 'virtualxid' \
+        and query_start < clock_timestamp() - interval '400 ms'";
+    while watcher.query(waiting, &[]).await.unwrap().is_empty() {
+        assert!(!migrating.is_finished());
+        sleep(Duration::from_millis(20)).await;
+    }
+    reader.batch_execute("commit").await.unwrap();
+    let (report, _empty) = migrating.await.unwrap();
+    assert_eq!(report.unwrap(), embedded());
 }
 
 #[tokio::test]

@@ -88,6 +88,9 @@ async fn decisions_about_an_application_or_an_account_do_not_read_what_hangs_on_
     }
     let woken = "subscriptions where wake_at is not null";
     follow("reinstatement", woken, 20_000, 12 * 20_000).await;
+    // More than one statement passes.
+    fixture.tamper("update subscriptions set wake_at = null").await;
+    assert_eq!(fixture.queues().reconcile().await.unwrap(), 20_000);
     decide("end of sessions", &|tx| {
         Box::pin(async move { tx.end_sessions(owner, None).await.unwrap() })
     })
