@@ -49,11 +49,10 @@ pub trait RateCounter: Send + Sync {
 #[async_trait]
 pub trait TokenIssuer: Send + Sync {
     /// Stores a family with its token. False, without an effect, if the application is not the account's, is
-    /// suspended or deleted, or no longer has all of the scopes, or if the account is closed. Concurrent
-    /// changes of these are serialized with this call: no token is issued once such a change has been
-    /// acknowledged. A long wait fails with [`StoreError::Retryable`], which guarantees that nothing was
-    /// stored. After any other failure the token may be stored; it is then unknown to all clients, and
-    /// expires.
+    /// suspended or deleted, or no longer has all of the scopes, or if the account is closed. A token that is
+    /// stored while such a change or a revocation is committed is subject to it: the gate judges by the
+    /// present state. After [`StoreError::Retryable`] nothing was stored. After any other failure the token
+    /// may be stored; it is then unknown to all clients, and expires.
     async fn issue(&self, token: NewClientToken) -> Result<bool, StoreError>;
 
     /// Uses the credential and stores its pair if [`Presented::judge`](crate::Presented::judge) issues it;

@@ -10,13 +10,13 @@ use diesel::QueryResult;
 use diesel::sql_types::{Array, BigInt, Binary, Integer, Text, Timestamptz, Uuid as SqlUuid};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use kernel::{StoreError, TransactionError};
-use oauth::{ClientId, Exchange, Grant, NewClientToken, NewPair, TokenIssuer, Verdict};
+use oauth::{Exchange, Grant, NewClientToken, NewPair, TokenIssuer, Verdict};
 use uuid::Uuid;
 
 use super::{CredentialRow, credentials};
 use crate::batch::{BatchQuery, Batcher, Withdrawable};
 use crate::connection::Connector;
-use crate::connection::error::{SharedFailure, is_lock_timeout, is_rolled_back, store_error};
+use crate::connection::error::{is_lock_timeout, is_rolled_back};
 use crate::sql::{column, microseconds};
 use crate::statement::{Only, statements};
 
@@ -67,22 +67,8 @@ impl TokenIssuer for BatchedTokens {
     }
 }
 
-/// Stores families with a token each in one transaction; returns the families that were stored.
-async fn issue(tokens: &[NewClientToken], mut connection: &AsyncPgConnection) -> QueryResult<HashSet<Uuid>> {
-    let issue = ISSUE.bind((
-        column(tokens, |token| token.family.uuid()),
-        column(tokens, |token| token.grant.seller.uuid()),
-        column(tokens, |token| token.grant.client_id.uuid()),
-        column(tokens, |token| token.grant.scopes.bits()),
-        column(tokens, |token| token.hash.bytes().as_slice()),
-        column(tokens, |token| microseconds(token.lifetime)),
-    ));
-    let stored = issue.get_results::<Stored>(&mut connection).await?;
-    Ok(stored.into_iter().map(|family| family.0).collect())
-}
-
 /// A batch of tokens of any applications.
-pub(crate) struct IssueBatch;
+struct IssueBatch;
 
 #[async_trait]
 impl BatchQuery for IssueBatch {
@@ -90,55 +76,24 @@ impl BatchQuery for IssueBatch {
     type Question = NewClientToken;
     type Answer = bool;
 
-    /// If the server rejected the batch, or the batch exceeded the lock timeout, nothing of it was stored,
-    /// and each token is stored on its own, so that a failure concerns only its own caller. A batch whose
-    /// response is lost fails as a whole.
     async fn answer(
         &self,
-        connection: &AsyncPgConnection,
+        mut connection: &AsyncPgConnection,
         tokens: &[NewClientToken],
     ) -> QueryResult<Vec<Result<bool, StoreError>>> {
-        match issue(tokens, connection).await {
-            Ok(stored) => {
-                let each = |token: &NewClientToken| Ok(stored.contains(&token.family.uuid()));
-                Ok(tokens.iter().map(each).collect())
-            }
-            Err(error) if is_rolled_back(&error) || is_lock_timeout(&error) => {
-                Ok(one_by_one(connection, tokens).await)
-            }
-            Err(error) => Err(error),
-        }
+        let issue = ISSUE.bind((
+            column(tokens, |token| token.family.uuid()),
+            column(tokens, |token| token.grant.seller.uuid()),
+            column(tokens, |token| token.grant.client_id.uuid()),
+            column(tokens, |token| token.grant.scopes.bits()),
+            column(tokens, |token| token.hash.bytes().as_slice()),
+            column(tokens, |token| microseconds(token.lifetime)),
+        ));
+        let stored = issue.get_results::<Stored>(&mut connection).await?;
+        let stored: HashSet<_> = stored.into_iter().map(|family| family.0).collect();
+        let each = |token: &NewClientToken| Ok(stored.contains(&token.family.uuid()));
+        Ok(tokens.iter().map(each).collect())
     }
-}
-
-/// Stores each as a transaction of its own. After one exceeded the lock timeout, the remaining tokens of its
-/// application are not tried and fail as retryable, too.
-async fn one_by_one(
-    connection: &AsyncPgConnection,
-    tokens: &[NewClientToken],
-) -> Vec<Result<bool, StoreError>> {
-    let mut outcomes = Vec::with_capacity(tokens.len());
-    let mut blocked = HashMap::<ClientId, SharedFailure>::new();
-    for token in tokens {
-        let client_id = token.grant.client_id;
-        if let Some(failure) = blocked.get(&client_id) {
-            outcomes.push(Err(failure.for_one()));
-            continue;
-        }
-        let outcome = match issue(std::slice::from_ref(token), connection).await {
-            Ok(stored) => Ok(!stored.is_empty()),
-            Err(error) if is_lock_timeout(&error) => Err(StoreError::Retryable(error.into())),
-            Err(error) => Err(store_error(error)),
-        };
-        outcomes.push(match outcome {
-            Err(failure @ StoreError::Retryable(_)) => {
-                let failure = blocked.entry(client_id).or_insert(SharedFailure::new(failure));
-                Err(failure.for_one())
-            }
-            outcome => outcome,
-        });
-    }
-    outcomes
 }
 
 /// An exchange whose verdict is a pair.

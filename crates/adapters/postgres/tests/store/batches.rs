@@ -5,10 +5,13 @@ use std::sync::Arc;
 use chrono::TimeDelta;
 use futures_util::{future::join_all, join};
 use kernel::StoreError;
-use oauth::{Application, FamiliesOf, Limiter, NewClientToken, Subject, TokenIssuer, TokenKey};
-use usecases::LockSet;
+use oauth::{
+    Application, ApplicationStatus, FamiliesOf, Limiter, NewClientToken, ScopeSet, Subject, TokenIssuer,
+    TokenKey,
+};
+use usecases::{LockSet, Transaction};
 
-use crate::support::{Fixture, answer, claim, grant, hash, id, instant, is_unavailable, session};
+use crate::support::{Fixture, answer, claim, grant, hash, id, instant, is_unavailable, session, set_status};
 
 fn new(application: &Application) -> NewClientToken {
     NewClientToken {
@@ -38,33 +41,56 @@ async fn at_once(issuing: &Arc<dyn TokenIssuer>, tokens: &[NewClientToken]) -> V
     join_all(tokens.iter().map(|token| issuing.issue(*token))).await
 }
 
-/// As in the use case: a token that was certainly not stored is retried.
-async fn issue_with_retries(issuing: &Arc<dyn TokenIssuer>, token: NewClientToken) -> bool {
-    loop {
-        match issuing.issue(token).await {
-            Err(StoreError::Retryable(_)) => {}
-            outcome => return outcome.unwrap(),
-        }
+/// What a client token depends on ends, or all tokens so far are revoked.
+async fn end(tx: &dyn Transaction, how: &str, application: &Application) {
+    let (app, owner) = (application.client_id, application.owner);
+    match how {
+        "suspension" => set_status(tx, app, ApplicationStatus::Suspended).await,
+        "deletion" => assert!(tx.delete_application(app).await.unwrap()),
+        "closure" => assert!(tx.close_seller(owner, tx.now()).await.unwrap()),
+        "its revocation" => tx.revoke_families(FamiliesOf::Application(app)).await.unwrap(),
+        _ => tx.revoke_families(FamiliesOf::Seller(owner)).await.unwrap(),
     }
 }
 
 #[tokio::test]
-async fn a_token_that_cannot_be_stored_fails_alone() {
+async fn no_token_is_issued_after_a_suspension_or_end_and_all_others_of_the_batch_are() {
     let fixture = Fixture::new().await;
-    let applications = applications(&fixture, 3).await;
+    let applications = applications(&fixture, 4).await;
+    for (how, application) in ["suspension", "deletion", "closure"].iter().zip(&applications) {
+        fixture.tx(async |tx| end(tx, how, application).await).await;
+    }
     let issuing = fixture.database.token_issuer();
     let mut tokens: Vec<_> = applications.iter().cycle().take(20).map(new).collect();
-    // One of a nonexistent application, and one with an existing family id.
-    tokens[3].grant.client_id = id().into();
-    tokens[11].family = tokens[0].family;
-    let outcomes = at_once(&issuing, &tokens).await;
-    for (n, (token, outcome)) in tokens.iter().zip(outcomes).enumerate() {
-        match n {
-            3 => assert!(!outcome.unwrap()),
-            11 => assert_eq!(outcome.unwrap_err().conflict(), Some("families_pkey")),
-            _ => assert!(outcome.unwrap()),
-        }
-        assert_eq!(is_valid(&fixture, token).await, !matches!(n, 3 | 11), "{n}");
+    // One with a scope that the application does not have any more, and one of no application.
+    tokens[7].grant.scopes = ScopeSet::all();
+    tokens[11].grant.client_id = id().into();
+    for (n, (token, outcome)) in tokens.iter().zip(at_once(&issuing, &tokens).await).enumerate() {
+        let is_issued = n % 4 == 3 && !matches!(n, 7 | 11);
+        let outcome = (outcome.unwrap(), is_valid(&fixture, token).await);
+        assert_eq!(outcome, (is_issued, is_issued), "{n}");
+    }
+}
+
+#[tokio::test]
+async fn a_token_issued_while_an_end_or_a_revocation_is_committed_is_refused_from_then_on() {
+    let fixture = Fixture::new().await;
+    let issuing = fixture.database.token_issuer();
+    for how in [
+        "suspension",
+        "deletion",
+        "closure",
+        "its revocation",
+        "its owner's",
+    ] {
+        let application = applications(&fixture, 1).await.remove(0);
+        let tx = fixture.begin().await;
+        end(&*tx, how, &application).await;
+        let token = new(&application);
+        assert!(issuing.issue(token).await.unwrap(), "{how}: it waits for no lock");
+        assert!(is_valid(&fixture, &token).await, "{how}");
+        tx.commit().await.unwrap();
+        assert!(!is_valid(&fixture, &token).await, "{how}");
     }
 }
 
@@ -82,71 +108,6 @@ async fn a_token_issued_after_all_were_revoked_is_valid() {
         let token = new(&application);
         assert!(fixture.database.token_issuer().issue(token).await.unwrap());
         assert!(is_valid(&fixture, &token).await, "{of}");
-    }
-}
-
-#[tokio::test]
-async fn a_deletion_and_a_closure_fail_only_their_own_tokens_of_a_batch() {
-    let fixture = Fixture::new().await;
-    let applications = applications(&fixture, 4).await;
-    let issuing = fixture.database.token_issuer();
-    let (deleting, closing) = (fixture.begin().await, fixture.begin().await);
-    let now = deleting.now();
-    assert!(
-        deleting
-            .delete_application(applications[0].client_id)
-            .await
-            .unwrap()
-    );
-    assert!(closing.close_seller(applications[1].owner, now).await.unwrap());
-    let ended = [applications[0].client_id, applications[1].client_id];
-    let ends = |token: &NewClientToken| ended.contains(&token.grant.client_id);
-    let before: Vec<_> = applications.iter().cycle().take(16).map(new).collect();
-    for (token, outcome) in before.iter().zip(at_once(&issuing, &before).await) {
-        // The others need not wait for the two.
-        match outcome {
-            Err(StoreError::Retryable(_)) => assert!(ends(token)),
-            outcome => assert!(outcome.unwrap() && !ends(token)),
-        }
-    }
-    let during: Vec<_> = applications.iter().cycle().take(16).map(new).collect();
-    let issuance = join_all(during.iter().map(|token| issue_with_retries(&issuing, *token)));
-    let (outcomes, ()) = join!(issuance, async {
-        deleting.commit().await.unwrap();
-        closing.commit().await.unwrap();
-    });
-    for (token, stored) in during.iter().zip(outcomes) {
-        assert_eq!(stored, !ends(token));
-    }
-    for token in before.iter().chain(&during) {
-        assert_eq!(is_valid(&fixture, token).await, !ends(token));
-    }
-}
-
-#[tokio::test]
-async fn no_token_is_issued_after_a_suspension_or_narrowing_is_committed() {
-    let fixture = Fixture::new().await;
-    let blocking = fixture.test_database.connect().await;
-    let issuing = fixture.database.token_issuer();
-    for change in ["status = 'suspended'", "scopes = 0"] {
-        let application = applications(&fixture, 1).await.remove(0);
-        let update = format!(
-            "begin; update applications set {change} where client_id = '{}'",
-            application.client_id.uuid()
-        );
-        blocking.batch_execute(&update).await.unwrap();
-        let token = new(&application);
-        let (stored, ()) = join!(issue_with_retries(&issuing, token), async {
-            fixture.wait_for_blocked_session().await;
-            blocking.batch_execute("commit").await.unwrap();
-        });
-        assert!(!stored && !is_valid(&fixture, &token).await, "{change}");
-        fixture
-            .set_status(application.client_id, oauth::ApplicationStatus::Active)
-            .await;
-        let sql = format!("update applications set scopes = {}", application.scopes.bits());
-        fixture.tamper(&sql).await;
-        assert!(issue_with_retries(&issuing, new(&application)).await);
     }
 }
 
