@@ -108,12 +108,18 @@ async fn a_trade_is_played_with_the_keyboard_alone_on_a_phone() {
         browser.wait_for("main", "The receiver has all events").await;
 
         player.open("/sandbox/shop").await;
+        browser
+            .run("document.querySelector('#timeline details').open = true")
+            .await;
         player.reach("input[name^='q/0/']").await;
         press(&browser, "2", false).await;
         player.press("button.primary").await;
         browser.wait_for("#outcome", "order_number").await;
         player.press("#outcome form.call button:not([type])").await;
         browser.wait_for("#outcome", "processing").await;
+        browser.wait_for_content("#timeline", "order.paid").await;
+        let open = "return document.querySelectorAll('#timeline details[open]').length";
+        assert_eq!(browser.run(open).await, 1, "what was opened stays open");
         player.look("a paid order").await;
         player.press("#outcome form.call button:not([type])").await;
         browser.wait_for("#outcome", "buyer_notified").await;

@@ -18,8 +18,11 @@ const TRACEPARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-
 /// The same header without the sampled flag.
 const UNSAMPLED: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00";
 
+/// Behind a trusted proxy, with full sampling.
 fn traced(options: ServerOptions, collector: &Collector) -> ServerOptions {
     let settings = [
+        ("SERVER__TRUSTED_PROXIES", "127.0.0.1"),
+        ("SERVER__PUBLIC_URL", "http://api.example"),
         ("TRACING__OTLP_ENDPOINT", collector.url.as_str()),
         ("TRACING__SAMPLE_RATIO", "1"),
     ];
@@ -91,6 +94,18 @@ async fn a_request_is_a_span_in_its_callers_trace_with_its_statements_under_it()
     assert_eq!(resource["service.name"], "seller-api");
     assert!(resource.contains_key("service.version"));
 
+    let unknown = world.at("BREW", "/coffee").header("x-request-id", "brew-coffee");
+    unknown.send().await;
+    let unknown = collector.request("brew-coffee").await;
+    assert_eq!(
+        (unknown.name.as_str(), unknown.parent.as_str()),
+        ("HTTP", ""),
+        "no text from the client"
+    );
+    for name in ["http.route", "client_id"] {
+        assert!(!unknown.attributes.contains_key(name), "{name}");
+    }
+
     world.database.block_connections().await;
     let last = world
         .at("GET", "/v1/me")
@@ -106,31 +121,6 @@ async fn a_request_is_a_span_in_its_callers_trace_with_its_statements_under_it()
         .span("the gate's span", |span| span.is_under(&last))
         .await;
     assert!(gate.failed, "{gate:?}");
-}
-
-#[tokio::test]
-async fn a_request_without_a_valid_traceparent_starts_a_trace() {
-    let collector = Collector::start().await;
-    let (world, token) = traced_world(&collector).await;
-    let mut traces = vec![CALLER.0.to_owned()];
-    for (n, traceparent) in ["", "00-1-2-01"].into_iter().enumerate() {
-        let trace_id = format!("new-trace-{n}");
-        read(&world, &token, &trace_id, traceparent).await;
-        let request = collector.request(&trace_id).await;
-        assert_eq!(request.parent, "", "{traceparent}");
-        assert!(!traces.contains(&request.trace), "{traceparent}");
-        traces.push(request.trace);
-    }
-    let send = async |method: &str, path: &str, id: &str| {
-        world.at(method, path).header("x-request-id", id).send().await;
-        collector.request(id).await
-    };
-    let unauthorized = send("GET", "/v1/me", "no-token-here").await;
-    assert_eq!(unauthorized.attribute("http.response.status_code"), "401");
-    assert!(!unauthorized.attributes.contains_key("client_id") && !unauthorized.failed);
-    let unknown = send("BREW", "/coffee", "brew-coffee").await;
-    assert_eq!(unknown.name, "HTTP", "no text from the client");
-    assert!(!unknown.attributes.contains_key("http.route"));
 }
 
 #[tokio::test]
@@ -227,12 +217,11 @@ async fn a_shipment_is_traced_to_the_carrier_workers_start_traces_and_nothing_pr
 }
 
 #[tokio::test]
-async fn only_a_trusted_peer_decides_what_is_recorded_and_a_stop_loses_nothing() {
+async fn only_a_trusted_peers_trace_is_continued_and_a_stop_loses_nothing() {
     for (trusted, recorded) in [("127.0.0.1", vec!["is-sampled"]), ("", vec![])] {
         let collector = Collector::start().await;
         let settings = [
             ("SERVER__TRUSTED_PROXIES", trusted),
-            ("SERVER__PUBLIC_URL", "http://api.example"),
             ("TRACING__SAMPLE_RATIO", "0"),
         ];
         let options = |options| set(traced(options, &collector), &settings);

@@ -180,7 +180,7 @@ pub struct ServerConfig {
     #[schemars(extend("x-rule" = SERVICE_NAME_RULE))]
     #[default("seller-api")]
     pub service_name: String,
-    /// Addresses or networks of the peers whose `X-Forwarded-For` or `Forwarded` is believed.
+    /// Addresses or networks of the peers whose `X-Forwarded-For` and `traceparent` are believed.
     #[schemars(extend("x-read-by" = "serve, sandbox"))]
     pub trusted_proxies: Vec<Network>,
     /// After SIGTERM connections are still accepted for this time, while `/readyz` is 503 and every response

@@ -155,6 +155,8 @@ async fn prepare(
         }),
         offers: readers.offer_reader(),
         orders: readers.order_reader(),
+        applications: readers.application_directory(),
+        subscriptions: readers.subscriptions(),
         timeline: observing.timeline,
         clock: observing.clock,
         randomness: service.shared.randomness.clone(),

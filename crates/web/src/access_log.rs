@@ -126,7 +126,7 @@ fn user_agent(request: &HttpRequest) -> Option<String> {
 }
 
 /// Where the text has a secret's prefix: `pss_`, `whsec_`, or `ps_` with two letters and `_`.
-pub fn start_of_secret(text: &str) -> Option<usize> {
+fn start_of_secret(text: &str) -> Option<usize> {
     let prefixed = |at: &usize| text.as_bytes().get(at + 5) == Some(&b'_');
     let kinds = text.match_indices("ps_").map(|(at, _)| at).filter(prefixed);
     let others = ["pss_", "whsec_"]

@@ -5,7 +5,7 @@ mod tests;
 
 use std::net::{IpAddr, SocketAddr};
 
-use actix_web::http::header::{FORWARDED, HeaderMap, HeaderValue, X_FORWARDED_FOR};
+use actix_web::http::header::{HeaderMap, X_FORWARDED_FOR};
 use ipnet::{AddrParseError, IpNet, Ipv4Net};
 
 /// The networks whose hosts are trusted to report their clients.
@@ -16,8 +16,8 @@ pub struct TrustedProxies(Vec<IpNet>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientAddress {
     pub address: IpAddr,
-    /// An untrusted peer sent `X-Forwarded-For` or `Forwarded`, which was ignored. That is right if a client
-    /// forged it and wrong if a proxy is missing from the configuration, so it is worth a warning.
+    /// An untrusted peer sent `X-Forwarded-For`, which was ignored. That is right if a client forged it and
+    /// wrong if a proxy is missing from the configuration, so it is worth a warning.
     pub untrusted_forwarding: bool,
 }
 
@@ -35,15 +35,14 @@ impl TrustedProxies {
     /// The client behind `peer`.
     ///
     /// Hops are checked from the nearest one. The first untrusted hop is the client, because its own claims
-    /// cannot be trusted. An unreadable hop ends the search at the one before it. `Forwarded` (RFC 7239)
-    /// counts only without `X-Forwarded-For`: a proxy that knows only the latter would pass on whatever a
-    /// client wrote into the former.
+    /// cannot be trusted. An unreadable hop ends the search at the one before it. `Forwarded` (RFC 7239) is
+    /// not read.
     pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> ClientAddress {
         let peer = peer.to_canonical();
         if !self.trusts(peer) {
             return ClientAddress {
                 address: peer,
-                untrusted_forwarding: names_hops(headers),
+                untrusted_forwarding: headers.contains_key(X_FORWARDED_FOR),
             };
         }
         let mut address = peer;
@@ -85,84 +84,19 @@ fn canonical(network: IpNet) -> IpNet {
     }
 }
 
-fn names_hops(headers: &HeaderMap) -> bool {
-    headers.contains_key(X_FORWARDED_FOR) || headers.contains_key(FORWARDED)
-}
-
 /// The addresses, nearest hop first; `None` for an entry that is not an address.
 fn hops_nearest_first(headers: &HeaderMap) -> Vec<Option<IpAddr>> {
-    let plain = headers.contains_key(X_FORWARDED_FOR);
-    let values = headers.get_all(if plain { X_FORWARDED_FOR } else { FORWARDED });
-    let read = if plain { x_forwarded_for } else { forwarded };
-    let mut hops: Vec<_> = values
-        .flat_map(|value| text(value).map_or_else(|| vec![None], read))
-        .collect();
+    let lines = headers.get_all(X_FORWARDED_FOR);
+    let hops = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b','));
+    let mut hops: Vec<_> = hops.map(address).collect();
     hops.reverse();
     hops
 }
 
-fn text(value: &HeaderValue) -> Option<&str> {
-    value.to_str().ok()
-}
-
-fn x_forwarded_for(value: &str) -> Vec<Option<IpAddr>> {
-    value.split(',').map(|hop| address(hop.trim())).collect()
-}
-
-/// RFC 7239 §4. A value with unbalanced quotes, or with an escape outside quotes, is unreadable as a whole:
-/// guessing where its elements end would let a client insert one.
-fn forwarded(value: &str) -> Vec<Option<IpAddr>> {
-    let Some(elements) = split(value, ',') else {
-        return vec![None];
-    };
-    elements.into_iter().map(forwarded_for).collect()
-}
-
-fn forwarded_for(element: &str) -> Option<IpAddr> {
-    let pairs = split(element, ';')?;
-    let mut named = pairs.into_iter().filter_map(|pair| {
-        let (name, value) = pair.trim().split_once('=')?;
-        name.eq_ignore_ascii_case("for").then_some(value)
-    });
-    let (Some(node), None) = (named.next(), named.next()) else {
-        return None;
-    };
-    let quoted = node.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
-    address(without_hidden_port(quoted.unwrap_or(node)))
-}
-
-/// A node without its port, if that is an obfuscated port of the proxy (RFC 7239 §6.3).
-fn without_hidden_port(node: &str) -> &str {
-    let in_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
-    let hidden = |port: &str| port.len() > 1 && port.starts_with('_') && port.bytes().all(in_name);
-    match node.rsplit_once(':') {
-        Some((name, port)) if hidden(port) => name,
-        _ => node,
-    }
-}
-
-/// Splits outside quoted strings; `None` if the quoting is broken.
-fn split(text: &str, separator: char) -> Option<Vec<&str>> {
-    let (mut quoted, mut escaped, mut broken) = (false, false, false);
-    let parts = text
-        .split(|c: char| {
-            let after_escape = std::mem::take(&mut escaped);
-            match c {
-                _ if after_escape => {}
-                '\\' if quoted => escaped = true,
-                '\\' => broken = true,
-                '"' => quoted = !quoted,
-                _ => return c == separator && !quoted,
-            }
-            false
-        })
-        .collect();
-    (!broken && !quoted).then_some(parts)
-}
-
 /// An address with or without a port: `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]`,
 /// `[2001:db8::1]:80`.
-fn address(node: &str) -> Option<IpAddr> {
+fn address(hop: &[u8]) -> Option<IpAddr> {
+    let node = str::from_utf8(hop).ok()?.trim();
     let bare = node
         .strip_prefix('[')
         .and_then(|rest| rest.strip_suffix(']'))

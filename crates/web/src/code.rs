@@ -101,26 +101,3 @@ codes! {
     /// Back office: an offer has less stock than the order needs.
     InsufficientStock, "insufficient_stock", CONFLICT, None;
 }
-
-#[cfg(test)]
-mod tests {
-    use std::fmt::Write as _;
-
-    use super::*;
-
-    #[test]
-    fn codes_and_messages_match_the_snapshot() {
-        let mut table = String::new();
-        for code in Code::ALL {
-            let status = code.status().as_u16();
-            writeln!(
-                table,
-                "{status} {} | {}",
-                code.as_str(),
-                code.user_message().unwrap_or("-")
-            )
-            .unwrap();
-        }
-        insta::assert_snapshot!(table);
-    }
-}

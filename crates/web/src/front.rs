@@ -27,7 +27,7 @@ const WARN_INTERVAL: Duration = Duration::from_mins(1);
 pub struct Front {
     name: &'static str,
     proxies: TrustedProxies,
-    /// Only the marketplace reaches the listener, so callers decide whether a trace is recorded.
+    /// Only the marketplace reaches the listener, so its callers' traces are continued.
     internal: bool,
     warned: Cell<Option<Instant>>,
     trace_ids: TraceIds,

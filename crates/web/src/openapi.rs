@@ -7,7 +7,6 @@ use std::sync::Arc;
 use actix_web::http::StatusCode;
 use actix_web::web::Bytes;
 
-use crate::deprecation::Deprecation;
 use crate::problem::Problem;
 use crate::schema::Node;
 
@@ -21,10 +20,8 @@ pub struct Docs {
     pub tag: &'static str,
     /// The Markdown file.
     pub prose: &'static str,
-    /// What `{id}` in the path identifies: its description, and the id in examples.
-    pub resource: Option<(&'static str, &'static str)>,
-    /// The same for the path's second variable.
-    pub part: Option<(&'static str, &'static str)>,
+    /// The variables of the path, in order: what each identifies, and its value in examples.
+    pub ids: &'static [(&'static str, &'static str)],
     /// The JSON request body.
     pub body: Option<JsonBody>,
     /// The request body may be absent.
@@ -34,8 +31,6 @@ pub struct Docs {
     pub response: Option<JsonBody>,
     /// The answer has an `ETag`; a write takes `If-Match`.
     pub is_tagged: bool,
-    /// The deprecation of the operation.
-    pub deprecated: Option<&'static Deprecation>,
     /// Its own refusals, as answered: one for each code that does not follow from its scope, path or effect.
     pub refusals: &'static [fn() -> Problem],
 }
@@ -46,78 +41,27 @@ pub struct JsonBody {
     pub example: fn() -> Node,
 }
 
+impl JsonBody {
+    pub const fn new(schema: fn() -> Node, example: fn() -> Node) -> Self {
+        Self { schema, example }
+    }
+}
+
 impl Docs {
+    /// The documentation of an operation without ids, bodies and refusals of its own.
     pub const fn new(id: &'static str, tag: &'static str, prose: &'static str) -> Self {
         Self {
             id,
             tag,
             prose,
-            resource: None,
-            part: None,
+            ids: &[],
             body: None,
             is_body_optional: false,
             status: StatusCode::OK,
             response: None,
             is_tagged: false,
-            deprecated: None,
             refusals: &[],
         }
-    }
-
-    /// Sets what the path's first variable identifies; the second time, its second one.
-    #[must_use]
-    pub const fn about(mut self, description: &'static str, example: &'static str) -> Self {
-        if self.resource.is_none() {
-            self.resource = Some((description, example));
-        } else {
-            self.part = Some((description, example));
-        }
-        self
-    }
-
-    #[must_use]
-    pub const fn takes(mut self, schema: fn() -> Node, example: fn() -> Node) -> Self {
-        self.body = Some(JsonBody { schema, example });
-        self
-    }
-
-    #[must_use]
-    pub const fn takes_optionally(self, schema: fn() -> Node, example: fn() -> Node) -> Self {
-        Self {
-            is_body_optional: true,
-            ..self.takes(schema, example)
-        }
-    }
-
-    #[must_use]
-    pub const fn answers(mut self, status: StatusCode, schema: fn() -> Node, example: fn() -> Node) -> Self {
-        self.status = status;
-        self.response = Some(JsonBody { schema, example });
-        self
-    }
-
-    #[must_use]
-    pub const fn answers_nothing(mut self) -> Self {
-        self.status = StatusCode::NO_CONTENT;
-        self
-    }
-
-    #[must_use]
-    pub const fn tagged(mut self) -> Self {
-        self.is_tagged = true;
-        self
-    }
-
-    #[must_use]
-    pub const fn refuses(mut self, refusals: &'static [fn() -> Problem]) -> Self {
-        self.refusals = refusals;
-        self
-    }
-
-    #[must_use]
-    pub const fn deprecated(mut self, notice: &'static Deprecation) -> Self {
-        self.deprecated = Some(notice);
-        self
     }
 
     pub fn summary(&self) -> &'static str {

@@ -40,11 +40,6 @@ pub async fn answer<L: Listener>(
         Err(error) => error.logged(&trace_id, route).into_response(&trace_id),
     };
     listener.finish(context, &mut response);
-    if let RouteMatch::Route(route, _) = found
-        && let Some(deprecation) = route.docs.and_then(|docs| docs.deprecated)
-    {
-        deprecation.write(response.headers_mut());
-    }
     request.end(response, route, closes)
 }
 

@@ -2,33 +2,39 @@
 //!
 //! If no exporter is configured, a span is neither registered nor allocated.
 
-use actix_web::http::header::HeaderMap;
+use std::collections::HashMap;
+
+use actix_web::http::header::{HeaderMap, HeaderName};
 use actix_web::http::{Method, StatusCode};
 use kernel::SPANS;
 use opentelemetry::Context;
+use opentelemetry::propagation::TextMapPropagator;
 use opentelemetry::trace::TraceContextExt;
+use opentelemetry_sdk::propagation::TraceContextPropagator;
 use tracing::field::{Empty, display};
 use tracing::instrument::{Instrument, Instrumented};
 use tracing::{Level, Span};
 use tracing_opentelemetry::OpenTelemetrySpanExt;
 
+use crate::head::only;
 use crate::meters::label;
 use crate::trace_id::TraceId;
-use crate::traceparent::{self, UntrustedParent};
+
+/// The caller's span (W3C Trace Context §3.2). `tracestate` is neither read nor forwarded.
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
 /// The span of one request. Clones share it.
 #[derive(Clone, Debug)]
 pub struct RequestSpan(Span);
 
 impl RequestSpan {
-    /// Starts the span of a request to a listener such as `api`, in the caller's trace if its `traceparent`
-    /// is valid. `vouched` says whether the peer may decide if the trace is recorded; it is called only if
-    /// needed.
+    /// Starts the span of a request to a listener such as `api`: in the trace that its `traceparent` names if
+    /// the peer is trusted, else in a new one. `is_trusted` is called only if needed.
     pub fn begin(
         listener: &'static str,
         headers: &HeaderMap,
         trace_id: &TraceId,
-        vouched: impl FnOnce() -> bool,
+        is_trusted: impl FnOnce() -> bool,
     ) -> Self {
         let span = tracing::info_span!(
             target: SPANS,
@@ -44,16 +50,11 @@ impl RequestSpan {
             client_id = Empty,
         );
         if !span.is_disabled()
-            && let Some(caller) = traceparent::of(headers)
+            && is_trusted()
+            && let Some(caller) = caller(headers)
         {
-            let context = Context::new().with_remote_span_context(caller);
-            let context = if vouched() {
-                context
-            } else {
-                context.with_value(UntrustedParent)
-            };
             // Cannot fail: nothing has entered the span yet.
-            drop(span.set_parent(context));
+            drop(span.set_parent(caller));
         }
         Self(span)
     }
@@ -97,6 +98,13 @@ impl RequestSpan {
     }
 }
 
+/// The context of the caller's span; empty if `traceparent` is invalid.
+fn caller(headers: &HeaderMap) -> Option<Context> {
+    let sent = only(headers, TRACEPARENT)?.to_str().ok()?;
+    let alone = HashMap::from([(TRACEPARENT.to_string(), sent.to_owned())]);
+    Some(TraceContextPropagator::new().extract_with_context(&Context::new(), &alone))
+}
+
 /// The current span; disabled if spans are not recorded.
 pub(crate) fn current() -> Span {
     if tracing::span_enabled!(target: SPANS, Level::INFO) {
@@ -116,7 +124,7 @@ mod tests {
     fn without_a_subscriber_no_span_is_made() {
         let mut headers = HeaderMap::new();
         let traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-        headers.insert(traceparent::TRACEPARENT, HeaderValue::from_static(traceparent));
+        headers.insert(TRACEPARENT, HeaderValue::from_static(traceparent));
         let id = TraceId::from_random([1; 16]);
         let span = RequestSpan::begin("api", &headers, &id, || panic!("nobody needs to know"));
         assert!(span.0.is_disabled() && current().is_none());

@@ -21,8 +21,6 @@ use std::fmt;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-use crate::deprecation::Deprecation;
-
 /// The members of an object, in order.
 pub type Map = IndexMap<String, Node>;
 
@@ -132,23 +130,6 @@ impl Node {
                 beside,
             },
             other => other,
-        }
-    }
-
-    /// Marks an operation as deprecated, with this notice.
-    #[must_use]
-    pub fn deprecated(self, notice: &Deprecation) -> Self {
-        let description = match self.get("description") {
-            Some(Self::Text(text)) => format!("{text} {notice}"),
-            _ => notice.to_string(),
-        };
-        self.with("description", description).with("deprecated", true)
-    }
-
-    pub fn get(&self, key: &str) -> Option<&Self> {
-        match self {
-            Self::Object(members) => members.get(key),
-            _ => None,
         }
     }
 }

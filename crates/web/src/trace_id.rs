@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::head::only;
 
 /// The header in which a client may propose the trace id (contract: Common rules).
-pub const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// The header of every response that carries the trace id (contract: Common rules).
 pub const X_TRACE_ID: HeaderName = HeaderName::from_static("x-trace-id");

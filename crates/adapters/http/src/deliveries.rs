@@ -5,7 +5,7 @@ use oauth::Scope;
 use usecases::Transaction;
 use usecases::redeliver::{self, Requester, redeliver, send_test_event};
 use web::decode::{ObjectShape, Shape, object};
-use web::openapi::Docs;
+use web::openapi::{Docs, JsonBody};
 use web::operation::{Call, Incoming, Operation, Read, Write};
 use web::query::Selection;
 use web::reply::Reply;
@@ -87,13 +87,13 @@ impl Operation<Public> for ListDeliveries {
     const PATH: &'static str = "/v1/webhooks/{id}/deliveries";
     const SCOPE: &'static [Scope] = &[Scope::SettingsRead];
     const FIELDS: &'static [&'static str] = DeliveryView::FIELDS;
-    const DOCS: Option<&'static Docs> = Some(
-        &docs!("listWebhookDeliveries", "Webhooks")
-            .about("The subscription's id.", examples::WEBHOOK)
-            .answers(StatusCode::OK, DeliveryList::schema, || {
-                Node::of([("items", vec![example!("delivery")()].into())])
-            }),
-    );
+    const DOCS: Option<&'static Docs> = Some(&Docs {
+        ids: &[("The subscription's id.", examples::WEBHOOK)],
+        response: Some(JsonBody::new(DeliveryList::schema, || {
+            Node::of([("items", vec![example!("delivery")()].into())])
+        })),
+        ..docs!("listWebhookDeliveries", "Webhooks")
+    });
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
         let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS))?;
@@ -136,14 +136,16 @@ impl Operation<Public> for ReadDelivery {
     const PATH: &'static str = "/v1/webhooks/{id}/deliveries/{delivery_id}";
     const SCOPE: &'static [Scope] = &[Scope::SettingsRead];
     const FIELDS: &'static [&'static str] = DeliveryWithBodyView::FIELDS;
-    const DOCS: Option<&'static Docs> = Some(
-        &docs!("getWebhookDelivery", "Webhooks")
-            .about("The subscription's id.", examples::WEBHOOK)
-            .about("The delivery's id.", examples::DELIVERY)
-            .answers(StatusCode::OK, DeliveryWithBodyView::schema, || {
-                example!("delivery")().with("body", examples::DELIVERY_BODY)
-            }),
-    );
+    const DOCS: Option<&'static Docs> = Some(&Docs {
+        ids: &[
+            ("The subscription's id.", examples::WEBHOOK),
+            ("The delivery's id.", examples::DELIVERY),
+        ],
+        response: Some(JsonBody::new(DeliveryWithBodyView::schema, || {
+            example!("delivery")().with("body", examples::DELIVERY_BODY)
+        })),
+        ..docs!("getWebhookDelivery", "Webhooks")
+    });
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
         let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS))?;
@@ -175,17 +177,18 @@ impl Operation<Public> for TestWebhook {
     const PATH: &'static str = "/v1/webhooks/{id}/test";
     const SCOPE: &'static [Scope] = &[Scope::SettingsWrite];
     const FIELDS: &'static [&'static str] = DeliveryView::FIELDS;
-    const DOCS: Option<&'static Docs> = Some(
-        &docs!("testWebhook", "Webhooks")
-            .about("The subscription's id.", examples::WEBHOOK)
-            .takes_optionally(|| new_test_event().schema(), example!("new_test_event"))
-            .answers(
-                StatusCode::CREATED,
-                DeliveryView::schema,
-                example!("queued_delivery"),
-            )
-            .refuses(&[inactive]),
-    );
+    const DOCS: Option<&'static Docs> = Some(&Docs {
+        ids: &[("The subscription's id.", examples::WEBHOOK)],
+        body: Some(JsonBody::new(
+            || new_test_event().schema(),
+            example!("new_test_event"),
+        )),
+        is_body_optional: true,
+        status: StatusCode::CREATED,
+        response: Some(JsonBody::new(DeliveryView::schema, example!("queued_delivery"))),
+        refusals: &[inactive],
+        ..docs!("testWebhook", "Webhooks")
+    });
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
         let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS));
@@ -231,13 +234,15 @@ impl Operation<Public> for Redeliver {
     const PATH: &'static str = "/v1/webhooks/{id}/deliveries/{delivery_id}/redelivery";
     const SCOPE: &'static [Scope] = &[Scope::SettingsWrite];
     const FIELDS: &'static [&'static str] = DeliveryView::FIELDS;
-    const DOCS: Option<&'static Docs> = Some(
-        &docs!("redeliverWebhookDelivery", "Webhooks")
-            .about("The subscription's id.", examples::WEBHOOK)
-            .about("The delivery's id.", examples::DELIVERY)
-            .answers(StatusCode::OK, DeliveryView::schema, example!("queued_delivery"))
-            .refuses(&[under_way, inactive]),
-    );
+    const DOCS: Option<&'static Docs> = Some(&Docs {
+        ids: &[
+            ("The subscription's id.", examples::WEBHOOK),
+            ("The delivery's id.", examples::DELIVERY),
+        ],
+        response: Some(JsonBody::new(DeliveryView::schema, example!("queued_delivery"))),
+        refusals: &[under_way, inactive],
+        ..docs!("redeliverWebhookDelivery", "Webhooks")
+    });
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
         let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS));

@@ -15,7 +15,7 @@ use tokio::select;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use uuid::Uuid;
 use web::deadline::Deadline;
-use web::openapi::{Docs, Parameter};
+use web::openapi::{Docs, JsonBody, Parameter};
 use web::operation::{Call, Incoming, Operation, Read};
 use web::problem::to_sentence;
 use web::query::{self, Selection};
@@ -63,8 +63,10 @@ impl Operation<Public> for ListEvents {
     const SCOPE: &'static [Scope] = &[Scope::OrdersRead, Scope::OffersRead];
     const NEEDS_FINISHED: bool = true;
     const FIELDS: &'static [&'static str] = EventView::FIELDS;
-    const DOCS: Option<&'static Docs> =
-        Some(&docs!("listEvents", "Events").answers(StatusCode::OK, EventPage::schema, example!("events")));
+    const DOCS: Option<&'static Docs> = Some(&Docs {
+        response: Some(JsonBody::new(EventPage::schema, example!("events"))),
+        ..docs!("listEvents", "Events")
+    });
     const QUERY: &'static [Parameter] = &[
         page::AFTER,
         Parameter::new("since", date_time),

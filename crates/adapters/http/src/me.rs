@@ -1,8 +1,8 @@
 //! `GET /v1/me`
 
-use actix_web::http::{Method, StatusCode};
+use actix_web::http::Method;
 use oauth::{Principal, Scope, TokenKind};
-use web::openapi::Docs;
+use web::openapi::{Docs, JsonBody};
 use web::operation::{Call, Incoming, Operation, Read};
 use web::query::Selection;
 use web::reply::Reply;
@@ -24,8 +24,10 @@ impl Operation<Public> for ReadMe {
     const PATH: &'static str = "/v1/me";
     const SCOPE: &'static [Scope] = &[];
     const FIELDS: &'static [&'static str] = MeView::FIELDS;
-    const DOCS: Option<&'static Docs> =
-        Some(&docs!("getMe", "Account").answers(StatusCode::OK, MeView::schema, example!("me")));
+    const DOCS: Option<&'static Docs> = Some(&Docs {
+        response: Some(JsonBody::new(MeView::schema, example!("me"))),
+        ..docs!("getMe", "Account")
+    });
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
         let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS))?;

@@ -4,7 +4,7 @@ mod batch;
 
 use std::{pin::pin, time::Duration};
 
-use actix_web::http::{Method, StatusCode};
+use actix_web::http::Method;
 use kernel::{Claim, Claimed, Money, OfferId, Page};
 use oauth::Scope;
 use offers::{
@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use usecases::change_offer::{self, decide_patch, patch_offer};
 use usecases::{LockSet, Row, Transaction};
 use web::decode::{Fields, ObjectShape, Shape, one_of, text};
-use web::openapi::{Docs, Parameter};
+use web::openapi::{Docs, JsonBody, Parameter};
 use web::operation::{Call, Incoming, Operation, Read, Unclaimed, Write};
 use web::query::{self, Selection};
 use web::reply::Reply;
@@ -41,12 +41,12 @@ impl Operation<Public> for ReadOffer {
     const PATH: &'static str = "/v1/offers/{id}";
     const SCOPE: &'static [Scope] = &[Scope::OffersRead];
     const FIELDS: &'static [&'static str] = OfferView::FIELDS;
-    const DOCS: Option<&'static Docs> = Some(
-        &docs!("getOffer", "Offers")
-            .about("The offer's id.", examples::OFFER)
-            .answers(StatusCode::OK, OfferView::schema, example!("offer"))
-            .tagged(),
-    );
+    const DOCS: Option<&'static Docs> = Some(&Docs {
+        ids: &[("The offer's id.", examples::OFFER)],
+        response: Some(JsonBody::new(OfferView::schema, example!("offer"))),
+        is_tagged: true,
+        ..docs!("getOffer", "Offers")
+    });
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
         let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS))?;
@@ -80,11 +80,13 @@ impl Operation<Public> for ListOffers {
     const PATH: &'static str = "/v1/offers";
     const SCOPE: &'static [Scope] = &[Scope::OffersRead];
     const FIELDS: &'static [&'static str] = OfferView::FIELDS;
-    const DOCS: Option<&'static Docs> = Some(&docs!("listOffers", "Offers").answers(
-        StatusCode::OK,
-        || page::schema("OfferPage", OfferView::schema()),
-        || page::example(example!("offer")()),
-    ));
+    const DOCS: Option<&'static Docs> = Some(&Docs {
+        response: Some(JsonBody::new(
+            || page::schema("OfferPage", OfferView::schema()),
+            || page::example(example!("offer")()),
+        )),
+        ..docs!("listOffers", "Offers")
+    });
     const QUERY: &'static [Parameter] = &[
         page::LIMIT,
         page::AFTER,
@@ -144,20 +146,20 @@ impl Operation<Public> for PatchOffer {
     const PATH: &'static str = "/v1/offers/{id}";
     const SCOPE: &'static [Scope] = &[Scope::OffersWrite];
     const FIELDS: &'static [&'static str] = OfferView::FIELDS;
-    const DOCS: Option<&'static Docs> = Some(
-        &docs!("updateOffer", "Offers")
-            .about("The offer's id.", examples::OFFER)
-            .takes(|| patch().schema(), example!("offer_update"))
-            .answers(StatusCode::OK, OfferView::schema, example!("offer"))
-            .tagged()
-            .refuses(&[
-                || entry(PatchRefusal::OtherState).into(),
-                || entry(PatchRefusal::NoPrice).into(),
-                || entry(PatchRefusal::NoStock(StockChange::Set(Stock::default()))).into(),
-                || entry(PatchRefusal::StockOutOfRange(Stock::default())).into(),
-                || entry(PatchRefusal::StatusLocked(OfferStatus::Rejected)).into(),
-            ]),
-    );
+    const DOCS: Option<&'static Docs> = Some(&Docs {
+        ids: &[("The offer's id.", examples::OFFER)],
+        body: Some(JsonBody::new(|| patch().schema(), example!("offer_update"))),
+        response: Some(JsonBody::new(OfferView::schema, example!("offer"))),
+        is_tagged: true,
+        refusals: &[
+            || entry(PatchRefusal::OtherState).into(),
+            || entry(PatchRefusal::NoPrice).into(),
+            || entry(PatchRefusal::NoStock(StockChange::Set(Stock::default()))).into(),
+            || entry(PatchRefusal::StockOutOfRange(Stock::default())).into(),
+            || entry(PatchRefusal::StatusLocked(OfferStatus::Rejected)).into(),
+        ],
+        ..docs!("updateOffer", "Offers")
+    });
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
         let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS));

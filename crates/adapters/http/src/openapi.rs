@@ -138,11 +138,7 @@ fn operation(route: &Route<Public>, errors: &mut Errors) -> Node {
     }
     let mut responses = Map::from([(docs.status.as_str().to_owned(), success(route, docs))]);
     responses.extend(errors.of(route, docs));
-    let operation = operation.with("responses", Node::Object(responses));
-    match docs.deprecated {
-        Some(notice) => operation.deprecated(notice),
-        None => operation,
-    }
+    operation.with("responses", Node::Object(responses))
 }
 
 /// Either scheme with each of the scopes, of which one is enough; without a scope, either scheme.
@@ -176,8 +172,7 @@ fn parameters(route: &Route<Public>, docs: &Docs) -> Node {
         .skip(1)
         .filter_map(|rest| rest.split_once('}'));
     let names = variables.map(|(name, _)| name);
-    let ids = docs.resource.into_iter().chain(docs.part);
-    let mut parameters: Vec<Node> = names.zip(ids).map(id).collect();
+    let mut parameters: Vec<Node> = names.zip(docs.ids.iter().copied()).map(id).collect();
     parameters.push(reference("parameters", "UserAgent"));
     parameters.push(reference("parameters", "RequestId"));
     if route.effect == Effect::Write {

@@ -1,12 +1,12 @@
 //! Operations on orders as one seller sees them: read, list.
 
-use actix_web::http::{Method, StatusCode};
+use actix_web::http::Method;
 use kernel::Page;
 use oauth::Scope;
 use orders::{
     OrderFilter, OrderId, OrderRef, OrderStatus, PaymentStatus, SellerOrder, Shipment, TrackingStatus,
 };
-use web::openapi::{Docs, Parameter};
+use web::openapi::{Docs, JsonBody, Parameter};
 use web::operation::{Call, Incoming, Operation, Read};
 use web::query::{self, Selection};
 use web::reply::Reply;
@@ -34,11 +34,11 @@ impl Operation<Public> for ReadOrder {
     const PATH: &'static str = "/v1/orders/{id}";
     const SCOPE: &'static [Scope] = &[Scope::OrdersRead];
     const FIELDS: &'static [&'static str] = OrderView::FIELDS;
-    const DOCS: Option<&'static Docs> = Some(
-        &docs!("getOrder", "Orders")
-            .about("The order's id, or its number.", examples::ORDER)
-            .answers(StatusCode::OK, OrderView::schema, example!("order")),
-    );
+    const DOCS: Option<&'static Docs> = Some(&Docs {
+        ids: &[("The order's id, or its number.", examples::ORDER)],
+        response: Some(JsonBody::new(OrderView::schema, example!("order"))),
+        ..docs!("getOrder", "Orders")
+    });
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
         let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS))?;
@@ -66,11 +66,13 @@ impl Operation<Public> for ListOrders {
     const PATH: &'static str = "/v1/orders";
     const SCOPE: &'static [Scope] = &[Scope::OrdersRead];
     const FIELDS: &'static [&'static str] = OrderView::FIELDS;
-    const DOCS: Option<&'static Docs> = Some(&docs!("listOrders", "Orders").answers(
-        StatusCode::OK,
-        || page::schema("OrderPage", OrderView::schema()),
-        || page::example(example!("order")()),
-    ));
+    const DOCS: Option<&'static Docs> = Some(&Docs {
+        response: Some(JsonBody::new(
+            || page::schema("OrderPage", OrderView::schema()),
+            || page::example(example!("order")()),
+        )),
+        ..docs!("listOrders", "Orders")
+    });
     const QUERY: &'static [Parameter] = &[
         page::LIMIT,
         page::AFTER,

@@ -16,7 +16,7 @@ use usecases::ship_order::{
 };
 use usecases::{LockSet, Row, Transaction, Turn};
 use web::decode::{Shape, list, object, one_of, text};
-use web::openapi::Docs;
+use web::openapi::{Docs, JsonBody};
 use web::operation::{Call, Incoming, Operation, Read, Write};
 use web::query::Selection;
 use web::reply::Reply;
@@ -42,13 +42,13 @@ impl Operation<Public> for ListShipments {
     const PATH: &'static str = "/v1/orders/{id}/shipments";
     const SCOPE: &'static [Scope] = &[Scope::ShipmentsRead];
     const FIELDS: &'static [&'static str] = ShipmentView::FIELDS;
-    const DOCS: Option<&'static Docs> = Some(
-        &docs!("listShipments", "Shipments")
-            .about("The order's id, or its number.", examples::ORDER)
-            .answers(StatusCode::OK, ShipmentList::schema, || {
-                Node::of([("items", vec![example!("shipment")()].into())])
-            }),
-    );
+    const DOCS: Option<&'static Docs> = Some(&Docs {
+        ids: &[("The order's id, or its number.", examples::ORDER)],
+        response: Some(JsonBody::new(ShipmentList::schema, || {
+            Node::of([("items", vec![example!("shipment")()].into())])
+        })),
+        ..docs!("listShipments", "Shipments")
+    });
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
         let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS))?;
@@ -95,18 +95,22 @@ impl Operation<Public> for ReportShipment {
     const PATH: &'static str = "/v1/orders/{id}/shipments";
     const SCOPE: &'static [Scope] = &[Scope::ShipmentsWrite];
     const FIELDS: &'static [&'static str] = ShipmentView::FIELDS;
-    const DOCS: Option<&'static Docs> = Some(
-        &docs!("createShipment", "Shipments")
-            .about("The order's id, or its number.", examples::ORDER)
-            .takes(|| new_shipment().schema(), example!("new_shipment"))
-            .answers(StatusCode::CREATED, ShipmentView::schema, example!("shipment"))
-            .refuses(&[
-                || refused_transition(Reason::AlreadyShipped, &[]).into(),
-                || refused_transition(Reason::Unpaid, &[]).into(),
-                || refused_transition(Reason::Cancelled, &[]).into(),
-                || refused_transition(Reason::SeveralSellers, &examples::offers()).into(),
-            ]),
-    );
+    const DOCS: Option<&'static Docs> = Some(&Docs {
+        ids: &[("The order's id, or its number.", examples::ORDER)],
+        body: Some(JsonBody::new(
+            || new_shipment().schema(),
+            example!("new_shipment"),
+        )),
+        status: StatusCode::CREATED,
+        response: Some(JsonBody::new(ShipmentView::schema, example!("shipment"))),
+        refusals: &[
+            || refused_transition(Reason::AlreadyShipped, &[]).into(),
+            || refused_transition(Reason::Unpaid, &[]).into(),
+            || refused_transition(Reason::Cancelled, &[]).into(),
+            || refused_transition(Reason::SeveralSellers, &examples::offers()).into(),
+        ],
+        ..docs!("createShipment", "Shipments")
+    });
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
         let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS));
@@ -187,14 +191,19 @@ impl Operation<Public> for CorrectShipment {
     const SCOPE: &'static [Scope] = &[Scope::ShipmentsWrite];
     const FIELDS: &'static [&'static str] = ShipmentView::FIELDS;
     const NEEDS_FINISHED: bool = true;
-    const DOCS: Option<&'static Docs> = Some(
-        &docs!("correctShipment", "Shipments")
-            .about("The order's id, or its number.", examples::ORDER)
-            .about("The shipment's id.", examples::SHIPMENT)
-            .takes(|| correction().schema(), example!("shipment_correction"))
-            .answers(StatusCode::OK, ShipmentView::schema, example!("shipment"))
-            .refuses(&[|| correction_problem(CorrectionRefusal::Locked(ShipmentLocked))]),
-    );
+    const DOCS: Option<&'static Docs> = Some(&Docs {
+        ids: &[
+            ("The order's id, or its number.", examples::ORDER),
+            ("The shipment's id.", examples::SHIPMENT),
+        ],
+        body: Some(JsonBody::new(
+            || correction().schema(),
+            example!("shipment_correction"),
+        )),
+        response: Some(JsonBody::new(ShipmentView::schema, example!("shipment"))),
+        refusals: &[|| correction_problem(CorrectionRefusal::Locked(ShipmentLocked))],
+        ..docs!("correctShipment", "Shipments")
+    });
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
         let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS));

@@ -9,7 +9,7 @@ use usecases::subscriptions::{
     create_subscription, delete_subscription, rotate_secret,
 };
 use web::decode::{Shape, integer, list, object, one_of, text};
-use web::openapi::Docs;
+use web::openapi::{Docs, JsonBody};
 use web::operation::{Call, Incoming, Operation, Read, Write};
 use web::query::Selection;
 use web::reply::Reply;
@@ -97,11 +97,10 @@ impl Operation<Public> for ListWebhooks {
     const PATH: &'static str = "/v1/webhooks";
     const SCOPE: &'static [Scope] = &[Scope::SettingsRead];
     const FIELDS: &'static [&'static str] = WebhookView::FIELDS;
-    const DOCS: Option<&'static Docs> = Some(&docs!("listWebhooks", "Webhooks").answers(
-        StatusCode::OK,
-        WebhookList::schema,
-        example!("webhooks"),
-    ));
+    const DOCS: Option<&'static Docs> = Some(&Docs {
+        response: Some(JsonBody::new(WebhookList::schema, example!("webhooks"))),
+        ..docs!("listWebhooks", "Webhooks")
+    });
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
         let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS))?;
@@ -138,19 +137,19 @@ impl Operation<Public> for CreateWebhook {
     const PATH: &'static str = "/v1/webhooks";
     const SCOPE: &'static [Scope] = &[Scope::SettingsWrite];
     const FIELDS: &'static [&'static str] = WebhookCreatedView::FIELDS;
-    const DOCS: Option<&'static Docs> = Some(
-        &docs!("createWebhook", "Webhooks")
-            .takes(
-                || new_webhook(AddressPolicy::Public, true).schema(),
-                example!("new_webhook"),
-            )
-            .answers(
-                StatusCode::CREATED,
-                WebhookCreatedView::schema,
-                example!("webhook_created"),
-            )
-            .refuses(&[|| limit_reached(LimitReached)]),
-    );
+    const DOCS: Option<&'static Docs> = Some(&Docs {
+        body: Some(JsonBody::new(
+            || new_webhook(AddressPolicy::Public, true).schema(),
+            example!("new_webhook"),
+        )),
+        status: StatusCode::CREATED,
+        response: Some(JsonBody::new(
+            WebhookCreatedView::schema,
+            example!("webhook_created"),
+        )),
+        refusals: &[|| limit_reached(LimitReached)],
+        ..docs!("createWebhook", "Webhooks")
+    });
 
     fn decode(incoming: &Incoming<'_>, call: &Call<Public>) -> Result<Option<Self>, Violations> {
         let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS));
@@ -231,11 +230,11 @@ impl Operation<Public> for ReadWebhook {
     const PATH: &'static str = "/v1/webhooks/{id}";
     const SCOPE: &'static [Scope] = &[Scope::SettingsRead];
     const FIELDS: &'static [&'static str] = WebhookView::FIELDS;
-    const DOCS: Option<&'static Docs> = Some(
-        &docs!("getWebhook", "Webhooks")
-            .about("The subscription's id.", examples::WEBHOOK)
-            .answers(StatusCode::OK, WebhookView::schema, example!("webhook")),
-    );
+    const DOCS: Option<&'static Docs> = Some(&Docs {
+        ids: &[("The subscription's id.", examples::WEBHOOK)],
+        response: Some(JsonBody::new(WebhookView::schema, example!("webhook"))),
+        ..docs!("getWebhook", "Webhooks")
+    });
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
         let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS))?;
@@ -269,16 +268,16 @@ impl Operation<Public> for ChangeWebhook {
     const PATH: &'static str = "/v1/webhooks/{id}";
     const SCOPE: &'static [Scope] = &[Scope::SettingsWrite];
     const FIELDS: &'static [&'static str] = WebhookView::FIELDS;
-    const DOCS: Option<&'static Docs> = Some(
-        &docs!("updateWebhook", "Webhooks")
-            .about("The subscription's id.", examples::WEBHOOK)
-            .takes(
-                || webhook_update(AddressPolicy::Public, true).schema(),
-                example!("webhook_update"),
-            )
-            .answers(StatusCode::OK, WebhookView::schema, example!("webhook"))
-            .refuses(&[inactive]),
-    );
+    const DOCS: Option<&'static Docs> = Some(&Docs {
+        ids: &[("The subscription's id.", examples::WEBHOOK)],
+        body: Some(JsonBody::new(
+            || webhook_update(AddressPolicy::Public, true).schema(),
+            example!("webhook_update"),
+        )),
+        response: Some(JsonBody::new(WebhookView::schema, example!("webhook"))),
+        refusals: &[inactive],
+        ..docs!("updateWebhook", "Webhooks")
+    });
 
     fn decode(incoming: &Incoming<'_>, call: &Call<Public>) -> Result<Option<Self>, Violations> {
         let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS));
@@ -360,13 +359,14 @@ impl Operation<Public> for RotateSecret {
     const SCOPE: &'static [Scope] = &[Scope::SettingsWrite];
     const NEEDS_FINISHED: bool = true;
     const FIELDS: &'static [&'static str] = WebhookSecretView::FIELDS;
-    const DOCS: Option<&'static Docs> = Some(
-        &docs!("rotateWebhookSecret", "Webhooks")
-            .about("The subscription's id.", examples::WEBHOOK)
-            .takes_optionally(|| rotation().schema(), example!("rotation"))
-            .answers(StatusCode::OK, WebhookSecretView::schema, example!("rotated"))
-            .refuses(&[inactive]),
-    );
+    const DOCS: Option<&'static Docs> = Some(&Docs {
+        ids: &[("The subscription's id.", examples::WEBHOOK)],
+        body: Some(JsonBody::new(|| rotation().schema(), example!("rotation"))),
+        is_body_optional: true,
+        response: Some(JsonBody::new(WebhookSecretView::schema, example!("rotated"))),
+        refusals: &[inactive],
+        ..docs!("rotateWebhookSecret", "Webhooks")
+    });
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
         let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS));
@@ -413,11 +413,11 @@ impl Operation<Public> for DeleteWebhook {
     const METHOD: Method = Method::DELETE;
     const PATH: &'static str = "/v1/webhooks/{id}";
     const SCOPE: &'static [Scope] = &[Scope::SettingsWrite];
-    const DOCS: Option<&'static Docs> = Some(
-        &docs!("deleteWebhook", "Webhooks")
-            .about("The subscription's id.", examples::WEBHOOK)
-            .answers_nothing(),
-    );
+    const DOCS: Option<&'static Docs> = Some(&Docs {
+        ids: &[("The subscription's id.", examples::WEBHOOK)],
+        status: StatusCode::NO_CONTENT,
+        ..docs!("deleteWebhook", "Webhooks")
+    });
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
         incoming.no_query()?;

@@ -1,4 +1,4 @@
-// The parts of the page that need a script: copying, the focus, and the length and connection of the timeline.
+// The parts of the page that need a script: copying, the focus, and the connection of the timeline.
 const reveal = (root) => root.querySelectorAll("[data-copy]").forEach((button) => (button.hidden = false));
 reveal(document);
 document.addEventListener("htmx:load", (event) => reveal(event.target.parentElement ?? document));
@@ -16,15 +16,8 @@ document.addEventListener("htmx:afterSwap", (event) => {
   if (event.target.id === "outcome") event.target.focus();
 });
 
-const timeline = document.getElementById("timeline");
-document.addEventListener("htmx:sseMessage", (event) => {
-  // Where the next connection goes on.
-  const address = timeline.getAttribute("sse-connect");
-  timeline.setAttribute("sse-connect", address.replace(/after=\d+/, `after=${event.detail.lastEventId}`));
-  for (const row of [...timeline.children].slice(200)) row.remove();
-});
-
 // Browsers open six connections to a host: pages in the background leave theirs to others.
 document.addEventListener("visibilitychange", () => {
+  const timeline = document.getElementById("timeline");
   if (timeline) htmx.trigger(timeline, document.hidden ? "htmx:beforeCleanupElement" : "htmx:afterProcessNode");
 });

@@ -5,16 +5,13 @@ use std::time::Duration;
 use kernel::error_chain;
 use reqwest::header::{CONTENT_TYPE, USER_AGENT};
 use reqwest::{Client, Method};
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 use uuid::Uuid;
 use web::form::Form;
 
 use crate::{SandboxPage, Settings};
 
-const PLAYS: &str = "SandboxPage/1.0";
-/// What the page reads for itself, which the timeline leaves out.
-pub const READS: &str = "SandboxPage/1.0 (reads)";
+const AGENT: &str = "SandboxPage/1.0";
 /// The API answers within a few seconds; a carrier that does not answer takes up to 10 s.
 const TIMEOUT: Duration = Duration::from_secs(40);
 
@@ -239,21 +236,7 @@ pub(crate) fn client() -> Result<Client, reqwest::Error> {
 impl SandboxPage {
     /// The answer, or a sentence about its absence.
     pub(crate) async fn make(&self, call: &Call) -> Result<Answered, String> {
-        self.send(call, PLAYS).await
-    }
-
-    /// The items of a list that the page shows; the timeline leaves the call out.
-    pub(crate) async fn items<T: DeserializeOwned>(&self, by: By, path: String) -> Result<Vec<T>, String> {
-        let call = Call::new(by, Method::GET, path, Body::None);
-        let read = self.send(&call, READS).await?.accepted()?;
-        let items = read.json().get_mut("items").map(Value::take);
-        serde_json::from_value(items.unwrap_or_default())
-            .map_err(|error| format!("The API answered something else than a list: {error}."))
-    }
-
-    async fn send(&self, call: &Call, agent: &str) -> Result<Answered, String> {
-        let sent = self.exchange(call, agent).await;
-        sent.map_err(|error| {
+        self.exchange(call).await.map_err(|error| {
             format!(
                 "The call got no answer ({}): see the sandbox's log.",
                 error_chain(&error)
@@ -261,10 +244,10 @@ impl SandboxPage {
         })
     }
 
-    async fn exchange(&self, call: &Call, agent: &str) -> Result<Answered, reqwest::Error> {
+    async fn exchange(&self, call: &Call) -> Result<Answered, reqwest::Error> {
         let (settings, client) = (&self.settings, &self.http);
         let request = client.request(call.method.clone(), call.url(settings));
-        let mut request = request.header(USER_AGENT, agent);
+        let mut request = request.header(USER_AGENT, AGENT);
         if let Some(token) = call.bearer(settings) {
             request = request.bearer_auth(token);
         }

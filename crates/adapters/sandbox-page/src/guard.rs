@@ -28,8 +28,6 @@ pub(crate) enum Refused {
     ForeignHost,
     #[error("This form is not of a page of this sandbox: load the page anew, and send the form from there.")]
     ForeignForm,
-    #[error("The sandbox's events are for its own pages and for programs: open its page.")]
-    ForeignReader,
 }
 
 impl Refused {
@@ -66,18 +64,6 @@ pub(crate) fn check_form(headers: &HeaderMap, sent: Option<&str>, token: &str) -
         Ok(())
     } else {
         Err(Refused::ForeignForm)
-    }
-}
-
-/// Checks that no page of another site asks for a stream: it could hold all places. Programs send neither
-/// header.
-pub(crate) fn check_reader(headers: &HeaderMap) -> Result<(), Refused> {
-    let site = headers.get("sec-fetch-site");
-    let is_own_site = site.is_none_or(|site| site == "same-origin" || site == "none");
-    if is_own_site && (!headers.contains_key(ORIGIN) || has_own_origin(headers)) {
-        Ok(())
-    } else {
-        Err(Refused::ForeignReader)
     }
 }
 
@@ -143,30 +129,6 @@ mod tests {
         ] {
             let checked = check_form(&headers(here, origin), token, "t");
             assert_eq!(checked.is_ok(), expected, "{origin:?} {token:?}");
-        }
-    }
-
-    #[test]
-    fn a_page_of_another_site_holds_no_place() {
-        let own = "http://127.0.0.1:8080";
-        for (origin, site, expected) in [
-            (None, None, true),
-            (None, Some("same-origin"), true),
-            (None, Some("none"), true),
-            (Some(own), Some("same-origin"), true),
-            (None, Some("cross-site"), false),
-            (None, Some("same-site"), false),
-            (Some("http://rebound.example"), None, false),
-            (Some("null"), None, false),
-        ] {
-            let mut headers = headers("127.0.0.1:8080", origin);
-            if let Some(site) = site {
-                headers.insert(
-                    HeaderName::from_static("sec-fetch-site"),
-                    HeaderValue::from_static(site),
-                );
-            }
-            assert_eq!(check_reader(&headers).is_ok(), expected, "{origin:?} {site:?}");
         }
     }
 }

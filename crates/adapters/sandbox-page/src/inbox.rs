@@ -3,7 +3,6 @@
 use std::collections::{HashMap, VecDeque};
 use std::future::ready;
 use std::io;
-use std::mem::replace;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,17 +14,19 @@ use chrono::{DateTime, Utc};
 use futures_util::stream;
 use parking_lot::Mutex;
 use reqwest::Method;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::select;
 use tokio::time::sleep;
 use web::Tasks;
 use web::form::Form;
 use web::request::Request;
-use webhooks::{DeliveryId, WebhookEvent, WebhookSecret, signature, standard_signature};
+use webhooks::{
+    Delivery, DeliveryFilter, DeliveryId, Outcome, SubscriptionId, WebhookEvent, WebhookSecret, signature,
+    standard_signature,
+};
 
 use crate::calls::{Body, By, Call, text};
-use crate::pages::{Frame, html, see_other};
+use crate::pages::{Frame, Shown, html, see_other, unread};
 use crate::{BODY_LIMITS, SandboxPage, Settings, unread_body};
 
 /// Deliveries that an inbox keeps, and bytes of a body.
@@ -33,6 +34,8 @@ const KEPT: usize = 50;
 const KEPT_BODY: usize = 4 * 1024;
 /// The most that is kept of a header, in bytes.
 const KEPT_HEADER: usize = 1024;
+/// Deliveries that the page lists as they are sent.
+const LISTED: u16 = 100;
 
 kernel::words! {
     /// How a receiver answers: with 204, with 500, with 204 after 3 s, never, or by closing the connection.
@@ -133,21 +136,9 @@ struct Received {
     behaviour: Behaviour,
 }
 
-/// A delivery as the API tells it.
-#[derive(Clone, Deserialize)]
-struct Sent {
-    id: String,
-    event: String,
-    attempt: u8,
-    response_status: Option<u16>,
-    delivered_at: Option<DateTime<Utc>>,
-    next_retry_at: Option<DateTime<Utc>>,
-    failure: Option<String>,
-}
-
 #[derive(Clone)]
 struct Subscription {
-    id: String,
+    id: SubscriptionId,
     secret: WebhookSecret,
 }
 
@@ -157,9 +148,6 @@ struct Receiver {
     behaviour: Behaviour,
     /// The newest first.
     received: VecDeque<Arc<Received>>,
-    /// As the API told them; `is_told` unless something was received since.
-    sent: Vec<Sent>,
-    is_told: bool,
 }
 
 /// The receivers, by their sellers' places in the settings.
@@ -200,7 +188,6 @@ impl Inbox {
             };
             receiver.received.push_front(Arc::new(received));
             receiver.received.truncate(KEPT);
-            receiver.is_told = false;
             (behaviour, is_verified)
         })
     }
@@ -227,6 +214,8 @@ struct ReceiverPage<'a> {
     page: &'a SandboxPage,
     n: usize,
     receiver: Receiver,
+    /// The newest first.
+    deliveries: Vec<Delivery>,
     alert: String,
 }
 
@@ -236,6 +225,15 @@ impl ReceiverPage<'_> {
         subscription(settings, self.n).keyed(settings).curl(settings)
     }
 
+    /// How the last attempt ended, for people; empty if there was none.
+    fn outcome(sent: &Delivery) -> String {
+        match sent.outcome() {
+            None => String::new(),
+            Some(Outcome::Answered(status)) => format!(" · last answer: {status}"),
+            Some(Outcome::Failed(failure)) => format!(" · last failure: {failure}"),
+        }
+    }
+
     /// The button of a POST by the seller.
     fn button(&self, label: &str, path: String) -> String {
         let call = Call::new(By::Seller(self.n), Method::POST, path, Body::None);
@@ -243,92 +241,73 @@ impl ReceiverPage<'_> {
     }
 }
 
-/// `GET /sandbox/receiver`: a seller's receiver. A page that polls says so in its query.
-pub(crate) async fn receiver(page: &SandboxPage, query: &Form) -> HttpResponse {
+/// `GET /sandbox/receiver`: a seller's receiver.
+pub(crate) async fn receiver(page: &SandboxPage, query: &Form) -> Shown {
     show(page, query, String::new()).await
 }
 
-async fn show(page: &SandboxPage, query: &Form, mut alert: String) -> HttpResponse {
-    let (n, inbox) = (page.seller(query).0, &page.inbox);
-    let now = page.settings.clock.now();
-    // Polling calls the API only when an attempt may have ended since.
-    let stale = inbox.with(n, |receiver| {
-        let is_told = replace(&mut receiver.is_told, true) && query.get("polls").is_some();
-        let mut sent = receiver.sent.iter();
-        let is_due = sent.any(|sent| sent.next_retry_at.map_or(sent.attempt == 0, |at| at <= now));
-        receiver.subscription.clone().filter(|_| !is_told || is_due)
-    });
-    if let Some(Subscription { id, .. }) = stale {
-        match page
-            .items(By::Seller(n), format!("/v1/webhooks/{id}/deliveries"))
-            .await
-        {
-            Ok(sent) => inbox.with(n, |receiver| receiver.sent = sent),
-            Err(sentence) => {
-                inbox.with(n, |receiver| receiver.is_told = false);
-                alert = sentence;
-            }
+async fn show(page: &SandboxPage, query: &Form, alert: String) -> Shown {
+    let (n, seller) = page.seller(query);
+    let receiver = page.inbox.with(n, |receiver| receiver.clone());
+    let deliveries = match (seller, &receiver.subscription) {
+        (Some(seller), Some(own)) => {
+            let filter = DeliveryFilter {
+                subscription: Some(own.id),
+                ..DeliveryFilter::default()
+            };
+            let reader = &page.settings.subscriptions;
+            let sent = reader.deliveries_of_seller(seller.id, filter, None, LISTED).await;
+            sent.map_err(|error| unread(&error))?
         }
-    }
-    // Of a page that polls only the deliveries are taken.
-    let frame = match query.get("polls") {
-        Some(_) => SandboxPage::bare_frame,
-        None => SandboxPage::frame,
+        _ => Vec::new(),
     };
     let shown = ReceiverPage {
-        frame: frame(page, "Receiver"),
+        frame: page.frame("Receiver"),
         page,
         n,
-        receiver: inbox.with(n, |receiver| receiver.clone()),
+        receiver,
+        deliveries: deliveries.into_iter().map(|sent| sent.delivery).collect(),
         alert,
     };
-    html(&shown)
+    Ok(html(&shown))
 }
 
 /// `POST /sandbox/receiver`: subscribes a seller's receiver to all events.
-pub(crate) async fn subscribe(page: &SandboxPage, form: &Form) -> HttpResponse {
+pub(crate) async fn subscribe(page: &SandboxPage, form: &Form) -> Shown {
     let (n, inbox) = (page.seller(form).0, &page.inbox);
     match subscribed(page, n).await {
         Ok(made) => inbox.with(n, |receiver| receiver.subscription = Some(made)),
         Err(sentence) => return show(page, form, sentence).await,
     }
-    see_other(&format!("/sandbox/receiver?seller={n}"))
+    Ok(see_other(&format!("/sandbox/receiver?seller={n}")))
 }
 
-/// Gives the inbox's earlier subscription a new secret, since that may be lost, or makes a subscription.
+/// Deletes the inbox's earlier subscriptions, whose secrets may be lost, and makes one.
 async fn subscribed(page: &SandboxPage, n: usize) -> Result<Subscription, String> {
-    let settings = &page.settings;
-    let all: Vec<Value> = page.items(By::Seller(n), "/v1/webhooks".to_owned()).await?;
-    let own_url = url(settings, n);
-    let is_own = |one: &&Value| text(one, "url") == own_url && one.get("active") == Some(&Value::Bool(true));
-    let mut own = all
-        .iter()
-        .filter(is_own)
-        .map(|one| format!("/v1/webhooks/{}", text(one, "id")));
-    let earlier = own.next();
-    for other in own {
-        let deletion = Call::new(By::Seller(n), Method::DELETE, other, Body::None);
-        page.make(&deletion).await?.accepted()?;
-    }
-    let call = match earlier {
-        Some(earlier) => {
-            let change = Body::Json(json!({ "events": WebhookEvent::ALL.map(WebhookEvent::as_str) }));
-            let change = Call::new(By::Seller(n), Method::PATCH, earlier.clone(), change);
-            page.make(&change).await?.accepted()?;
-            let path = format!("{earlier}/secret-rotation");
-            Call::new(
-                By::Seller(n),
-                Method::POST,
-                path,
-                Body::Json(json!({ "overlap_seconds": 0 })),
-            )
+    let (settings, own_url) = (&page.settings, url(&page.settings, n));
+    let seller = settings.sellers.get(n).ok_or("The sandbox has no sellers.")?;
+    let all = settings
+        .subscriptions
+        .subscriptions_of_seller(seller.id, None, u16::MAX)
+        .await;
+    for earlier in all.map_err(|error| unread(&error))? {
+        if earlier.subscription.url.as_str() == own_url {
+            let path = format!("/v1/webhooks/{}", earlier.subscription.id);
+            let deletion = Call::new(By::Seller(n), Method::DELETE, path, Body::None);
+            let deleted = page.make(&deletion).await?;
+            // 404: another application made it.
+            if deleted.status != 404 {
+                deleted.accepted()?;
+            }
         }
-        None => subscription(settings, n),
-    };
-    let created = page.make(&call).await?.accepted()?.json();
-    let [id, secret] = ["id", "secret"].map(|name| text(&created, name).to_owned());
-    let secret = WebhookSecret::parse(secret).map_err(|error| format!("The secret {error}."))?;
-    Ok(Subscription { id, secret })
+    }
+    let created = page.make(&subscription(settings, n)).await?.accepted()?.json();
+    let id = text(&created, "id").parse::<SubscriptionId>();
+    let secret = WebhookSecret::parse(text(&created, "secret").to_owned());
+    Ok(Subscription {
+        id: id.map_err(|error| format!("The id {error}."))?,
+        secret: secret.map_err(|error| format!("The secret {error}."))?,
+    })
 }
 
 fn subscription(settings: &Settings, n: usize) -> Call {

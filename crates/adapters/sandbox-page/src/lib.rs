@@ -1,5 +1,6 @@
 //! The page of the sandbox under `/sandbox` of the public listener. It plays buyer, marketplace, carrier and
-//! receiver by calling the public interfaces (D143), and shows what happens. `serve` does not have it.
+//! receiver by calling the public interfaces, reads its lists through ports (D143), and shows what happens.
+//! `serve` does not have it.
 
 mod assets;
 mod calls;
@@ -21,17 +22,18 @@ use actix_web::web::{ServiceConfig, scope};
 use async_trait::async_trait;
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use kernel::{Clock, Randomness, SellerId};
+use oauth::ApplicationDirectory;
 use offers::OfferReader;
 use orders::OrderReader;
-use tokio::sync::{Mutex, Semaphore};
+use tokio::sync::Mutex;
 use web::assets::Asset;
 use web::body::{BodyError, BodyLimits};
 use web::form::Form;
 use web::front::Front;
 use web::request::{Answer, Request};
 use web::{ServiceSettings, Tasks, head};
+use webhooks::SubscriptionReader;
 
-pub use calls::READS;
 pub use timeline::{Kind, Row, Timeline};
 
 use crate::client::Walk;
@@ -77,6 +79,8 @@ pub struct Settings {
     pub parcels: Arc<dyn SimulatedParcels>,
     pub offers: Arc<dyn OfferReader>,
     pub orders: Arc<dyn OrderReader>,
+    pub applications: Arc<dyn ApplicationDirectory>,
+    pub subscriptions: Arc<dyn SubscriptionReader>,
     pub timeline: Timeline,
     pub clock: Arc<dyn Clock>,
     pub randomness: Arc<dyn Randomness>,
@@ -95,8 +99,6 @@ pub struct SandboxPage {
     /// The built-in client's walk. Locked while a call is made, so that a form that is sent twice uses nothing
     /// twice.
     pub(crate) client: Mutex<Option<Walk>>,
-    /// Limits the open event streams.
-    pub(crate) streams: Arc<Semaphore>,
 }
 
 impl SandboxPage {
@@ -106,7 +108,6 @@ impl SandboxPage {
             form_token: URL_SAFE_NO_PAD.encode(settings.randomness.secret()),
             inbox: Inbox::default(),
             client: Mutex::default(),
-            streams: Arc::new(Semaphore::new(STREAMS)),
             settings,
         })
     }
@@ -125,9 +126,6 @@ pub fn configure(page: Arc<SandboxPage>) -> impl FnOnce(&mut ServiceConfig) {
     }
 }
 
-/// The most event streams at a time.
-const STREAMS: usize = 64;
-
 /// The largest form, and the largest delivery.
 const BODY_LIMITS: BodyLimits = BodyLimits {
     cap: 64 * 1024,
@@ -135,7 +133,7 @@ const BODY_LIMITS: BodyLimits = BodyLimits {
 };
 
 impl SandboxPage {
-    async fn answer(self: &Arc<Self>, mut request: Request) -> Answer {
+    async fn answer(&self, mut request: Request) -> Answer {
         let mut response = match guard::check(&request) {
             Err(refused) => refused.response(),
             Ok(()) => match head::check(request.http.head()) {
@@ -147,7 +145,7 @@ impl SandboxPage {
         request.end(response, "/sandbox", false)
     }
 
-    async fn respond(self: &Arc<Self>, request: &mut Request) -> HttpResponse {
+    async fn respond(&self, request: &mut Request) -> HttpResponse {
         let inbox = request.path().strip_prefix("/sandbox/inbox/");
         let inbox = inbox.map(|n| n.parse().ok());
         let shown = match (request.method(), inbox) {
@@ -168,19 +166,16 @@ impl SandboxPage {
     }
 
     /// Every page and endpoint that changes nothing.
-    async fn show(self: &Arc<Self>, request: &Request) -> Shown {
+    async fn show(&self, request: &Request) -> Shown {
         let query = Form::parse(request.query().as_bytes()).unwrap_or_default();
         Ok(match request.path() {
             "/sandbox" | "/sandbox/" => pages::first_steps(self),
             "/sandbox/shop" => pages::shop(self, &query).await?,
             "/sandbox/marketplace" => pages::marketplace(self, &query).await?,
-            "/sandbox/receiver" => inbox::receiver(self, &query).await,
+            "/sandbox/receiver" => inbox::receiver(self, &query).await?,
             "/sandbox/client" => client::walk(self, &query).await,
             "/sandbox/timeline" => live::timeline(self, &query, request.query()),
-            "/sandbox/live" => match guard::check_reader(request.headers()) {
-                Ok(()) => live::live(self, &query, request.headers()),
-                Err(refused) => refused.response(),
-            },
+            "/sandbox/live" => live::live(self),
             "/sandbox/api/offers" => pages::offers_json(self).await?,
             "/sandbox/api/timeline" => live::json(self, &query),
             path => {
@@ -199,7 +194,7 @@ impl SandboxPage {
             "/sandbox/call" => pages::call(self, form, request.headers()).await,
             "/sandbox/preview" => pages::preview(self, form),
             "/sandbox/sign-in" => pages::sign_in(self, form).await?,
-            "/sandbox/receiver" => inbox::subscribe(self, form).await,
+            "/sandbox/receiver" => inbox::subscribe(self, form).await?,
             "/sandbox/receiver/behaviour" => inbox::behave(self, form),
             "/sandbox/client" => client::step(self, form).await,
             "/sandbox/api/carrier" => pages::carrier(self, form).await,

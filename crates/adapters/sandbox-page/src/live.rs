@@ -1,5 +1,5 @@
-//! The timeline in a browser: as a page, live (Server-Sent Events) and as JSON; and mails as their readers see
-//! them.
+//! The timeline in a browser: as a page, as JSON, and the signal to load lists anew; and mails as their readers
+//! see them.
 
 use std::cmp::Reverse;
 use std::convert::Infallible;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::HttpResponse;
-use actix_web::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderMap, HeaderName};
+use actix_web::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use askama::Template;
 use bytes::Bytes;
 use futures_util::stream::{StreamExt as _, once, unfold};
@@ -22,43 +22,31 @@ use web::Tasks;
 use web::form::Form;
 
 use crate::pages::{Frame, html, rendered};
-use crate::timeline::{Kind, Row, Timeline, wanted};
+use crate::timeline::{Kind, Row, wanted};
 use crate::{SandboxPage, SandboxSeller};
 
-/// The most rows on a page, and in one message to an open page.
+/// The most rows on a page.
 const ON_PAGE: usize = 100;
-const AT_ONCE: usize = 50;
-/// How long rows are gathered before they are sent together.
+/// Open pages load their lists anew at each tick.
+const TICK: &str = "event: tick\ndata:\n\n";
+/// The shortest time between two ticks.
 const GATHER: Duration = Duration::from_millis(250);
-/// After this long without rows, a comment shows to both sides that the connection lives: a closed one is noticed
+/// After this long without a tick, a comment shows to both sides that the connection lives: a closed one is noticed
 /// at the second.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 const COMMENT: &str = ":\n\n";
-const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// Rows as HTML, newest first.
+/// The newest rows, newest first, which an open page keeps up to date.
 #[derive(Template)]
-#[template(path = "timeline_rows.html")]
-struct Rows<'a> {
+#[template(path = "timeline_list.html")]
+struct List<'a> {
+    /// The query as it was sent.
+    sent: &'a str,
     sellers: &'a [SandboxSeller],
     rows: Vec<Arc<Row>>,
-    /// How many older ones are left out.
-    passed_over: usize,
 }
 
-impl<'a> Rows<'a> {
-    fn new(sellers: &'a [SandboxSeller], mut rows: Vec<Arc<Row>>, most: usize) -> Self {
-        let passed_over = rows.len().saturating_sub(most);
-        rows.truncate(most);
-        // Events are recorded a moment after they occurred.
-        rows.sort_by_key(|row| Reverse(row.at));
-        Self {
-            sellers,
-            rows,
-            passed_over,
-        }
-    }
-
+impl List<'_> {
     fn bodies(row: &Row) -> impl Iterator<Item = (&'static str, &str)> {
         let bodies = [("Body", row.body.as_str()), ("Answer", row.answer.as_str())];
         bodies.into_iter().filter(|(_, body)| !body.is_empty())
@@ -78,23 +66,17 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// A list that grows by itself.
-#[derive(Template)]
-#[template(path = "timeline_list.html")]
-struct List<'a> {
-    address: String,
-    rows: Rows<'a>,
-}
-
 /// The list as HTML. `sent` is the query as it was sent.
 pub(crate) fn list(page: &SandboxPage, query: &Form, sent: &str) -> String {
     let settings = &page.settings;
-    let newest = *settings.timeline.last().borrow();
-    let mut rows = settings.timeline.rows(query, 0..newest + 1);
+    let mut rows = settings.timeline.rows(query, u64::MAX);
     rows.truncate(ON_PAGE);
+    // Events are recorded a moment after they occurred.
+    rows.sort_by_key(|row| Reverse(row.at));
     rendered(&List {
-        address: format!("/sandbox/live?after={newest}&{sent}"),
-        rows: Rows::new(&settings.sellers, rows, ON_PAGE),
+        sent,
+        sellers: &settings.sellers,
+        rows,
     })
 }
 
@@ -129,7 +111,7 @@ pub(crate) fn json(page: &SandboxPage, query: &Form) -> HttpResponse {
     let number = |name| query.get(name).and_then(|number| number.parse().ok());
     let limit = number("limit").and_then(|limit| usize::try_from(limit).ok());
     let timeline = &page.settings.timeline;
-    let rows = timeline.rows(query, 0..number("before").unwrap_or(u64::MAX));
+    let rows = timeline.rows(query, number("before").unwrap_or(u64::MAX));
     let item = |row: &Arc<Row>| {
         json!({
             "number": row.number, "at": row.at, "kind": row.kind.as_str(), "title": row.title, "outcome": row.outcome,
@@ -142,78 +124,34 @@ pub(crate) fn json(page: &SandboxPage, query: &Form) -> HttpResponse {
     HttpResponse::Ok().json(json!({ "items": items }))
 }
 
-/// The connection of an open page, which receives new rows.
-struct Listener {
-    timeline: Timeline,
-    query: Form,
-    tasks: Tasks,
-    last: watch::Receiver<u64>,
-    /// The number of the last row that was sent.
-    seen: u64,
-}
-
-/// `GET /sandbox/live`: the rows after the one numbered `after`, as they come.
-pub(crate) fn live(page: &Arc<SandboxPage>, query: &Form, headers: &HeaderMap) -> HttpResponse {
-    let Ok(place) = Arc::clone(&page.streams).try_acquire_owned() else {
-        return HttpResponse::ServiceUnavailable().body("Too many pages are open: close some.\n");
-    };
-    let (timeline, tasks) = (page.settings.timeline.clone(), page.settings.tasks.clone());
-    let last = timeline.last();
-    let newest = *last.borrow();
-    // A browser that reconnects says where it was.
-    let seen = headers.get(LAST_EVENT_ID).and_then(|id| id.to_str().ok());
-    let seen = seen.or(query.get("after")).and_then(|number| number.parse().ok());
-    let listener = Listener {
-        timeline,
-        query: query.clone(),
-        tasks,
-        last,
-        // A higher number is of an earlier run of the sandbox.
-        seen: seen.map_or(newest, |seen| if seen > newest { 0 } else { seen }),
-    };
-    let state = (listener, Arc::clone(page), place);
-    let told = unfold(state, |(mut listener, page, place)| async move {
-        let rows = listener.next().await?;
-        let message = message(listener.seen, &page.settings.sellers, rows);
-        Some((message, (listener, page, place)))
+/// `GET /sandbox/live`: a tick at once, since rows may have come before the connection, and one after each
+/// change. It has nothing of the rows.
+pub(crate) fn live(page: &SandboxPage) -> HttpResponse {
+    let state = (page.settings.timeline.last(), page.settings.tasks.clone());
+    let messages = unfold(state, |(mut last, tasks)| async move {
+        let message = next(&mut last, &tasks).await?;
+        Some((message, (last, tasks)))
     });
-    let told = once(ready(COMMENT.to_owned())).chain(told);
+    let messages = once(ready(TICK)).chain(messages);
     HttpResponse::Ok()
         .insert_header((CONTENT_TYPE, "text/event-stream"))
-        .streaming(told.map(|message| Ok::<_, Infallible>(Bytes::from(message))))
+        .streaming(messages.map(|message| Ok::<_, Infallible>(Bytes::from_static(message.as_bytes()))))
 }
 
-impl Listener {
-    /// The rows that came, once they are gathered; maybe none. Ends once the process stops.
-    async fn next(&mut self) -> Option<Vec<Arc<Row>>> {
-        let seen = self.seen;
-        let news = timeout(HEARTBEAT, self.last.wait_for(|last| *last > seen));
-        let gathered = async {
-            if news.await.is_ok() {
-                sleep(GATHER).await;
-            }
-        };
-        select! {
-            () = self.tasks.stopping() => return None,
-            () = gathered => {}
+/// A tick for all rows that come within [`GATHER`], or a comment. None once the process stops.
+async fn next(last: &mut watch::Receiver<u64>, tasks: &Tasks) -> Option<&'static str> {
+    let message = async {
+        if timeout(HEARTBEAT, last.changed()).await.is_err() {
+            return COMMENT;
         }
-        self.seen = *self.last.borrow();
-        Some(self.timeline.rows(&self.query, seen + 1..self.seen + 1))
+        sleep(GATHER).await;
+        last.mark_unchanged();
+        TICK
+    };
+    select! {
+        () = tasks.stopping() => None,
+        message = message => Some(message),
     }
-}
-
-/// A message of the event stream.
-fn message(number: u64, sellers: &[SandboxSeller], rows: Vec<Arc<Row>>) -> String {
-    if rows.is_empty() {
-        return COMMENT.to_owned();
-    }
-    data(number, &rendered(&Rows::new(sellers, rows, AT_ONCE)))
-}
-
-/// No line of a message may contain a carriage return.
-fn data(number: u64, html: &str) -> String {
-    let lines = html.split(['\n', '\r']).map(|line| format!("data: {line}\n"));
-    format!("id: {number}\nevent: rows\n{}\n", lines.collect::<String>())
 }
 
 /// `GET /sandbox/mail/{id}`: a mail as its reader sees it.
@@ -265,39 +203,21 @@ mod tests {
     use tokio::time::Instant;
 
     use super::*;
+    use crate::Timeline;
 
     #[tokio::test(start_paused = true)]
-    async fn an_open_page_is_told_in_batches_until_the_process_stops() {
+    async fn many_rows_make_one_tick_and_a_stop_ends_the_stream() {
         let (timeline, tasks) = (Timeline::default(), Tasks::new(Handle::current()));
-        let mut listener = Listener {
-            timeline: timeline.clone(),
-            query: Form::parse(b"kind=event").unwrap(),
-            tasks: tasks.clone(),
-            last: timeline.last(),
-            seen: 0,
-        };
-        let record = |kind, n| timeline.record(Row::new(kind, DateTime::UNIX_EPOCH, format!("<{n}>")));
-        (1..=60).for_each(|n| record(Kind::Event, n));
-        let rows = message(60, &[], listener.next().await.unwrap());
-        assert!(rows.starts_with("id: 60\nevent: rows\ndata: "), "{rows}");
-        assert_eq!(rows.matches("<li id=").count(), AT_ONCE, "{rows}");
-        assert!(rows.contains("<code>&#60;60&#62;</code>"), "{rows}");
-        assert!(rows.contains("10 more rows"), "{rows}");
-        // Nothing for this page, then nothing at all.
-        record(Kind::Mail, 61);
-        for waits in [GATHER, HEARTBEAT] {
-            let asked_at = Instant::now();
-            assert_eq!(message(61, &[], listener.next().await.unwrap()), COMMENT);
-            assert!(asked_at.elapsed() >= waits);
+        let mut last = timeline.last();
+        for n in 1..=60 {
+            timeline.record(Row::new(Kind::Event, DateTime::UNIX_EPOCH, n.to_string()));
         }
-        assert_eq!(listener.seen, 61);
+        for (waits, expected) in [(GATHER, TICK), (HEARTBEAT, COMMENT)] {
+            let began = Instant::now();
+            assert_eq!(next(&mut last, &tasks).await, Some(expected));
+            assert!(began.elapsed() >= waits);
+        }
         tasks.stop();
-        assert!(listener.next().await.is_none());
-    }
-
-    #[test]
-    fn every_line_of_a_message_is_data() {
-        let expected = "id: 7\nevent: rows\ndata: <li>a\ndata: b\ndata: event: x</li>\n\n";
-        assert_eq!(data(7, "<li>a\rb\nevent: x</li>"), expected);
+        assert_eq!(next(&mut last, &tasks).await, None);
     }
 }

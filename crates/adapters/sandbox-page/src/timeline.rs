@@ -3,29 +3,32 @@
 #[cfg(test)]
 mod tests;
 
-use std::borrow::Cow;
 use std::collections::{HashSet, VecDeque};
-use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use chrono::{DateTime, Utc};
 use kernel::SellerId;
 use parking_lot::Mutex;
-use serde_json::Value;
+use regex_lite::Regex;
 use tokio::sync::watch;
-use web::access_log::start_of_secret;
-use web::form::{Form, percent_decode};
+use web::form::Form;
 
 const MOST_ROWS: usize = 2_000;
 const MOST_BYTES: usize = 16 * 1024 * 1024;
 /// The most that is kept of a body, in bytes.
 const MOST_BODY: usize = 4 * 1024;
-/// The most of a body that is searched for secrets.
-const MOST_SEARCHED: usize = 64 * 1024;
-/// In place of a secret.
-const HIDDEN: &str = "•••";
-/// Ends of the names of fields whose values may lack the prefix of a secret.
-const SECRETS: [&str; 4] = ["password", "verifier", "secret", "token"];
+
+/// A secret: the value of a field in JSON, or in a form or query, after its name; or a token, wherever it stands.
+/// Bodies are cut before they are searched, so a value may have no end. In JSON, `code` is that of an error.
+#[expect(clippy::expect_used, reason = "the same at every start")]
+static SECRET: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(concat!(
+        r#"((?:password|verifier|secret|token)"\s*:\s*")(?:[^"\\]|\\.)*"#,
+        r#"|((?:password|verifier|secret|token|code)=)[^&"]*"#,
+        r"|(?:ps_[a-z]{2}_|pss_|whsec_)[\w+/=%-]*",
+    ))
+    .expect("a regular expression")
+});
 
 kernel::words! {
     /// What happened.
@@ -40,7 +43,7 @@ kernel::words! {
     }
 }
 
-/// Something that happened. Secrets are hidden, and bodies cut, when it is recorded.
+/// Something that happened. Secrets are hidden when it is recorded.
 #[derive(Debug, Clone, Default)]
 pub struct Row {
     /// Rises in the order of the recording, which sets it.
@@ -86,10 +89,13 @@ impl Row {
         }
     }
 
-    /// A body, as [`Timeline::record`] takes it.
+    /// The beginning of a body.
     pub fn text(body: &[u8]) -> String {
-        let begin = body.get(..MOST_SEARCHED).unwrap_or(body);
-        String::from_utf8_lossy(begin).into_owned()
+        let text = String::from_utf8_lossy(body);
+        let end = text.floor_char_boundary(MOST_BODY);
+        let kept = text.get(..end).unwrap_or_default();
+        let mark = if kept.len() < text.len() { "…" } else { "" };
+        [kept, mark].concat()
     }
 
     fn names(&self, id: &str) -> bool {
@@ -101,8 +107,8 @@ impl Row {
             title: hide_secrets(&self.title),
             outcome: hide_secrets(&self.outcome),
             ids: self.ids.iter().map(|id| hide_secrets(id)).collect(),
-            body: cut(&hide_secrets(&self.body)),
-            answer: cut(&hide_secrets(&self.answer)),
+            body: hide_secrets(&self.body),
+            answer: hide_secrets(&self.answer),
             ..self
         }
     }
@@ -119,104 +125,8 @@ impl Row {
     }
 }
 
-fn cut(text: &str) -> String {
-    let end = text.floor_char_boundary(MOST_BODY);
-    let kept = text.get(..end).unwrap_or_default();
-    let mark = if kept.len() < text.len() { "…" } else { "" };
-    [kept, mark].concat()
-}
-
-/// Hides the values of secret fields in JSON, forms and queries, and tokens wherever they stand.
 fn hide_secrets(text: &str) -> String {
-    if let Ok(mut json) = serde_json::from_str(text) {
-        let has_secrets = hide_values(&mut json);
-        // Without secrets, it stays as it was sent.
-        let shown = has_secrets.then(|| json.to_string());
-        return hide_tokens(shown.as_deref().unwrap_or(text));
-    }
-    if text.trim_start().starts_with(['{', '[']) {
-        // Broken or cut JSON is shown up to the name of a secret, or an escape that may hide one.
-        let shown = hide_tokens(text);
-        let ends = SECRETS.iter().chain(&["\\u", "\\/"]);
-        let end = ends.filter_map(|end| Some(shown.find(end)? + end.len())).min();
-        let kept = end.and_then(|end| shown.get(..end));
-        return kept.map_or_else(|| shown.clone(), |kept| format!("{kept}{HIDDEN}"));
-    }
-    hide_fields(text)
-}
-
-fn is_secret(name: &str) -> bool {
-    SECRETS.iter().any(|end| name.ends_with(end))
-}
-
-/// Hides secrets in JSON. Returns whether it has any.
-fn hide_values(json: &mut Value) -> bool {
-    match json {
-        Value::String(text) => {
-            let shown = hide_fields(text);
-            let has_secrets = shown != *text;
-            *text = shown;
-            has_secrets
-        }
-        Value::Array(items) => {
-            items
-                .iter_mut()
-                .filter_map(|item| hide_values(item).then_some(()))
-                .count()
-                > 0
-        }
-        Value::Object(fields) => fields.iter_mut().fold(false, |before, (name, value)| {
-            // An object is about a secret.
-            if is_secret(name) && !value.is_object() {
-                *value = HIDDEN.into();
-                return true;
-            }
-            hide_values(value) || before
-        }),
-        Value::Null | Value::Bool(_) | Value::Number(_) => false,
-    }
-}
-
-/// Hides secrets in a form, a query, or other text.
-fn hide_fields(text: &str) -> String {
-    let fields: Vec<_> = text.split('&').map(hide_field).collect();
-    fields.join("&")
-}
-
-fn hide_field(field: &str) -> String {
-    let decoded = percent_decode(field).unwrap_or(Cow::Borrowed(field));
-    let ends = decoded.match_indices('=');
-    let mut names = ends.filter_map(|(end, _)| decoded.get(..end));
-    // In JSON, `code` is that of an error.
-    let name = names.find(|name| is_secret(name) || name.ends_with("code"));
-    let shown = name.map_or_else(|| decoded.to_string(), |name| format!("{name}={HIDDEN}"));
-    let shown = hide_tokens(&shown);
-    if shown == decoded { field.to_owned() } else { shown }
-}
-
-/// Hides tokens, and the credentials in URLs.
-fn hide_tokens(text: &str) -> String {
-    let text = hide_credentials(text);
-    let (mut shown, mut rest) = (String::with_capacity(text.len()), text.as_str());
-    while let Some((before, secret)) = start_of_secret(rest).and_then(|at| rest.split_at_checked(at)) {
-        let is_inside = |c: char| c.is_ascii_alphanumeric() || "_-+/=%".contains(c);
-        shown += before;
-        shown += HIDDEN;
-        rest = secret.trim_start_matches(is_inside);
-    }
-    shown + rest
-}
-
-/// Hides what stands before the host of a URL.
-fn hide_credentials(text: &str) -> String {
-    let is_end = |c: char| c.is_whitespace() || "/?#\\\"".contains(c);
-    let hidden = |(n, part): (usize, &str)| {
-        let authority = part.split(is_end).next().unwrap_or_default();
-        let at = authority.rfind('@').filter(|_| n > 0);
-        let host = at.and_then(|at| part.get(at..));
-        host.map_or_else(|| part.to_owned(), |host| format!("{HIDDEN}{host}"))
-    };
-    text.split_inclusive("://").enumerate().map(hidden).collect()
+    SECRET.replace_all(text, "${1}${2}•••").into_owned()
 }
 
 /// The last 2 000 rows within 16 MB. Clones share them.
@@ -255,11 +165,11 @@ impl Timeline {
         self.last.subscribe()
     }
 
-    /// The rows with these numbers that the query asks for, newest first.
-    pub(crate) fn rows(&self, query: &Form, numbers: Range<u64>) -> Vec<Arc<Row>> {
+    /// The rows with lower numbers that the query asks for, newest first.
+    pub(crate) fn rows(&self, query: &Form, before: u64) -> Vec<Arc<Row>> {
         let all: Vec<_> = self.kept.lock().rows.iter().cloned().collect();
         let meant = Meant::new(query, &all);
-        let is_meant = |row: &&Arc<Row>| numbers.contains(&row.number) && meant.has(row);
+        let is_meant = |row: &&Arc<Row>| row.number < before && meant.has(row);
         all.iter().rev().filter(is_meant).cloned().collect()
     }
 }

@@ -474,7 +474,7 @@ pub struct TracingConfig {
     pub otlp_endpoint: Option<ServiceUrl>,
     /// Headers of each request to the collector, such as `authorization=Bearer …`.
     pub headers: Vec<Secret>,
-    /// The recorded share of the traces that begin here or at a peer that is not trusted.
+    /// The recorded share of the traces that begin here.
     #[schemars(range(min = 0.0, max = 1.0))]
     #[default(0.1)]
     pub sample_ratio: f64,

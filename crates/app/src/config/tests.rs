@@ -5,6 +5,7 @@ mod reference;
 use std::{fs, path::PathBuf};
 
 use orders::Carrier;
+use secrecy::ExposeSecret as _;
 
 use super::reference::{Key, keys};
 use super::*;
@@ -305,6 +306,38 @@ fn a_carrier_has_the_configured_account_address_and_limit() {
         pair("ups")
     );
     assert_eq!(of(&config(&all)), [Some(9), Some(250), Some(500), None]);
+}
+
+#[test]
+fn each_key_of_a_carrier_reaches_its_account() {
+    let client = ["client_id", "client_secret"];
+    for (carrier, credentials, has_token_url) in [
+        ("inpost", ["token"; 2], false),
+        ("dhl", ["api_key"; 2], false),
+        ("poczta_polska", ["login", "password"], true),
+        ("dpd", ["login", "password"], false),
+        ("gls", client, true),
+        ("ups", client, true),
+        ("fedex", client, true),
+    ] {
+        let mut names = credentials.to_vec();
+        names.dedup();
+        names.push("base_url");
+        names.extend(has_token_url.then_some("token_url"));
+        let value = |name: &str| format!("http://127.0.0.1:7/{name}");
+        let settings = names
+            .iter()
+            .map(|name| format!("carriers.{carrier}.{name}={}", value(name)));
+        let loaded = config(&settings.collect::<Vec<_>>().join("; "));
+        let accounts = loaded.carriers.settings(String::new()).accounts;
+        let account = &accounts[0];
+        assert_eq!((accounts.len(), account.carrier.as_str()), (1, carrier));
+        let held = [&account.login, &account.secret].map(|held| held.expose_secret().to_owned());
+        assert_eq!(held, credentials.map(value), "{carrier}");
+        assert_eq!(account.base_url.as_str(), value("base_url"), "{carrier}");
+        let token_url = account.token_url.as_str();
+        assert_eq!(token_url == value("token_url"), has_token_url, "{carrier}");
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use accounts::AccountMail;
-use adapter_sandbox_page::{Kind, READS, Row, Timeline};
+use adapter_sandbox_page::{Kind, Row, Timeline};
 use async_trait::async_trait;
 use changes::{ChangeCursor, ChangeItem, ChangeReader, ChangesError, Detail, MAX_CHANGES, Topic};
 use chrono::{DateTime, TimeDelta, Utc};
@@ -102,8 +102,7 @@ impl Observer for Observing {
     fn request(&self, line: &AccessLine<'_>, bodies: &Bodies) {
         let uri = line.request.uri();
         let is_unseen = UNSEEN.iter().any(|part| is_under(uri.path(), part)) || uri.path() == "/";
-        let agent = line.request.headers().get("user-agent");
-        if !is_unseen && agent.is_none_or(|agent| agent != READS) {
+        if !is_unseen {
             self.timeline.record(request(line, bodies, self.clock.now()));
         }
     }

@@ -12,7 +12,6 @@
 
 mod addresses;
 mod carriers;
-mod credentials;
 mod headers;
 mod values;
 

@@ -11,7 +11,7 @@ use offers::{IfMatch, Offer, OfferPatch};
 use usecases::change_offer::{self, Patched, patch_offers};
 use usecases::{LockSet, Transaction};
 use web::decode::{ObjectShape, Shape, list, object, text};
-use web::openapi::Docs;
+use web::openapi::{Docs, JsonBody};
 use web::operation::{Call, Incoming, Operation, Write};
 use web::query::Selection;
 use web::reply::Reply;
@@ -62,11 +62,11 @@ impl Operation<Public> for PatchOffers {
     const PATH: &'static str = "/v1/offers/batch";
     const SCOPE: &'static [Scope] = &[Scope::OffersWrite];
     const FIELDS: &'static [&'static str] = OfferView::FIELDS;
-    const DOCS: Option<&'static Docs> = Some(
-        &docs!("updateOffers", "Offers")
-            .takes(|| batch().schema(), example!("offer_batch"))
-            .answers(StatusCode::OK, BatchView::schema, example!("offer_batch_answer")),
-    );
+    const DOCS: Option<&'static Docs> = Some(&Docs {
+        body: Some(JsonBody::new(|| batch().schema(), example!("offer_batch"))),
+        response: Some(JsonBody::new(BatchView::schema, example!("offer_batch_answer"))),
+        ..docs!("updateOffers", "Offers")
+    });
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
         let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS));

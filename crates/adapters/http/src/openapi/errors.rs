@@ -82,7 +82,7 @@ fn common(route: &Route<Public>, docs: &Docs) -> Vec<Problem> {
             .first()
             .map(|scope| Problem::insufficient_scope(scope.as_str(), REALM)),
     );
-    if docs.resource.is_some() || route.needs_finished {
+    if !docs.ids.is_empty() || route.needs_finished {
         refusals.push(Problem::not_found());
     }
     if route.effect == Effect::Write {

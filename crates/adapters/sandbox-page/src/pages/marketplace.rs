@@ -3,10 +3,10 @@
 use actix_web::HttpResponse;
 use askama::Template;
 use kernel::PageSize;
+use oauth::{Application, ApplicationStatus};
 use offers::{Offer, OfferFilter, Stock};
 use orders::TrackingStatus;
 use reqwest::Method;
-use serde::Deserialize;
 use serde_json::json;
 use web::form::Form;
 
@@ -36,8 +36,9 @@ pub(crate) async fn marketplace(page: &SandboxPage, form: &Form) -> Shown {
     let (filter, most) = (OfferFilter::default(), PageSize::clamped(15));
     let offers = page.settings.offers.offers(seller.id, filter, None, most).await;
     let offers = offers.map_err(|error| unread(&error))?.items.into_iter();
-    let path = format!("/sellers/{}/applications?limit=50", seller.id);
-    let applications = page.items::<Application>(By::Office, path).await?;
+    let directory = &page.settings.applications;
+    let applications = directory.applications_at(seller.id, None, 50).await;
+    let applications = applications.map_err(|error| unread(&error))?.into_iter();
     let shown = MarketplacePage {
         frame: page.frame("Marketplace"),
         chosen: n,
@@ -46,8 +47,7 @@ pub(crate) async fn marketplace(page: &SandboxPage, form: &Form) -> Shown {
         orders: trade::latest(page, Role::Marketplace).await?,
         offers: offers.map(|offer| offer_card(page, n, offer)).collect(),
         applications: applications
-            .into_iter()
-            .map(|found| application(page, found))
+            .map(|listed| application(page, listed.application))
             .collect(),
     };
     Ok(html(&shown))
@@ -109,30 +109,25 @@ fn offer_card(page: &SandboxPage, n: usize, offer: Offer) -> Card {
     }
 }
 
-#[derive(Deserialize)]
-struct Application {
-    client_id: String,
-    name: String,
-    status: String,
-}
-
 fn application(page: &SandboxPage, found: Application) -> Card {
-    let steps: &[(&str, &str)] = match found.status.as_str() {
-        "pending" => &[("Accept", "acceptance")],
-        "active" => &[("Suspend", "suspension")],
-        "suspended" => &[("Reinstate", "reinstatement")],
-        _ => &[],
+    let (label, step) = match found.status {
+        ApplicationStatus::Pending => ("Accept", "acceptance"),
+        ApplicationStatus::Active => ("Suspend", "suspension"),
+        ApplicationStatus::Suspended => ("Reinstate", "reinstatement"),
     };
-    let button = |(label, step): &(&str, &str)| {
-        let path = format!("/applications/{}/{step}", found.client_id);
-        page.button(label, Call::new(By::Office, Method::POST, path, Body::None), &[])
-    };
+    let id = found.client_id.to_string();
+    let call = Call::new(
+        By::Office,
+        Method::POST,
+        format!("/applications/{id}/{step}"),
+        Body::None,
+    );
     Card {
-        buttons: steps.iter().map(button).collect(),
+        buttons: vec![page.button(label, call, &[])],
         title: found.name,
-        about: found.status,
-        lines: vec![found.client_id.clone()],
-        id: found.client_id,
+        about: found.status.as_str().to_owned(),
+        lines: vec![id.clone()],
+        id,
     }
 }
 

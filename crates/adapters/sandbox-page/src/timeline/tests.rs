@@ -25,14 +25,14 @@ fn write(seconds: i64, trace: &str, ids: &[&str]) -> Row {
 }
 
 fn titles(timeline: &Timeline, query: &Form) -> Vec<String> {
-    let rows = timeline.rows(query, 0..u64::MAX);
+    let rows = timeline.rows(query, u64::MAX);
     rows.iter().map(|row| row.title.clone()).collect()
 }
 
 fn recorded(row: Row) -> Row {
     let timeline = Timeline::default();
     timeline.record(row);
-    Row::clone(&timeline.rows(&Form::default(), 0..u64::MAX)[0])
+    Row::clone(&timeline.rows(&Form::default(), u64::MAX)[0])
 }
 
 #[test]
@@ -47,18 +47,19 @@ fn the_newest_rows_are_kept() {
         (2_000, "2001", "2")
     );
     assert_eq!(*timeline.last().borrow(), 2_001);
-    assert_eq!(timeline.rows(&Form::default(), 1_990..1_993).len(), 3);
+    assert_eq!(timeline.rows(&Form::default(), 5).len(), 3);
 }
 
 #[test]
 fn rows_take_16_mb_at_most() {
     let timeline = Timeline::default();
-    // Ids are not cut.
-    let id = "x".repeat(100_000);
     for n in 0..400 {
-        timeline.record(row(Kind::Event, n, "", &[&id]));
+        timeline.record(Row {
+            application: Some("x".repeat(100_000)),
+            ..row(Kind::Event, n, "", &[])
+        });
     }
-    let kept = timeline.rows(&Form::default(), 0..u64::MAX);
+    let kept = timeline.rows(&Form::default(), u64::MAX);
     let bytes: usize = kept.iter().map(|row| row.bytes()).sum();
     assert!((100..=167).contains(&kept.len()), "{}", kept.len());
     assert!(bytes <= MOST_BYTES && bytes == timeline.kept.lock().bytes);
@@ -66,14 +67,9 @@ fn rows_take_16_mb_at_most() {
 
 #[test]
 fn bodies_are_cut_between_characters() {
-    let body = Row::text("ż".repeat(5_000).as_bytes());
-    let kept = recorded(Row {
-        body,
-        answer: "ż".repeat(2_048),
-        ..row(Kind::Request, 0, "", &[])
-    });
-    assert_eq!(kept.body, format!("{}…", "ż".repeat(2_048)));
-    assert_eq!(kept.answer, "ż".repeat(2_048));
+    let kept = "ż".repeat(2_048);
+    assert_eq!(Row::text("ż".repeat(5_000).as_bytes()), format!("{kept}…"));
+    assert_eq!(Row::text(kept.as_bytes()), kept);
     assert_eq!(Row::text(b"a\xff"), "a\u{fffd}");
 }
 
@@ -82,52 +78,31 @@ fn secrets_are_hidden() {
     for (text, shown) in [
         (
             r#"{"access_token": "a\"b", "scope":"x"}"#,
-            r#"{"access_token":"•••","scope":"x"}"#,
+            r#"{"access_token": "•••", "scope":"x"}"#,
         ),
         (
             r#"{"errors": [{"code":"not_found"}], "token": {"id":1.50}}"#,
             r#"{"errors": [{"code":"not_found"}], "token": {"id":1.50}}"#,
         ),
         (r#"{"a":"password","b":"c"}"#, r#"{"a":"password","b":"c"}"#),
-        // JSON may spell letters and slashes as escapes.
-        (r#"{"client\u005fsecret":"abc"}"#, r#"{"client_secret":"•••"}"#),
-        (
-            r#"["https:\/\/user:password@host/a", "ps\u005fpt_x"]"#,
-            r#"["https://•••@host/a","•••"]"#,
-        ),
         // Cut, or broken.
-        (r#"[{"client_secret":"abc"#, r#"[{"client_secret•••"#),
-        (
-            r#"{"a":"ps_pt_x","client\u005fsecret":"abc"#,
-            r#"{"a":"•••","client\u•••"#,
-        ),
-        (
-            r#"{"a":"https://user:password@host",}"#,
-            r#"{"a":"https://•••@host",}"#,
-        ),
+        (r#"[{"client_secret":"abc…"#, r#"[{"client_secret":"•••"#),
+        (r#"{"a":"ps_pt_x","b":}"#, r#"{"a":"•••","b":}"#),
         (
             r#"{"url":"http://h/panel/sign-in/ps_ln_AbC-_9?next=/panel"}"#,
             r#"{"url":"http://h/panel/sign-in/•••?next=/panel"}"#,
         ),
         (
-            "grant_type=authorization_code&code=xyz&code%5Fverifier=v&client_id=psa_1",
+            r#"{"redirect":"https://h/back?code=xyz","scope":"x"}"#,
+            r#"{"redirect":"https://h/back?code=•••","scope":"x"}"#,
+        ),
+        (
+            "grant_type=authorization_code&code=xyz&code_verifier=v&client_id=psa_1",
             "grant_type=authorization_code&code=•••&code_verifier=•••&client_id=psa_1",
         ),
         ("GET /back?code=xyz&state=s", "GET /back?code=•••&state=s"),
         ("email=a%40b&password=p%26q", "email=a%40b&password=•••"),
         ("password=a,b]&email=c", "password=•••&email=c"),
-        (
-            r#" {"code_verifier": "v", "password":["x"]}"#,
-            r#"{"code_verifier":"•••","password":"•••"}"#,
-        ),
-        ("GET /x?a=ps%5Fpt%5Fy", "GET /x?a=•••"),
-        ("GET /x?next=%2Fback%3Fcode%3Dxyz", "GET /x?next=/back?code=•••"),
-        ("client%5Fsecret=100%&a=b%", "client%5Fsecret=•••&a=b%"),
-        (
-            "url=https%3A%2F%2Fuser%3Apassword%40host%2Fa&b=%40",
-            "url=https://•••@host/a&b=%40",
-        ),
-        ("https://user:p@ss@host/a@b", "https://•••@host/a@b"),
         ("whsec_aB+/= pss_x, ps_pt_y", "••• •••, •••"),
         (
             "order.paid → http://127.0.0.1:9000",

@@ -159,11 +159,6 @@ fn what_the_page_itself_loads_is_left_out() {
         let http = TestRequest::get().uri(path).to_http_request();
         observing.request(&line("api", &http, "-", 200), &Bodies::default());
     }
-    let http = TestRequest::get()
-        .uri("/v1/me")
-        .insert_header(("user-agent", READS))
-        .to_http_request();
-    observing.request(&line("api", &http, "/v1/me", 200), &Bodies::default());
     assert_eq!(
         format!("{:?}", observing.timeline),
         format!("{:?}", Timeline::default())
