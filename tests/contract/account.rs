@@ -46,29 +46,6 @@ async fn a_personal_token_has_a_built_in_application_and_may_not_expire() {
 }
 
 #[tokio::test]
-async fn a_token_loses_the_scopes_that_its_application_loses() {
-    let world = world().await;
-    let of_token = ["offers:read", "orders:read", "messaging"];
-    let app = world.application(&world.seller().await, &of_token).await;
-    let token = world.token(&app).await;
-    let all = "billing:read orders:read offers:read messaging";
-    for (now, effective) in [
-        ("offers:read messaging", "messaging offers:read"),
-        ("billing:read", ""),
-        (all, "messaging offers:read orders:read"),
-        ("orders:read", "orders:read"),
-    ] {
-        let now: Vec<_> = now.split(' ').collect();
-        world.set_scopes(&app, &now).await;
-        let me = world.read(&token, "/v1/me").await;
-        assert_eq!(sorted(&me["scopes"]).join(" "), effective);
-        let may_read = effective.contains("offers:read");
-        let answer = world.get(&token, "/v1/offers").await;
-        answer.expect(if may_read { 200 } else { 403 });
-    }
-}
-
-#[tokio::test]
 async fn fields_are_selected_and_no_other_parameter_is_known() {
     let world = world().await;
     let (_, token) = world.reader().await;

@@ -4,11 +4,9 @@
 use std::time::{Duration, Instant};
 
 use blackbox::{
-    CarrierStub, Expect, StubAnswer, Trader, World, assert_members, at_once, eventually, items, line, text,
-    until,
+    CarrierStub, Expect, StubAnswer, Trader, World, assert_members, at_once, eventually, items, line, until,
 };
 use serde_json::{Value, json};
-use testkit::{HttpServer, response};
 
 use crate::world_with;
 
@@ -85,89 +83,6 @@ async fn many_reports_of_one_order_ask_the_carrier_once() {
     }
 }
 
-/// A carrier's name, its account's settings, its answer about a parcel, the code of a delivered one, and a
-/// token.
-type Sample = (
-    &'static str,
-    &'static [&'static str],
-    &'static str,
-    &'static str,
-    &'static str,
-);
-
-macro_rules! sample {
-    ($file:literal) => {
-        include_str!(concat!(
-            "../../crates/adapters/carriers/tests/lookups/samples/",
-            $file
-        ))
-    };
-}
-
-const TOKEN: &str = r#"{"access_token": "t", "token_type": "Bearer", "expires_in": 3600}"#;
-const CLIENT: &[&str] = &["CLIENT_ID", "CLIENT_SECRET"];
-const CARRIERS: [Sample; 7] = [
-    ("inpost", &["TOKEN"], sample!("inpost.json"), "delivered", ""),
-    ("dhl", &["API_KEY"], sample!("dhl.json"), "delivered", ""),
-    (
-        "poczta_polska",
-        &["LOGIN", "PASSWORD"],
-        sample!("poczta_polska.json"),
-        "P_D",
-        "token",
-    ),
-    ("dpd", &["LOGIN", "PASSWORD"], sample!("dpd.xml"), "190101", ""),
-    ("gls", CLIENT, sample!("gls.json"), "DELIVERED", TOKEN),
-    ("ups", CLIENT, sample!("ups.json"), "011", TOKEN),
-    ("fedex", CLIENT, sample!("fedex.json"), "DL", TOKEN),
-];
-
-#[tokio::test]
-async fn each_carrier_tells_that_a_parcel_was_delivered_already() {
-    const NUMBER: &str = "00340434-TEST-1";
-    let (mut servers, mut settings) = (Vec::new(), Vec::new());
-    for (carrier, account, sample, code, token) in CARRIERS {
-        let parcel = sample.replace("NUMBER", NUMBER).replace("CODE", code);
-        let server = HttpServer::start(move |request| {
-            let is_token = request.target().ends_with("/token");
-            let body = if is_token {
-                token.to_owned()
-            } else {
-                parcel.clone()
-            };
-            async move { Some(response(200, [("connection", "close")], body.as_bytes())) }
-        })
-        .await;
-        let section = format!("CARRIERS__{}", carrier.to_uppercase());
-        settings.extend(
-            account
-                .iter()
-                .map(|key| (format!("{section}__{key}"), "x".to_owned())),
-        );
-        settings.push((format!("{section}__BASE_URL"), server.url()));
-        if !token.is_empty() {
-            settings.push((format!("{section}__TOKEN_URL"), format!("{}/token", server.url())));
-        }
-        servers.push(server);
-    }
-    let settings: Vec<_> = settings
-        .iter()
-        .map(|(key, value)| (key.as_str(), value.as_str()))
-        .collect();
-    let world = world_with(&settings).await;
-    let trader = world.trader().await;
-    for (carrier, ..) in CARRIERS {
-        let order = world.paid_order(&trader).await;
-        let report = json!({"carrier": carrier, "tracking_number": NUMBER});
-        let made = world.shipped(&trader.token, &order.id, &report).await;
-        let expected = json!({"carrier": carrier, "delivered_already": true, "buyer_notified": false});
-        assert_members(&made, expected);
-        let seen = world.order(&trader.token, &order.id).await;
-        assert_eq!(seen["status"], "delivered", "{carrier}");
-        assert_eq!(world.mails(&order.id).await, 0, "{carrier}");
-    }
-}
-
 #[tokio::test]
 async fn a_failing_carrier_does_not_prevent_a_shipment() {
     let (carrier, world, trader) = prepared("1h").await;
@@ -218,36 +133,6 @@ async fn a_parcel_is_polled_until_its_delivery() {
     }
     let followed = "select count(*) from parcels where order_id::text = $1";
     assert_eq!(world.count(followed, &[&order.id]).await, 0);
-}
-
-#[tokio::test]
-async fn a_corrected_parcel_is_tracked_by_its_new_number_alone() {
-    let (carrier, world, trader) = prepared("100ms").await;
-    carrier.answers("FORMER-1", StubAnswer::State("adopted_at_source_branch"));
-    let order = world.paid_order(&trader).await;
-    let made = world.shipped(&trader.token, &order.id, &inpost("FORMER-1")).await;
-    let seen = async || world.order(&trader.token, &order.id).await;
-    assert_eq!(seen().await["shipment"]["tracking_status"], "in_transit");
-    // Corrected while the carrier thinks about the former number, which is another buyer's.
-    carrier.takes(Duration::from_secs(1));
-    let before = carrier.look_ups_of("FORMER-1");
-    carrier.answers("FORMER-1", StubAnswer::Delivered(ARRIVED));
-    until("the look-up", async || carrier.look_ups_of("FORMER-1") > before).await;
-    let id = text(&made, "id");
-    let correct = world.correcting(&trader.token, &order.id, &id, &inpost("LATTER-1"));
-    correct.send().await.expect(200);
-    // The second look-up begins after the answer to the first, and that to the former number came earlier.
-    until("a second look-up", async || carrier.look_ups_of("LATTER-1") > 1).await;
-    let after = seen().await;
-    assert_eq!(after["status"], "shipped");
-    assert_eq!(after["shipment"]["tracking_status"], Value::Null);
-    let former = carrier.look_ups_of("FORMER-1");
-    carrier.takes(Duration::ZERO);
-    carrier.answers("LATTER-1", StubAnswer::Delivered(ARRIVED));
-    until("the delivery", async || seen().await["status"] == "delivered").await;
-    assert_eq!(carrier.look_ups_of("FORMER-1"), former);
-    let late = world.correcting(&trader.token, &order.id, &id, &inpost("LATER-1"));
-    late.send().await.refused(409, "shipment_locked");
 }
 
 #[tokio::test]

@@ -58,39 +58,6 @@ async fn stock_never_goes_below_zero() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn concurrent_transitions_leave_orders_of_several_sellers_consistent() {
-    let world = unlimited().await;
-    let (traders, mut lines) = traders(&world, 3, 1000).await;
-    let (mut orders, mut requests) = (Vec::new(), Vec::new());
-    for n in 0..8 {
-        lines.rotate_left(1);
-        let order = world.unpaid(&lines, json!({})).await;
-        let post = |step: &str| world.office(Method::POST, &format!("/orders/{}/{step}", order.id));
-        for (trader, _) in &traders {
-            let part = json!({"seller_id": trader.seller.id, "carrier": "gls", "tracking_number": "PART-1"});
-            requests.extend((n % 2 == 1).then(|| post("cancellation")));
-            requests.extend([post("payment"), post("delivery")]);
-            requests.extend([parcel("ALL-1"), part].map(|body| post("shipment").json(&body)));
-        }
-        orders.push(order);
-    }
-    let outcomes = outcomes(&at_once(requests).await);
-    let fine = |(status, _): &(u16, String)| matches!(status, 200 | 201 | 409);
-    assert!(outcomes.keys().all(fine), "{outcomes:?}");
-    let mut taken = 0;
-    for order in &orders {
-        let whole = world.whole_order(&order.id).await;
-        let parts = whole["parts"].as_array().unwrap().iter();
-        let cancelled = parts.filter(|part| part["status"] == "cancelled").count();
-        assert!(cancelled == 0 || cancelled == 3, "whole or not at all: {whole}");
-        taken += i64::from(cancelled == 0);
-    }
-    for (trader, offer) in &traders {
-        assert_eq!(world.stock(&trader.seller, offer).await, 1000 - taken);
-    }
-}
-
 async fn shipped_once(world: &World, trader: &Trader, order: &str) {
     assert_eq!(world.count_in_feed("order.shipped", order).await, 1);
     assert_eq!(world.mails(order).await, 1);

@@ -1,5 +1,4 @@
-//! Claims on idempotency keys: while the first request runs, after it, after its process has died; and how
-//! answers are stored.
+//! Claims on idempotency keys: while the first request runs, after it, and after its process has died.
 
 use blackbox::{Expect, Trader, Wire, World, eventually, keyed, parcel, whole};
 use chrono::TimeDelta;
@@ -156,31 +155,4 @@ async fn a_request_that_lost_its_claim_has_no_effect() {
         1,
         "one effect"
     );
-}
-
-#[tokio::test]
-async fn an_answer_is_stored_for_24_hours_and_then_deleted() {
-    let (world, trader, offer) = world_of_trade().await;
-    let clock = world.database.control_clock().await;
-    let patch = |stock: u32, key: &str| {
-        let request = world.patching(&trader.token, &offer, &json!({"stock": stock}));
-        keyed(request, key).send()
-    };
-    patch(3, "k").await.expect(200);
-    clock.advance(TimeDelta::hours(24) - TimeDelta::minutes(1)).await;
-    assert!(patch(3, "k").await.expect(200).is_replayed());
-    patch(4, "k").await.refused(422, "idempotency_key_reused");
-    // The time counts from the completion, not from the last replay.
-    clock.advance(TimeDelta::minutes(2)).await;
-    assert!(!patch(4, "k").await.expect(200).is_replayed());
-    assert_eq!(world.stock(&trader.seller, &offer).await, 4);
-    patch(3, "k").await.refused(422, "idempotency_key_reused");
-    clock.advance(TimeDelta::hours(20)).await;
-    patch(5, "young").await.expect(200);
-    clock.advance(TimeDelta::hours(6)).await;
-    // Cleaning starts when the process starts.
-    let _cleaner = world.another().await;
-    let old = "select count(*) from idempotency where key <> $1";
-    world.until_count("the cleaning", old, &[&"young"], 0).await;
-    assert!(patch(5, "young").await.expect(200).is_replayed());
 }

@@ -1,14 +1,11 @@
 //! `GET /v1/events`: the events of the webhooks, in one order, by cursor.
 
-use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use blackbox::{
-    Expect, Received, Trader, World, all_invalid, at_once, ids, items, line, parcel, text, whole,
-};
+use blackbox::{Expect, Received, Trader, World, all_invalid, at_once, items, line, parcel, text, whole};
 use serde_json::{Value, json};
 
-use crate::{world, world_of_consent, world_of_hooks, world_of_trade, world_with};
+use crate::{world_of_consent, world_of_hooks, world_of_trade, world_with};
 
 async fn page(world: &World, token: &str, query: &str) -> Value {
     world.read(token, &format!("/v1/events{query}")).await
@@ -138,26 +135,6 @@ async fn since_begins_with_the_first_event_recorded_then() {
     assert_eq!(names(&later), expected);
 }
 
-#[tokio::test]
-async fn parallel_orders_are_in_one_order_without_a_gap() {
-    let (world, trader, _) = world_of_trade().await;
-    let offer = world.any_offer(&trader.seller, json!({"stock": 20})).await;
-    let placing = (0..20).map(|_| {
-        let body = blackbox::order_body(&[line(&trader.seller, &offer, 1)], json!({}));
-        world.office(reqwest::Method::POST, "/orders").json(&body)
-    });
-    for answer in at_once(placing).await {
-        answer.expect(201);
-    }
-    let first = page(&world, &trader.token, "?limit=1").await;
-    let (events, _) = rest(&world, &trader.token, &text(&first, "cursor"), 3).await;
-    let mut seen: BTreeSet<_> = ids(&first).into_iter().collect();
-    seen.extend(events.iter().map(|event| text(event, "id")));
-    assert_eq!((events.len(), seen.len()), (19, 20));
-    let numbers = "select count(distinct number) + 1000 * max(number) from journal";
-    assert_eq!(world.count(numbers, &[]).await, 20_020);
-}
-
 /// D142.
 #[tokio::test]
 async fn who_waits_for_a_journal_holds_no_connection_that_others_need() {
@@ -277,25 +254,7 @@ async fn a_request_waits_for_an_event_and_few_wait_at_once() {
 }
 
 #[tokio::test]
-async fn the_journal_has_a_limit_of_its_own() {
-    let world = world().await;
-    let trader = world.trader().await;
-    world.stop_clock("2026-03-01T12:00:30Z").await;
-    for place in 1..=61 {
-        let answer = world.get(&trader.token, "/v1/events").await;
-        assert_eq!(answer.must("x-ratelimit-limit"), "60");
-        if place == 61 {
-            answer.is_problem(429, &[whole("rate_limited")]);
-        } else {
-            assert_eq!(answer.must("x-ratelimit-remaining"), (60 - place).to_string());
-        }
-    }
-    let others = world.get(&trader.token, "/v1/me").await.expect(200);
-    assert_eq!(others.must("x-ratelimit-remaining"), "599");
-}
-
-#[tokio::test]
-async fn its_limit_is_that_of_an_application_and_a_seller() {
+async fn the_journal_has_a_limit_of_its_own_for_each_application_and_seller() {
     let world = world_of_consent().await;
     let (mut one, mut other) = (world.member().await, world.member().await);
     let partner = world.partner(&world.seller().await, &["orders:read"]).await;
@@ -308,6 +267,15 @@ async fn its_limit_is_that_of_an_application_and_a_seller() {
     world.stop_clock("2026-03-01T12:00:30Z").await;
     for token in [&first, &second, &own] {
         let answer = world.get(token, "/v1/events").await.expect(200);
+        assert_eq!(answer.must("x-ratelimit-limit"), "60");
         assert_eq!(answer.must("x-ratelimit-remaining"), "59");
     }
+    for left in (0..59).rev() {
+        let answer = world.get(&first, "/v1/events").await.expect(200);
+        assert_eq!(answer.number("x-ratelimit-remaining"), left);
+    }
+    let refused = world.get(&first, "/v1/events").await;
+    refused.is_problem(429, &[whole("rate_limited")]);
+    let others = world.get(&first, "/v1/me").await.expect(200);
+    assert_eq!(others.must("x-ratelimit-remaining"), "599");
 }

@@ -1,10 +1,5 @@
 //! Tests of the two listeners, rule by rule of the contract.
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "tests"
-)]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 mod account;
 mod account_links;
@@ -60,7 +55,6 @@ mod secret_leaks;
 mod shipments;
 mod threats;
 mod token_clients;
-mod token_crowds;
 mod token_endpoint;
 mod token_limits;
 mod token_requests;

@@ -1,14 +1,12 @@
-//! Feeding one offer: created, replaced, unchanged, rejected.
+//! Feeding one offer: created, replaced, rejected.
 
 use blackbox::{
-    Expect, all_invalid_changes, assert_members, at_once, count_of, merged, offer_body, offer_id, offer_line,
-    text,
+    Expect, all_invalid_changes, assert_members, at_once, count_of, merged, offer_body, offer_id, text,
 };
-use chrono::TimeDelta;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::{instant, world};
+use crate::world;
 
 #[tokio::test]
 async fn the_first_feed_creates_an_offer_and_the_next_replaces_every_field() {
@@ -33,55 +31,6 @@ async fn the_first_feed_creates_an_offer_and_the_next_replaces_every_field() {
         assert_members(&read().await, nulls.clone());
         assert_eq!(members(&read().await), members(&first));
     }
-}
-
-#[tokio::test]
-async fn feeding_moves_updated_at_if_and_only_if_a_returned_field_changes() {
-    let world = world().await;
-    let clock = world.stop_clock("2040-01-01T12:00:00Z").await;
-    let (seller, token) = world.reader().await;
-    let path = format!("/v1/offers/{}", world.offer(&seller, 1, json!({})).await);
-    let mut changes = json!({});
-    let mut updated_at = "2040-01-01T12:00:00.000000Z".to_owned();
-    let mut now = instant(&updated_at);
-    for change in [
-        json!({"title": "Other"}),
-        json!({"handle": "other"}),
-        json!({"status": "draft"}),
-        json!({"price": {"amount": 1, "currency": "PLN"}}),
-        json!({"price": null}),
-        json!({"stock": 8}),
-        json!({"stock": null}),
-        json!({"ean": null}),
-        json!({"brand": "Other"}),
-        json!({"signature": null}),
-        json!({"thumbnail": null}),
-        json!({"url": "https://shop.example/other"}),
-    ] {
-        clock.advance(TimeDelta::seconds(1)).await;
-        world.offer(&seller, 1, changes.clone()).await;
-        let same = world.read(&token, &path).await;
-        assert_eq!(same["updated_at"], updated_at, "fed again without {change}");
-        clock.advance(TimeDelta::seconds(1)).await;
-        changes = merged(changes, change.clone());
-        world.offer(&seller, 1, changes.clone()).await;
-        let moved = world.read(&token, &path).await;
-        assert_eq!(moved["created_at"], "2040-01-01T12:00:00.000000Z");
-        updated_at = text(&moved, "updated_at");
-        now += TimeDelta::seconds(2);
-        assert_eq!(instant(&updated_at), now, "fed with {change}");
-    }
-    // It increases even if a later writer's clock is behind.
-    clock.freeze(instant("2040-01-01T11:59:59Z")).await;
-    world.offer(&seller, 1, json!({"stock": 1})).await;
-    let line = offer_line(1, json!({"stock": 2}));
-    world.import(&seller, line).await.expect(200);
-    let read = world.read(&token, &path).await;
-    let later = now + TimeDelta::microseconds(2);
-    assert_eq!(
-        (&read["stock"], instant(&text(&read, "updated_at"))),
-        (&json!(2), later)
-    );
 }
 
 #[tokio::test]

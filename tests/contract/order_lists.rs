@@ -1,9 +1,7 @@
 //! `GET /v1/orders`: order, filters, pages, fields.
 
-use std::collections::BTreeMap;
-
-use blackbox::{Expect, Trader, World, all_invalid, ids, line, pages, parcel, text};
-use chrono::{DateTime, TimeDelta};
+use blackbox::{Trader, World, all_invalid, ids, line, pages, parcel, text};
+use chrono::TimeDelta;
 use serde_json::{Value, json};
 use testkit::TestClock;
 
@@ -143,70 +141,5 @@ async fn a_transition_moves_updated_at_and_each_field_can_be_selected() {
         assert_eq!(world.read(&trader.token, &path).await, expected);
         let list = page(&world, &trader, &format!("fields={field}")).await;
         assert_eq!(list, json!({"items": [expected], "next": null}));
-    }
-}
-
-/// Reads all pages and stores each order by its id. After the first page orders change, with a pause between
-/// the changes. Returns the number of orders read, and the value of `updated_after` for the next reading, as
-/// its description says.
-async fn keep_copy(
-    (world, trader, clock): (&World, &Trader, &TestClock),
-    copy: &mut BTreeMap<String, Value>,
-    since: Option<String>,
-    paid_meanwhile: &[&String],
-) -> (usize, String) {
-    let filter = since.map_or(String::new(), |since| format!("&updated_after={since}"));
-    let (mut begun, mut after, mut read) = (None, String::new(), 0);
-    loop {
-        let path = format!("/v1/orders?limit=2{filter}{after}");
-        let answer = world.get(&trader.token, &path).await.expect(200);
-        let page = answer.json();
-        for order in page["items"].as_array().unwrap() {
-            copy.insert(text(order, "id"), order.clone());
-            read += 1;
-        }
-        if begun.is_none() {
-            begun = Some(DateTime::parse_from_rfc2822(answer.must("date")).unwrap());
-            for order in paid_meanwhile {
-                world.order_moved(order, "payment").await;
-                clock.advance(TimeDelta::seconds(90)).await;
-            }
-        }
-        match page["next"].as_str() {
-            Some(next) => after = format!("&after={next}"),
-            None => break,
-        }
-    }
-    let since = begun.unwrap().to_utc() - TimeDelta::seconds(60);
-    (read, since.format("%Y-%m-%dT%H:%M:%SZ").to_string())
-}
-
-#[tokio::test]
-async fn a_copy_kept_as_described_at_updated_after_misses_no_change_between_pages() {
-    let world = world().await;
-    let clock = world.database.control_clock().await;
-    let trader = world.trader().await;
-    let offer = world.any_offer(&trader.seller, json!({"stock": null})).await;
-    // The process's clock stays ten minutes ahead of the database's.
-    clock.advance(TimeDelta::minutes(-20)).await;
-    let mut placed = Vec::new();
-    for _ in 0..6 {
-        placed.push(
-            world
-                .unpaid(&[line(&trader.seller, &offer, 1)], json!({}))
-                .await
-                .id,
-        );
-    }
-    clock.advance(TimeDelta::minutes(10)).await;
-    let (mut copy, market) = (BTreeMap::new(), (&world, &trader, &clock));
-    // Newest first: the last one was read with the first page, the first one comes with the last page.
-    let (read, since) = keep_copy(market, &mut copy, None, &[&placed[5], &placed[0]]).await;
-    assert_eq!(read, 6);
-    let (read, since) = keep_copy(market, &mut copy, Some(since), &[&placed[4]]).await;
-    assert_eq!(read, 2, "those that changed");
-    keep_copy(market, &mut copy, Some(since), &[]).await;
-    for id in &placed {
-        assert_eq!(copy[id], world.order(&trader.token, id).await);
     }
 }

@@ -230,8 +230,12 @@ async fn personal_tokens_are_issued_shown_once_and_revoked() {
     let token = shown.text_of("secret");
     let me = world.read(&token, "/v1/me").await;
     assert_eq!(me["token"], json!({"kind": "personal", "expires_at": null}));
+    // The form's number is used: it issues no other token.
+    let other = form.with("name", "day script");
+    member.browser.post(&other).await.expect(409);
     // Its name is shown as text; the token is not shown again.
     let page = member.browser.page("/panel/tokens").await;
+    page.hides("day script");
     page.shows("&#60;b onmouseover");
     page.hides("<b onmouseover");
     page.hides(&token[..20]);

@@ -1,12 +1,10 @@
-//! `PATCH /v1/offers/{id}`: its effects, access, and changes of `updated_at`.
+//! `PATCH /v1/offers/{id}`: its effects and access.
 
-use blackbox::{
-    Expect, Trader, World, assert_members, entry, items, keyed, number_of, offer_id, offer_line, text,
-};
+use blackbox::{Expect, Trader, World, assert_members, entry, keyed, number_of, offer_id, offer_line};
 use serde_json::{Value, json};
 use testkit::Answer;
 
-use crate::{instant, world, world_of_trade};
+use crate::{world, world_of_trade};
 
 fn pln(amount: u64) -> Value {
     json!({"amount": amount, "currency": "PLN"})
@@ -68,35 +66,6 @@ async fn a_sellers_price_is_not_overwritten_by_feed_or_price_engine() {
         let missing = office(&world, &trader, &offer_id(1), call, body).await;
         missing.refused(404, "not_found");
     }
-}
-
-#[tokio::test]
-async fn patching_moves_updated_at_if_and_only_if_a_returned_field_changes() {
-    let (world, trader, offer) = world_of_trade().await;
-    let clock = world.database.control_clock().await;
-    let mut before = text(&world.fed_offer(&trader.seller, &offer).await, "updated_at");
-    for (n, (change, moves)) in (0..).zip([
-        (json!({"stock": 7}), false),
-        (json!({"status": "published"}), false),
-        (json!({"price": pln(12_900)}), false),
-        (
-            json!({"price": pln(12_900), "stock": 7, "status": "published"}),
-            false,
-        ),
-        (json!({"stock": 8}), true),
-        (json!({"stock": 8}), false),
-        (json!({"status": "draft", "stock": 8}), true),
-        (json!({"price": pln(1)}), true),
-    ]) {
-        let now = format!("2040-01-01T12:01:{n:02}.000007Z");
-        clock.freeze(instant(&now)).await;
-        let changed = world.patched(&trader.token, &offer, &change).await;
-        before = if moves { now } else { before };
-        assert_eq!(changed["updated_at"], before, "{change}");
-    }
-    let since = "/v1/offers?updated_after=2040-01-01T12:01:06Z";
-    let list = world.read(&trader.token, since).await;
-    assert_eq!(items(&list)[0]["id"], offer);
 }
 
 #[tokio::test]

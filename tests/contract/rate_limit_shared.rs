@@ -5,28 +5,24 @@ use std::collections::BTreeSet;
 use blackbox::Expect;
 use testkit::Client;
 
-use crate::{instant, with_partner, world, world_with};
+use crate::{instant, with_partner, world};
 
 #[tokio::test]
-async fn all_tokens_of_an_application_share_one_limit() {
+async fn applications_have_separate_limits_and_personal_tokens_share_one() {
     let world = world().await;
     world.stop_clock("2040-01-01T12:00:30Z").await;
     let seller = world.seller().await;
-    let one = world.application(&seller, &["offers:read"]).await;
-    let other = world.application(&seller, &["offers:read"]).await;
-    let remaining = async |token: &str, path: &str| {
-        let answer = world.get(token, path).await;
+    let remaining = async |token: &str| {
+        let answer = world.get(token, "/v1/me").await;
         answer.number("x-ratelimit-remaining")
     };
-    for n in 0..3 {
-        let token = world.token(&one).await;
-        assert_eq!(remaining(&token, "/v1/me").await, 599 - 2 * n);
-        assert_eq!(remaining(&token, "/v1/offers").await, 598 - 2 * n);
+    for _ in 0..2 {
+        let app = world.application(&seller, &["offers:read"]).await;
+        assert_eq!(remaining(&world.token(&app).await).await, 599);
     }
-    assert_eq!(remaining(&world.token(&other).await, "/v1/me").await, 599);
-    for n in 1..=3 {
+    for n in 1..=2 {
         let personal = world.personal_token(&seller, &["offers:read"]).await.token;
-        assert_eq!(remaining(&personal, "/v1/me").await, 600 - n);
+        assert_eq!(remaining(&personal).await, 600 - n);
     }
 }
 
@@ -85,20 +81,4 @@ async fn of_forty_clients_over_two_processes_exactly_600_requests_pass() {
     }
     assert_eq!((places.len(), refused), (600, 200));
     assert_eq!((places.first(), places.last()), (Some(&0), Some(&599)));
-}
-
-#[tokio::test]
-async fn the_default_limit_is_a_setting() {
-    let world = world_with(&[("RATE_LIMIT__DEFAULT", "2")]).await;
-    world.stop_clock("2040-01-01T12:00:30Z").await;
-    let (_, token) = world.reader().await;
-    for (token, status) in [
-        ("ps_at_unknown", 401),
-        (&token, 200),
-        (&token, 200),
-        (&token, 429),
-    ] {
-        let answer = world.get(token, "/v1/me").await.expect(status);
-        assert_eq!(answer.must("x-ratelimit-limit"), "2");
-    }
 }

@@ -23,7 +23,7 @@ fn every_section_of_rfc_9700_has_a_row() {
 }
 
 /// The folders of the tests by the words that precede their files' names: `contract a, b; process c`.
-const FOLDERS: [(&str, &str); 14] = [
+const FOLDERS: [(&str, &str); 15] = [
     ("contract", "contract"),
     ("process", "process"),
     ("neighbours", "neighbours"),
@@ -38,6 +38,7 @@ const FOLDERS: [(&str, &str); 14] = [
     ("panel", "../crates/adapters/panel/src"),
     ("sealing", "../crates/adapters/sealing/src"),
     ("web", "../crates/web/src"),
+    ("webhook-sender", "../crates/adapters/webhook-sender/src"),
 ];
 
 /// If a test is renamed or removed, its promise is untested.

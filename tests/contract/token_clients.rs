@@ -1,17 +1,12 @@
 //! `POST /oauth/token`: how clients authenticate, and which clients are accepted.
 
-use blackbox::{Application, Expect, World, text};
+use blackbox::Expect;
 use serde_json::json;
 
 use crate::token_endpoint::{asking, basic, credentials, form, form_with_basic, proper};
-use crate::{world, world_of_consent};
+use crate::world_of_consent;
 
 const GRANT: &str = "grant_type=client_credentials";
-
-async fn refused(world: &World, app: &Application) {
-    let answer = form(world, &proper(app)).await;
-    answer.oauth_error(401, "invalid_client");
-}
 
 #[tokio::test]
 async fn basic_and_body_credentials_are_accepted_but_not_together() {
@@ -95,28 +90,4 @@ async fn wrong_or_missing_credentials_are_invalid_client() {
         answer.oauth_error(401, "invalid_client");
         assert!(answer.must("www-authenticate").starts_with("Basic"), "{answer:?}");
     }
-}
-
-#[tokio::test]
-async fn a_pending_application_works_for_its_owner_and_an_ended_one_does_not() {
-    let world = world().await;
-    let seller = world.seller().await;
-    for purpose in ["for_other_sellers", "other"] {
-        let pending = world.register(&seller, json!({"purpose": purpose})).await;
-        assert_eq!(pending.status, "pending");
-        let me = world.read(&world.token(&pending).await, "/v1/me").await;
-        assert_eq!(text(&me["seller"], "id"), seller.id);
-        assert_eq!(text(&me["app"], "client_id"), pending.client_id);
-    }
-    let app = world.application(&seller, &["offers:read"]).await;
-    world.moved(&app, "suspension").await;
-    refused(&world, &app).await;
-    world.moved(&app, "reinstatement").await;
-    world.token(&app).await;
-    world.delete_application(&app).await;
-    refused(&world, &app).await;
-    let app = world.application(&seller, &["offers:read"]).await;
-    world.token(&app).await;
-    world.close(&seller.id).await;
-    refused(&world, &app).await;
 }

@@ -2,11 +2,10 @@
 
 use std::{net::Ipv4Addr, time::Duration};
 
-use blackbox::{EVENTS, Expect, Form, Hook, Integration, Member, NameServer, Receiver, Reply, World, text};
+use blackbox::{EVENTS, Expect, Hook, Integration, Member, NameServer, Receiver, Reply, World, text};
 use serde_json::{Value, json};
 use testkit::HttpServer;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use uuid::Uuid;
 
 use crate::{webhook_retries::unused_url, world, world_of_hooks};
 
@@ -164,52 +163,6 @@ async fn from_when_a_new_secret_signs_is_shown() {
     page.hides(&text(&rotated, "secret"));
 }
 
-/// Presses a button of the page until these words appear. Each form has a separate number. Returns the last
-/// form that had an effect, and their number. At most two minute windows may be involved.
-async fn press_until(member: &mut Member, action: &str, words: [&str; 2], most: usize) -> (Form, usize) {
-    let [done, told] = words;
-    let mut last = None;
-    for sent in 0..=2 * most {
-        let form = member.browser.page(PAGE).await.form(action);
-        let page = member.browser.sent(&form).await;
-        if page.html.contains(told) {
-            assert!(sent >= most, "{sent}");
-            return (last.unwrap(), sent);
-        }
-        page.shows(done);
-        last = Some(form);
-    }
-    panic!("{action} never ends");
-}
-
-#[tokio::test]
-async fn test_events_and_repeated_deliveries_are_limited_by_the_minute() {
-    let settings = [("PANEL__PAGES_PER_MINUTE", "1000"), ("SERVER__WORKERS", "none")];
-    let world = world_of_hooks(&settings).await;
-    let (mut member, own) = looking(&world).await;
-    let receiver = Receiver::start().await;
-    let hook = world.hook(&own.token, &receiver).await.id;
-    let words = ["A test event is queued.", "at most 10 test events a minute"];
-    let (last, tests) = press_until(&mut member, &format!("{PAGE}/{hook}/test"), words, 10).await;
-    let queued = world.history(&own.token, &hook).await;
-    assert_eq!((queued.len(), &queued[0]["event"]), (tests, &json!(EVENTS[0])));
-    // Submitting an earlier form again has its first result, and no effect.
-    member.browser.sent(&last).await.shows(words[0]);
-    let action = format!("{PAGE}/{}/again", id(&queued[0]));
-    let mut unknown = member.browser.page(PAGE).await.form(&action);
-    unknown.action = format!("{PAGE}/{}/again", Uuid::nil());
-    // Rejected requests do not count.
-    for _ in 0..40 {
-        member.browser.submit(&unknown).await.expect(404);
-    }
-    let words = [
-        "The event is queued again",
-        "at most 30 deliveries a minute are repeated",
-    ];
-    press_until(&mut member, &action, words, 30).await;
-    assert_eq!(world.history(&own.token, &hook).await, queued);
-}
-
 #[tokio::test]
 async fn the_panels_limits_are_those_of_the_application() {
     let settings = [("PANEL__PAGES_PER_MINUTE", "1000"), ("SERVER__WORKERS", "none")];
@@ -219,14 +172,16 @@ async fn the_panels_limits_are_those_of_the_application() {
     let receiver = Receiver::start().await;
     let hook = world.hook(&own.token, &receiver).await.id;
     let test = || world.testing(&own.token, &hook).send();
-    let form = member
-        .browser
-        .page(PAGE)
-        .await
-        .form(&format!("{PAGE}/{hook}/test"));
+    let action = format!("{PAGE}/{hook}/test");
+    let form = member.browser.page(PAGE).await.form(&action);
     member.browser.sent(&form).await.shows("A test event is queued.");
     for _ in 1..10 {
         test().await.expect(201);
     }
     test().await.refused(429, "rate_limited");
+    let one_more = member.browser.page(PAGE).await.form(&action);
+    let told = member.browser.sent(&one_more).await;
+    told.shows("at most 10 test events a minute");
+    // An earlier form gets its first result again.
+    member.browser.sent(&form).await.shows("A test event is queued.");
 }

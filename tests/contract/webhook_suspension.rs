@@ -4,14 +4,13 @@
 use std::time::Duration;
 
 use blackbox::{
-    EVENTS, HOOK_SCOPES, Hook, Integration, Member, Receiver, Reply, Visitor, World, items, local_receivers,
-    text, until,
+    EVENTS, HOOK_SCOPES, Hook, Integration, Member, Receiver, Reply, Visitor, World, items, text, until,
 };
 use chrono::TimeDelta;
 use serde_json::json;
 use testkit::TestClock;
 
-use crate::PROGRAM;
+use crate::world_of_hooks;
 
 /// A subscription whose first delivery fails, of another owner's application that a seller has connected.
 struct Subscribed {
@@ -24,9 +23,8 @@ struct Subscribed {
 }
 
 impl Subscribed {
-    /// In one process, since the metrics of a process show only its own attempts.
     async fn start() -> Self {
-        let world = World::with(PROGRAM, |options| local_receivers(options).in_one_process()).await;
+        let world = world_of_hooks(&[]).await;
         let clock = world.database.control_clock().await;
         let application = world.partner(&world.seller().await, &HOOK_SCOPES).await;
         let Member { seller, mut browser } = world.member().await;
@@ -77,17 +75,6 @@ impl Subscribed {
         let (other, receiver, _) = self.world.subscribed().await;
         self.world.any_order(&other.seller).await;
         receiver.has(1).await;
-    }
-
-    /// Waits until the attempts in flight have ended, whatever their results.
-    async fn attempts_end(&self) {
-        let metrics = format!("{}/metrics", self.world.server.backoffice_url);
-        until("the end of what is under way", async || {
-            let answer = self.world.client.get(&metrics).send().await.expect(200);
-            let text = String::from_utf8(answer.bytes).unwrap();
-            text.lines().any(|line| line == "webhook_attempts_in_flight 0")
-        })
-        .await;
     }
 
     /// Ends the subscription, the application, the account or the connection.
@@ -149,26 +136,6 @@ async fn nothing_more_is_delivered_after_the_end_of_subscription_application_or_
         }
         test.stops_for_good().await;
     }
-}
-
-#[tokio::test]
-async fn a_disconnection_ends_deliveries_and_a_new_consent_does_not_resume_them() {
-    let mut test = Subscribed::waiting().await;
-    // An application whose tokens have all ended is still connected while events are delivered to it.
-    let revoke = "update families set revoked_at = api_now() where kind = 'authorization_code'";
-    test.world.execute(revoke).await;
-    test.ends("connection").await;
-    let world = &test.world;
-    let (app, scope) = (&test.own.application, HOOK_SCOPES.join(" "));
-    let again = world.pair(&mut test.browser, app, &scope).await.access;
-    world.any_order(&test.own.seller).await;
-    let listed = world.read(&again, "/v1/webhooks").await;
-    assert_eq!(items(&listed)[0]["active"], false);
-    let receiver = Receiver::start().await;
-    world.hook(&again, &receiver).await;
-    world.any_order(&test.own.seller).await;
-    receiver.has(1).await;
-    test.stops_for_good().await;
 }
 
 #[tokio::test]
@@ -236,18 +203,4 @@ async fn an_attempt_in_flight_at_the_suspension_counts_and_the_next_one_waits() 
     test.world.moved(&test.own.application, "reinstatement").await;
     let arrived = test.receiver.has(2).await;
     assert_eq!(arrived[0].delivery(), arrived[1].delivery());
-}
-
-#[tokio::test]
-async fn an_attempt_in_flight_at_the_end_is_the_last() {
-    for what in ["subscription", "application", "connection"] {
-        let mut test = Subscribed::under_way().await;
-        test.ends(what).await;
-        test.attempts_end().await;
-        test.stops_for_good().await;
-        if what == "subscription" {
-            let path = format!("/v1/webhooks/{}/deliveries", test.hook.id);
-            test.world.get(&test.own.token, &path).await.expect(404);
-        }
-    }
 }

@@ -4,12 +4,7 @@
 //! token, paged offers, a change with an idempotency key, a subscription, a shipped order, typed errors.
 //! `.ci/run` or `tests/document/install` installs the tools below the target folder. Without them the tests
 //! report that and are skipped, unless `CI` is set.
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    reason = "tests"
-)]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 mod clients;
 mod everything;

@@ -2,17 +2,12 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-use yaml_rust2::{Yaml, YamlEmitter, YamlLoader};
+use yaml_rust2::YamlLoader;
 
 use crate::tools::{installed, run};
 use crate::{operations, root, text};
 
 const CASES: &str = "tests/operations/alerts.test.yml";
-
-fn cases() -> Yaml {
-    let text = fs::read_to_string(root().join(CASES)).unwrap();
-    YamlLoader::load_from_str(&text).unwrap().remove(0)
-}
 
 fn alerts() -> BTreeSet<String> {
     let rules = YamlLoader::load_from_str(&text("alerts.yml")).unwrap().remove(0);
@@ -25,49 +20,14 @@ fn alerts() -> BTreeSet<String> {
 
 /// The alerts that at least one case expects to fire.
 fn fired() -> BTreeSet<String> {
-    let cases = cases();
+    let text = fs::read_to_string(root().join(CASES)).unwrap();
+    let cases = YamlLoader::load_from_str(&text).unwrap().remove(0);
     let cases = cases["tests"].as_vec().unwrap().iter();
     cases
         .flat_map(|case| case["alert_rule_test"].as_vec().unwrap())
         .filter(|expected| !expected["exp_alerts"].as_vec().unwrap().is_empty())
         .map(|expected| expected["alertname"].as_str().unwrap().to_owned())
         .collect()
-}
-
-/// The cases with all of their series under another program's job, beside one healthy process of ours.
-fn as_strangers(text: &str) -> String {
-    let mut document = YamlLoader::load_from_str(&text.replace("job=\"seller-api", "job=\"another"))
-        .unwrap()
-        .remove(0);
-    let rules = operations("alerts.yml").display().to_string();
-    let well = [
-        r#"up{job="seller-api",instance="well"}"#,
-        r#"process_role{job="seller-api",instance="well",role="both"}"#,
-    ]
-    .map(|series| {
-        YamlLoader::load_from_str(&format!("{{series: '{series}', values: '1x400'}}"))
-            .unwrap()
-            .remove(0)
-    });
-    let top = document.as_mut_hash().unwrap();
-    top.insert(
-        Yaml::String("rule_files".to_owned()),
-        Yaml::Array(vec![Yaml::String(rules)]),
-    );
-    let cases = top.get_mut(&Yaml::String("tests".to_owned()));
-    for case in cases.unwrap().as_mut_vec().unwrap() {
-        let case = case.as_mut_hash().unwrap();
-        let series = case.get_mut(&Yaml::String("input_series".to_owned()));
-        series.unwrap().as_mut_vec().unwrap().extend(well.clone());
-        let expected = case.get_mut(&Yaml::String("alert_rule_test".to_owned()));
-        for alert in expected.unwrap().as_mut_vec().unwrap() {
-            let alert = alert.as_mut_hash().unwrap();
-            alert.insert(Yaml::String("exp_alerts".to_owned()), Yaml::Array(Vec::new()));
-        }
-    }
-    let mut text = String::new();
-    YamlEmitter::new(&mut text).dump(&document).unwrap();
-    text
 }
 
 #[test]
@@ -81,21 +41,6 @@ fn alerts_fire_for_what_they_are_about() {
         return;
     };
     run(promtool.args(["test", "rules"]).arg(root().join(CASES)));
-}
-
-#[test]
-fn nothing_fires_for_other_programs() {
-    let Some(mut promtool) = installed("promtool") else {
-        return;
-    };
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("strangers.test.yml");
-    fs::write(
-        &path,
-        as_strangers(&fs::read_to_string(root().join(CASES)).unwrap()),
-    )
-    .unwrap();
-    run(promtool.args(["test", "rules"]).arg(&path));
 }
 
 #[test]

@@ -1,8 +1,8 @@
-//! Parses a file and an environment as the program does.
+//! The configuration of a deployment, parsed as the program does.
 
 use std::{collections::BTreeSet, path::PathBuf, time::Duration};
 
-use seller_api::config::{Config, Sources, reference};
+use seller_api::config::{Sources, reference};
 use tempfile::TempDir;
 
 /// A deployment's configuration, stored in a separate file.
@@ -23,24 +23,18 @@ impl ConfigFile {
         }
     }
 
-    /// The configuration from the file and an environment. Panics on unknown keys and invalid values.
+    /// The maximum time that a process with this configuration takes to stop. Panics on unknown keys and
+    /// invalid values.
     #[track_caller]
-    pub(crate) fn with(&self, environment: &[(String, String)]) -> Config {
+    pub(crate) fn stop(&self) -> Duration {
         let sources = Sources {
             file: Some(self.path.clone()),
-            environment: environment.to_vec(),
-            flags: Vec::new(),
+            ..Sources::default()
         };
-        match sources.load() {
-            Ok(loaded) => loaded.config,
-            Err(error) => panic!("{error}"),
-        }
+        let loaded = sources.load().unwrap_or_else(|error| panic!("{error}"));
+        let server = &loaded.config.server;
+        server.drain.0 + server.shutdown_timeout.0
     }
-}
-
-/// The maximum time that a process with this configuration takes to stop.
-pub(crate) fn stop(config: &Config) -> Duration {
-    config.server.drain.0 + config.server.shutdown_timeout.0
 }
 
 /// All configuration variables.
@@ -48,16 +42,6 @@ pub(crate) fn variables() -> BTreeSet<String> {
     let sections = reference::sections();
     let keys = sections.iter().flat_map(|section| &section.keys);
     keys.map(reference::Key::variable)
-        .chain(["DATABASE_URL".to_owned()])
-        .collect()
-}
-
-/// The variables of secrets.
-pub(crate) fn secrets() -> BTreeSet<String> {
-    let sections = reference::sections();
-    let keys = sections.iter().flat_map(|section| &section.keys);
-    keys.filter(|key| key.is_secret)
-        .map(reference::Key::variable)
         .chain(["DATABASE_URL".to_owned()])
         .collect()
 }

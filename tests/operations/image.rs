@@ -1,28 +1,15 @@
 //! The container image.
 
-use std::collections::BTreeSet;
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::process::Command;
 
 use testkit::TestDatabase;
 
-use crate::configured::{ConfigFile, secrets, variables};
-use crate::dockerfile::{Stage, stages};
+use crate::configured::ConfigFile;
+use crate::operations;
 use crate::started::Started;
 use crate::tools::{of_python, run};
-use crate::{operations, root, text};
-
-const DOCKERFILE: &str = "docker/Dockerfile";
-
-fn last_stage() -> Stage {
-    stages(&text(DOCKERFILE)).pop().unwrap()
-}
-
-/// The environment of the image's containers.
-pub(crate) fn environment() -> Vec<(String, String)> {
-    last_stage().environment()
-}
 
 #[test]
 fn hadolint_has_nothing_to_say() {
@@ -31,120 +18,13 @@ fn hadolint_has_nothing_to_say() {
     };
     let said = run(hadolint
         .args(["--failure-threshold", "style"])
-        .arg(operations(DOCKERFILE)));
+        .arg(operations("docker/Dockerfile")));
     assert_eq!(said, "");
-}
-
-#[test]
-fn the_image_runs_as_an_unprivileged_user_and_has_no_shell() {
-    let stage = last_stage();
-    let (user, group) = stage.one("USER").rest.split_once(':').unwrap();
-    for id in [user, group] {
-        assert!(id.parse::<u32>().unwrap() >= 1_000, "{id}");
-    }
-    assert_eq!(stage.one("ENTRYPOINT").list(), ["/usr/local/bin/seller-api"]);
-    assert_eq!(stage.one("CMD").list(), ["serve"]);
-    let users = stage.steps.iter().position(|step| step.name == "USER");
-    assert!(
-        users
-            > stage
-                .steps
-                .iter()
-                .rposition(|step| matches!(step.name.as_str(), "COPY" | "RUN"))
-    );
-}
-
-#[test]
-fn the_image_holds_no_secret_and_no_unknown_variable() {
-    let (secrets, known) = (secrets(), variables());
-    for stage in stages(&text(DOCKERFILE)) {
-        assert!(
-            stage.all("ARG").is_empty(),
-            "what is passed in stays in the image's history"
-        );
-        for (name, _) in stage.environment() {
-            assert!(known.contains(&name) && !secrets.contains(&name), "{name}");
-        }
-    }
-    let ignored = text("docker/Dockerfile.dockerignore");
-    let patterns: Vec<_> = ignored
-        .lines()
-        .filter(|line| !line.is_empty() && !line.starts_with('#'))
-        .collect();
-    assert_eq!(patterns[0], "*", "what nobody named stays out");
-    // The folder in which compose.yaml has its secrets.
-    let secrets = "docs/operations/docker/secrets";
-    let place = |wanted: &str| patterns.iter().position(|line| *line == wanted);
-    assert!(
-        place(secrets) > place("!docs"),
-        "what comes later counts: {patterns:?}"
-    );
-    let kept_out = std::fs::read_to_string(root().join(".gitignore")).unwrap();
-    assert!(
-        kept_out
-            .lines()
-            .any(|line| line.trim_start_matches('/') == secrets)
-    );
-    let admitted: BTreeSet<_> = patterns
-        .iter()
-        .filter_map(|line| line.strip_prefix('!'))
-        .collect();
-    let copied: BTreeSet<_> = stages(&text(DOCKERFILE))
-        .iter()
-        .flat_map(|stage| stage.steps.clone())
-        .filter(|step| step.name == "COPY" && step.flag("from").is_none())
-        .flat_map(|step| {
-            let operands = step.operands().into_iter().map(str::to_owned).collect::<Vec<_>>();
-            operands[..operands.len() - 1].to_vec()
-        })
-        .collect();
-    for source in &copied {
-        assert!(root().join(source).exists(), "{source}");
-        let top = source.split('/').next().unwrap();
-        assert!(admitted.contains(top), "{source} is ignored");
-    }
-}
-
-#[test]
-fn the_compiler_is_the_repositorys() {
-    let toolchain = std::fs::read_to_string(root().join("rust-toolchain.toml")).unwrap();
-    let channel = toolchain.split('"').nth(1).unwrap();
-    let stages = stages(&text(DOCKERFILE));
-    assert!(
-        stages[0].from.rest.starts_with(&format!("rust:{channel}-")),
-        "{channel}"
-    );
-}
-
-#[test]
-fn exposed_ports_are_the_ones_listened_on() {
-    let config = ConfigFile::of("").with(&environment());
-    let listened = [
-        config.server.bind.0,
-        config.server.backoffice_bind.0,
-        config.worker.bind.0,
-    ];
-    let ports = listened.map(|address| address.port().to_string());
-    assert_eq!(last_stage().one("EXPOSE").operands(), ports);
-    assert!(
-        listened.iter().all(|address| address.ip().is_unspecified()),
-        "{listened:?}"
-    );
-    let alive = text("docker/alive");
-    for port in &ports[1..] {
-        assert!(alive.contains(&format!("port={port}\n")), "{port}");
-    }
 }
 
 #[tokio::test]
 async fn the_health_check_detects_a_dead_process() {
-    let stage = last_stage();
-    assert_eq!(stage.one("HEALTHCHECK").list(), ["/usr/local/bin/alive"]);
-    let placed = stage
-        .all("COPY")
-        .into_iter()
-        .find(|step| step.operands()[1] == "/usr/local/bin/alive");
-    let script = root().join(placed.unwrap().operands()[0]);
+    let script = operations("docker/alive");
     let alive = |port: &str| Command::new(&script).arg(port).status().unwrap().success();
     let database = TestDatabase::create().await;
     for words in [["serve", "--config", "-"], ["worker", "--config", "-"]] {

@@ -1,30 +1,26 @@
 //! The manifests for Kubernetes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
-use seller_api::config::Config;
 use serde_json::{Value, json};
 use testkit::TestDatabase;
 
-use crate::configured::{ConfigFile, stop, variables};
+use crate::configured::{ConfigFile, variables};
 use crate::started::{Started, ends_well};
 use crate::tools::{of_python, run};
-use crate::{PROGRAM, image, operations, text, words, yaml};
+use crate::{PROGRAM, operations, text, words, yaml};
 
 const FILES: [&str; 5] = ["config", "network", "migrate", "api", "worker"];
 const PROBES: [&str; 3] = ["startupProbe", "livenessProbe", "readinessProbe"];
 
-/// All objects of all files.
-fn objects() -> impl Iterator<Item = Value> {
-    FILES
-        .iter()
-        .flat_map(|file| yaml(&format!("kubernetes/{file}.yaml")))
-}
-
+/// The objects of a kind, of all files.
 fn of_kind(kind: &str) -> Vec<Value> {
-    let objects: Vec<_> = objects().filter(|object| object["kind"] == kind).collect();
+    let objects = FILES
+        .iter()
+        .flat_map(|file| yaml(&format!("kubernetes/{file}.yaml")));
+    let objects: Vec<_> = objects.filter(|object| object["kind"] == kind).collect();
     assert!(!objects.is_empty(), "{kind}");
     objects
 }
@@ -44,86 +40,6 @@ fn config() -> ConfigFile {
     ConfigFile::of(of_kind("ConfigMap")[0]["data"]["config.toml"].as_str().unwrap())
 }
 
-fn effective() -> Config {
-    config().with(&image::environment())
-}
-
-/// The ports of a deployment's container by name, as configured. The last one is for probes.
-fn listened(deployment: &Value, config: &Config) -> Vec<(&'static str, u16)> {
-    if words(&container(deployment)["args"])[0] == "serve" {
-        let (api, office) = (config.server.bind.0, config.server.backoffice_bind.0);
-        vec![("api", api.port()), ("backoffice", office.port())]
-    } else {
-        vec![("probes", config.worker.bind.0.port())]
-    }
-}
-
-/// The name of a deployment's probe port.
-fn watched(deployment: &Value) -> &'static str {
-    listened(deployment, &effective()).pop().unwrap().0
-}
-
-#[test]
-fn metrics_are_collected_of_every_pod_as_the_job_of_the_alert_rules() {
-    let deployments = of_kind("Deployment");
-    for deployment in &deployments {
-        let pod = &deployment["spec"]["template"]["metadata"];
-        assert_eq!(pod["labels"]["app.kubernetes.io/name"], "seller-api");
-        assert!(
-            pod["annotations"].is_null(),
-            "what collects by annotations calls the job otherwise"
-        );
-    }
-    let watched: BTreeSet<_> = deployments.iter().map(watched).collect();
-    let scraped = &yaml("prometheus/kubernetes.yml")[0]["scrape_configs"][0];
-    let found = &scraped["kubernetes_sd_configs"][0];
-    assert_eq!(found["namespaces"]["names"][0], "seller-api");
-    assert_eq!(
-        found["selectors"][0]["label"],
-        "app.kubernetes.io/name=seller-api"
-    );
-    let kept = scraped["relabel_configs"][0]["regex"].as_str().unwrap();
-    assert_eq!(kept.split('|').collect::<BTreeSet<_>>(), watched);
-    let monitor = &yaml("prometheus/pod-monitor.yaml")[0];
-    assert_eq!(monitor["metadata"]["namespace"], "seller-api");
-    let spec = &monitor["spec"];
-    assert_eq!(spec["jobLabel"], "app.kubernetes.io/name");
-    assert_eq!(
-        spec["selector"]["matchLabels"]["app.kubernetes.io/name"],
-        "seller-api"
-    );
-    let ports = spec["podMetricsEndpoints"].as_array().unwrap().iter();
-    assert_eq!(
-        ports
-            .map(|endpoint| endpoint["port"].as_str().unwrap())
-            .collect::<BTreeSet<_>>(),
-        watched
-    );
-}
-
-#[test]
-fn network_policies_allow_pods_to_reach_the_collector() {
-    let config = text("kubernetes/config.yaml");
-    let mut lines = config.lines().map(str::trim);
-    let endpoint = lines.find_map(|line| line.strip_prefix("# otlp_endpoint = "));
-    let endpoint = url::Url::parse(endpoint.unwrap().trim_matches('"')).unwrap();
-    let namespace = endpoint.host_str().unwrap().split('.').nth(1).unwrap();
-    let every_pod = json!({"app.kubernetes.io/name": "seller-api"});
-    let policies = of_kind("NetworkPolicy");
-    let of_all = policies
-        .iter()
-        .filter(|policy| policy["spec"]["podSelector"]["matchLabels"] == every_pod);
-    let mut rules = of_all.flat_map(|policy| policy["spec"]["egress"].as_array().unwrap());
-    let leads_there = |rule: &Value| {
-        let to = &rule["to"][0]["namespaceSelector"]["matchLabels"];
-        let named = to
-            .as_object()
-            .is_some_and(|labels| labels.values().any(|name| name == namespace));
-        named && rule["ports"][0]["port"] == json!(endpoint.port())
-    };
-    assert!(rules.any(leads_there), "{endpoint}");
-}
-
 #[test]
 fn manifests_match_the_kubernetes_schemas() {
     assert_eq!(operations("kubernetes").read_dir().unwrap().count(), FILES.len());
@@ -137,31 +53,8 @@ fn manifests_match_the_kubernetes_schemas() {
 }
 
 #[test]
-fn all_objects_share_a_namespace_and_selectors_match_labels() {
-    let workloads = workloads();
-    for object in objects() {
-        assert_eq!(object["metadata"]["namespace"], "seller-api", "{object}");
-        let spec = &object["spec"];
-        let selectors = [
-            &spec["selector"]["matchLabels"],
-            &spec["podSelector"]["matchLabels"],
-            &spec["selector"],
-        ];
-        let selector = selectors.into_iter().find_map(Value::as_object);
-        let fits = |workload: &Value| {
-            let labels = &workload["spec"]["template"]["metadata"]["labels"];
-            selector
-                .into_iter()
-                .flatten()
-                .all(|(name, value)| labels[name] == *value)
-        };
-        assert!(workloads.iter().any(fits), "{object} selects nothing");
-    }
-}
-
-#[test]
 fn pods_are_locked_down_and_given_time_to_stop() {
-    let stop = stop(&effective()).as_secs();
+    let stop = config().stop().as_secs();
     for workload in workloads() {
         let pod = &workload["spec"]["template"]["spec"];
         let container = container(&workload);
@@ -187,43 +80,6 @@ fn pods_are_locked_down_and_given_time_to_stop() {
         assert!(resources["requests"]["cpu"].is_string() && resources["limits"]["memory"].is_string());
         if workload["kind"] == "Deployment" {
             assert!(pod["terminationGracePeriodSeconds"].as_u64().unwrap() >= stop + 5);
-        }
-    }
-}
-
-#[test]
-fn ports_are_the_ones_listened_on() {
-    let (config, policies, mut names) = (effective(), of_kind("NetworkPolicy"), BTreeSet::new());
-    for deployment in of_kind("Deployment") {
-        let listened = listened(&deployment, &config);
-        let container = container(&deployment);
-        let told = listened
-            .iter()
-            .map(|(name, port)| json!({"name": name, "containerPort": port}));
-        assert_eq!(container["ports"], told.collect::<Value>());
-        for probe in PROBES {
-            assert_eq!(
-                container[probe]["httpGet"]["port"],
-                watched(&deployment),
-                "{probe}"
-            );
-        }
-        let name = &deployment["spec"]["template"]["metadata"]["labels"]["app.kubernetes.io/component"];
-        let policy = policies
-            .iter()
-            .find(|policy| policy["metadata"]["name"] == *name)
-            .unwrap();
-        let admitted = policy["spec"]["ingress"].as_array().unwrap().iter();
-        let admitted: Value = admitted.map(|rule| rule["ports"][0]["port"].clone()).collect();
-        assert_eq!(
-            admitted,
-            listened.iter().map(|(_, port)| *port).collect::<Value>()
-        );
-        names.extend(listened.into_iter().map(|(name, _)| name));
-    }
-    for service in of_kind("Service") {
-        for port in service["spec"]["ports"].as_array().unwrap() {
-            assert!(names.contains(port["targetPort"].as_str().unwrap()), "{port}");
         }
     }
 }
@@ -275,18 +131,6 @@ fn secrets_come_from_a_secret_and_their_names_are_variables() {
         let file = words(&container["args"]).pop().unwrap();
         let file = file.strip_prefix(mount).unwrap().trim_start_matches('/');
         assert!(data[file].is_string(), "{file}");
-    }
-}
-
-#[test]
-fn a_disruption_takes_one_pod_at_a_time() {
-    let (deployments, budgets) = (of_kind("Deployment"), of_kind("PodDisruptionBudget"));
-    assert_eq!(budgets.len(), deployments.len());
-    for deployment in deployments {
-        assert!(deployment["spec"]["replicas"].as_i64().unwrap() >= 2);
-        let of = |budget: &&Value| budget["spec"]["selector"] == deployment["spec"]["selector"];
-        let budget = budgets.iter().find(of).expect("a budget for each");
-        assert_eq!(budget["spec"]["maxUnavailable"], 1);
     }
 }
 

@@ -12,11 +12,9 @@
 )]
 
 mod alerts;
-mod capacity;
 mod commands;
 mod compose;
 mod configured;
-mod dockerfile;
 mod image;
 mod kubernetes;
 mod names;

@@ -18,7 +18,7 @@ fn library() -> String {
 
 /// Options that give a process the clock in `file`. Its monotonic clock stays unchanged, as when a machine's
 /// time is set.
-pub(crate) fn with_clock(options: ServerOptions, file: &Path) -> ServerOptions {
+fn with_clock(options: ServerOptions, file: &Path) -> ServerOptions {
     options
         .set("LD_PRELOAD", library())
         .set("FAKETIME_TIMESTAMP_FILE", file.display())
@@ -27,14 +27,14 @@ pub(crate) fn with_clock(options: ServerOptions, file: &Path) -> ServerOptions {
 }
 
 /// Sets that clock atomically.
-pub(crate) fn set_clock(file: &Path, step: &str) {
+fn set_clock(file: &Path, step: &str) {
     let next = file.with_extension("next");
     fs::write(&next, step).unwrap();
     fs::rename(&next, file).unwrap();
 }
 
 /// Whether libfaketime is installed. If not, the test reports that and is skipped; under `CI` it fails.
-pub(crate) fn can_step() -> bool {
+fn can_step() -> bool {
     let library = library();
     let is_there = Path::new(&library).exists();
     if !is_there {

@@ -1,84 +1,15 @@
-//! Deliveries and their worker processes: killed, stopped, and the logs of a start.
+//! Deliveries at the stop of their worker, and the logs of a start.
 
-use std::{collections::HashSet, time::Duration};
+use std::time::Duration;
 
-use blackbox::{Receiver, Reply, World, eventually, local_receivers};
-use chrono::TimeDelta;
+use blackbox::{Receiver, Reply, World, local_receivers};
 use serde_json::json;
-use testkit::{ServerOptions, TestClock, TestDatabase, TestWorker};
+use testkit::{ServerOptions, TestDatabase};
 
 use crate::{PROGRAM, set};
 
-/// Longer than a worker's lease.
-const LEASE: TimeDelta = TimeDelta::seconds(31);
-
 pub(crate) fn without_workers(options: ServerOptions) -> ServerOptions {
     local_receivers(options).set("SELLER_API__SERVER__WORKERS", "none")
-}
-
-/// A worker that will be killed. Its name identifies it in the database.
-fn worker_to_kill(world: &World) -> TestWorker {
-    let url = format!("{}?application_name=killed", world.database.url());
-    let options = world.options.clone().set("SELLER_API__DATABASE__URL", url);
-    TestWorker::start(&options, &world.database)
-}
-
-/// Kills a worker during an attempt and lets its leases expire. Statements that it had sent by then must not
-/// run after the clock has advanced.
-async fn dies(world: &World, clock: &TestClock, mut worker: TestWorker) {
-    let left = "select count(*) from pg_stat_activity
-        where application_name = 'killed' and datname = current_database()";
-    assert!(world.count(left, &[]).await > 0);
-    worker.kill();
-    world
-        .until_count("the end of the killed worker's connections", left, &[], 0)
-        .await;
-    clock.advance(LEASE).await;
-}
-
-#[tokio::test]
-async fn a_delivery_that_its_workers_do_not_survive_comes_to_an_end() {
-    let world = World::with(PROGRAM, |options| {
-        without_workers(options).set("SELLER_API__WEBHOOKS__RETRY_DELAYS", "1ms,1ms,1ms,1ms,1ms")
-    })
-    .await;
-    let clock = world.database.control_clock().await;
-    let (own, receiver) = (world.integration().await, Receiver::start().await);
-    let hook = world.hook(&own.token, &receiver).await;
-    receiver.answers(Reply::Silence);
-    world.any_order(&own.seller).await;
-    let mut deaths = 0;
-    let exhausted = loop {
-        let sent = receiver.count();
-        let worker = worker_to_kill(&world);
-        let end = eventually(
-            &format!("attempt {}, or the last one's end", sent + 1),
-            async || {
-                let delivery = world.delivery(&own.token, &hook.id).await;
-                if delivery["attempt"] == 6 {
-                    return Some(Some(delivery));
-                }
-                (receiver.count() > sent).then_some(None)
-            },
-        )
-        .await;
-        if let Some(delivery) = end {
-            break delivery;
-        }
-        dies(&world, &clock, worker).await;
-        deaths += 1;
-        assert!(deaths < 20, "it never ends");
-    };
-    assert!(
-        exhausted["delivered_at"].is_null() && exhausted["next_retry_at"].is_null(),
-        "{exhausted}"
-    );
-    let ids = receiver
-        .received()
-        .iter()
-        .map(|one| one.delivery().to_owned())
-        .collect::<HashSet<_>>();
-    assert_eq!(ids.len(), 1);
 }
 
 #[tokio::test]

@@ -1,25 +1,16 @@
-//! Mail servers that refuse, disconnect or are down: no mail is lost, sent twice or delayed by another.
+//! Mail servers that refuse, are slow or cannot be found: no mail is lost, sent twice or delayed by another.
 
 use std::{collections::BTreeSet, time::Duration};
 
 use blackbox::{MachineNames, MailServer, World, line, parcel, until};
 use chrono::TimeDelta;
 use serde_json::json;
-use testkit::SmtpAction::{After, Close, Reply};
-use testkit::{SmtpAction, TestClock};
+use testkit::SmtpAction::{After, Reply};
+use testkit::TestClock;
 
 use crate::admin::{admin, admin_json, audit};
 use crate::name_servers::FAULTS;
 use crate::{PROGRAM, metrics, set};
-
-/// Temporary trouble, and where it occurs; the mailer's own tests have all of it.
-const PASSING: [(&str, SmtpAction); 4] = [
-    ("CONNECT", Reply("421 4.3.2 too busy")),
-    // The settings lack credentials that the server requires; the operator can fix that.
-    ("MAIL", Reply("530 5.7.0 sign in first")),
-    ("RCPT", Reply("450 4.2.1 greylisted")),
-    ("BODY", Close),
-];
 
 /// The delay after the first failure.
 const WAIT: TimeDelta = TimeDelta::seconds(61);
@@ -60,41 +51,6 @@ async fn passes(
     clock.advance(WAIT).await;
     is_recorded(world, &id, SENT_THEN).await;
     assert_eq!(server.taken(&number).len(), 1);
-}
-
-#[tokio::test]
-async fn what_a_server_refuses_for_now_is_sent_later_and_once() {
-    let mut server = MailServer::start().await;
-    let world = World::with(PROGRAM, |options| server.given_to(options)).await;
-    let clock = world.database.control_clock().await;
-    for (point, trouble) in PASSING {
-        server.fails(point, trouble);
-        let order = shipped(&world, "ewa@buyer.example").await;
-        passes(&world, &clock, &server, order, async || server.is_well()).await;
-    }
-    server.goes_away().await;
-    let order = shipped(&world, "ewa@buyer.example").await;
-    is_recorded(&world, &order.1, PUT_OFF).await;
-    server.comes_back().await;
-    passes(&world, &clock, &server, order, async || {}).await;
-
-    // It is unknown whether this mail was accepted: it is sent again, with the same `Message-ID`.
-    server.fails("CONTENT", Close);
-    let order = shipped(&world, "ewa@buyer.example").await;
-    let number = order.0.clone();
-    passes(&world, &clock, &server, order, async || server.is_well()).await;
-    let name = |content: &String| {
-        let mut lines = content.lines().map(str::to_owned);
-        lines.find(|line| line.to_lowercase().starts_with("message-id:"))
-    };
-    let names: Vec<_> = server.heard(&number).iter().map(name).collect();
-    assert_eq!(names.len(), 2);
-    assert!(names[0].is_some() && names[0] == names[1], "{names:?}");
-
-    let log = world.server.log();
-    assert!(log.contains("a mail cannot be sent now and is retried"));
-    assert!(log.contains("mails can be sent again"));
-    assert!(!log.contains("buyer.example"), "the log has a buyer's address");
 }
 
 #[tokio::test]
@@ -171,6 +127,10 @@ async fn a_mail_server_whose_name_fails_is_asked_later() {
         let mend = async || machine.server.knows(NAME, &[address]);
         passes(&world, &clock, &server, order, mend).await;
     }
+    let log = world.server.log();
+    assert!(log.contains("a mail cannot be sent now and is retried"));
+    assert!(log.contains("mails can be sent again"));
+    assert!(!log.contains("buyer.example"), "the log has a buyer's address");
 }
 
 /// A relay that takes eight seconds a mail, for sixty mails: here it and the mail's time are six times as

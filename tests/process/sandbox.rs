@@ -5,7 +5,6 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use blackbox::{Expect, Receiver, Sandbox, Seller, eventually, line, order_body, run, until};
-use reqwest::Method;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use testkit::{Answer, Client, Request, TestDatabase};
@@ -71,14 +70,14 @@ fn assert_form(credentials: &Value) {
 }
 
 /// A sandbox from its first seller's view.
-pub(crate) struct Trade {
-    pub(crate) sandbox: Sandbox,
+struct Trade {
+    sandbox: Sandbox,
     first: Value,
     mail: PathBuf,
 }
 
 impl Trade {
-    pub(crate) async fn start(data: &Path, flags: &[&str], environment: &[(&str, &str)]) -> Self {
+    async fn start(data: &Path, flags: &[&str], environment: &[(&str, &str)]) -> Self {
         let sandbox = Sandbox::start(PROGRAM, data, flags, environment).await;
         Self {
             first: sandbox.credentials["sellers"][0].clone(),
@@ -111,13 +110,7 @@ impl Trade {
         self.read(&format!("/v1/orders/{order}")).await
     }
 
-    /// A request about the example offer.
-    pub(crate) fn offer(&self, method: Method) -> Request {
-        let url = self.url("base_url", &format!("/v1/offers/{}", self.example("offer")));
-        Client::new().request(method, &url).bearer(self.token())
-    }
-
-    pub(crate) async fn is_ready(&self) -> bool {
+    async fn is_ready(&self) -> bool {
         let url = self.url("backoffice_url", "/readyz");
         Client::new().get(&url).send().await.status == 200
     }
@@ -182,7 +175,7 @@ impl Trade {
     }
 
     /// Connects to the sandbox's database.
-    pub(crate) async fn database(&self) -> Option<tokio_postgres::Client> {
+    async fn database(&self) -> Option<tokio_postgres::Client> {
         let url = text(&self.sandbox.credentials["database_url"]);
         let (client, connection) = tokio_postgres::connect(url, NoTls).await.ok()?;
         tokio::spawn(async move { drop(connection.await) });
@@ -197,7 +190,7 @@ impl Trade {
         row.get::<_, String>(0).lines().next()?.trim().parse().ok()
     }
 
-    pub(crate) async fn end(self, signal: Signal) {
+    async fn end(self, signal: Signal) {
         let code = (signal != Signal::KILL).then_some(0);
         assert_eq!(self.sandbox.end(signal).await, code);
     }

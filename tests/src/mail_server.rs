@@ -12,7 +12,6 @@ const PORT: u16 = 2525;
 /// A running server that accepts one mail per connection. It stops with the runtime of its test.
 #[derive(Debug)]
 pub struct MailServer {
-    /// Its address, which stays reserved while the server is away.
     pub address: SocketAddr,
     server: SmtpServer,
 }
@@ -56,15 +55,6 @@ impl MailServer {
     /// Ends all trouble.
     pub fn is_well(&self) {
         self.server.script().clear();
-    }
-
-    /// From now on connections are refused.
-    pub async fn goes_away(&mut self) {
-        self.server.stop().await;
-    }
-
-    pub async fn comes_back(&mut self) {
-        self.server.restart().await;
     }
 
     /// The contents of accepted mails that contain `text`.

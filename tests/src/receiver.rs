@@ -18,8 +18,6 @@ pub enum Reply {
     Status(u16),
     /// This status, after a delay.
     Late(u16, Duration),
-    /// A redirect to the receiver itself, which would accept the delivery.
-    Redirect,
     /// No answer; the connection stays open.
     Silence,
     /// Closes the connection.
@@ -143,14 +141,12 @@ async fn serve(state: &Mutex<State>, mut stream: TcpStream) -> Option<()> {
 }
 
 async fn answer(stream: &mut TcpStream, reply: Reply) -> Option<()> {
-    let own_url = format!("http://{}/hooks", stream.local_addr().ok()?);
-    let (status, location) = match reply {
-        Reply::Status(status) => (status, None),
+    let status = match reply {
+        Reply::Status(status) => status,
         Reply::Late(status, after) => {
             tokio::time::sleep(after).await;
-            (status, None)
+            status
         }
-        Reply::Redirect => (307, Some(("location", own_url.as_str()))),
         Reply::Silence => {
             // Until the sender gives up.
             drop(stream.read(&mut [0; 1]).await);
@@ -158,6 +154,5 @@ async fn answer(stream: &mut TcpStream, reply: Reply) -> Option<()> {
         }
         Reply::HangUp => return None,
     };
-    let answer = response(status, location, b"");
-    stream.write_all(&answer).await.ok()
+    stream.write_all(&response(status, [], b"")).await.ok()
 }

@@ -182,13 +182,15 @@ mod tests {
     use crate::deliveries::backlog;
     use crate::pgbench::{self, End};
     use crate::scenario::{Scenario, depth};
-    use crate::seed::Catalogue;
-    use crate::seed::tests::{DATABASE, filled};
+    use crate::seed::tests::{DATABASE, migrated};
+    use crate::seed::{Catalogue, Seed};
 
     /// A script that finds no row would succeed at no cost, unnoticed.
     #[tokio::test]
     async fn every_script_reads_or_writes_what_its_scenario_does() {
-        let (cluster, seed) = filled(Catalogue::new(2_000, 4)).await;
+        let cluster = migrated().await;
+        let filling = Seed::fill(&cluster, DATABASE, Catalogue::new(2_000, 4), 4);
+        let seed = filling.await.unwrap();
         let sql = async |sql: &str| cluster.sql(DATABASE, sql).await.unwrap().concat();
         let run = async |script: &str| {
             let run = pgbench::run(&cluster, DATABASE, script, 2, End::AfterTransactions(40)).await;

@@ -292,11 +292,4 @@ pub(crate) mod tests {
         }
         cluster
     }
-
-    /// The same, filled as for the bench.
-    pub(crate) async fn filled(catalogue: Catalogue) -> (Cluster, Seed) {
-        let cluster = migrated().await;
-        let seed = Seed::fill(&cluster, DATABASE, catalogue, 4).await.unwrap();
-        (cluster, seed)
-    }
 }

@@ -80,10 +80,8 @@ pub enum Error {
     #[error("{} failed: {output}", .program.display())]
     Program { program: PathBuf, output: String },
     /// The server exited before it was ready.
-    #[error("PostgreSQL did not start{}; the end of {}:\n{log}", full(.free.as_ref()), .log_file.display())]
+    #[error("PostgreSQL did not start; the end of {}:\n{log}", .log_file.display())]
     NotStarted {
-        /// Free bytes on its disk, if known.
-        free: Option<u64>,
         log_file: PathBuf,
         /// The log's last lines.
         log: String,
@@ -107,21 +105,4 @@ impl Error {
             source,
         }
     }
-}
-
-/// PostgreSQL allocates its write-ahead log in files of this size.
-const WAL_FILE: u64 = 16 * 1024 * 1024;
-
-/// Reports a full disk. The server's log may have no room to say so, and also mentions damaged data.
-fn full(free: Option<&u64>) -> String {
-    let text = |free: &u64| {
-        format!(
-            ": its disk is full ({} MB are free, and it takes {} at once), and it starts once there is space",
-            free >> 20,
-            WAL_FILE >> 20
-        )
-    };
-    free.filter(|free| **free < WAL_FILE)
-        .map(text)
-        .unwrap_or_default()
 }

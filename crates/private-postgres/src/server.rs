@@ -65,7 +65,6 @@ impl Server {
             let file = PidFile::read(&paths.data());
             if !is_running {
                 return Err(Error::NotStarted {
-                    free: free(&paths.data()),
                     log: tail(&paths.log(), log_start),
                     log_file: paths.log(),
                 });
@@ -233,12 +232,6 @@ fn run(command: &mut Command) -> Result<(), Error> {
         program,
         output: lines.join("; "),
     })
-}
-
-/// Free bytes on a folder's disk for unprivileged users; `None` if unknown.
-fn free(folder: &Path) -> Option<u64> {
-    let disk = rustix::fs::statvfs(folder).ok()?;
-    Some(disk.f_bavail.saturating_mul(disk.f_frsize))
 }
 
 /// The last lines of `file` after the offset `start`. Empty if the log is unreadable.

@@ -49,17 +49,6 @@ impl SmallDisk {
         self.folder.path()
     }
 
-    /// Fills the disk and leaves this many megabytes free.
-    pub fn fill_but_for(&self, megabytes: u32) {
-        let reserve = self.path().join("reserve");
-        let file = File::create(&reserve).expect("a file");
-        (&file)
-            .write_all(&vec![0; usize::try_from(megabytes << 20).expect("a size")])
-            .expect("so much is free");
-        self.fill();
-        fs::remove_file(reserve).expect("the reserve is removed");
-    }
-
     /// Fills the disk to the last byte.
     pub fn fill(&self) {
         let mut ballast = File::create(self.ballast()).expect("a file");

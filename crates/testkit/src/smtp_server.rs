@@ -9,7 +9,6 @@ use rustls::ServerConfig;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
 use tokio::time::sleep;
 use tokio_rustls::TlsAcceptor;
 
@@ -144,7 +143,6 @@ pub struct SmtpServer {
     pub address: SocketAddr,
     dialogue: Dialogue,
     points: mpsc::UnboundedReceiver<String>,
-    listening: JoinHandle<()>,
 }
 
 impl SmtpServer {
@@ -160,27 +158,13 @@ impl SmtpServer {
             received: Arc::default(),
             points: sender,
         };
+        let address = listener.local_addr().expect("an address");
+        dialogue.clone().listen(listener);
         Self {
-            address: listener.local_addr().expect("an address"),
-            listening: dialogue.clone().listen(listener),
+            address,
             dialogue,
             points,
         }
-    }
-
-    /// From now on connections are refused.
-    pub async fn stop(&mut self) {
-        self.listening.abort();
-        // The task was aborted, so it returns an error.
-        drop((&mut self.listening).await);
-    }
-
-    /// Listens again at the same address.
-    pub async fn restart(&mut self) {
-        let listener = TcpListener::bind(self.address)
-            .await
-            .expect("the address is free");
-        self.listening = self.dialogue.clone().listen(listener);
     }
 
     pub fn script(&self) -> MutexGuard<'_, SmtpScript> {
@@ -232,7 +216,7 @@ struct Dialogue {
 }
 
 impl Dialogue {
-    fn listen(self, listener: TcpListener) -> JoinHandle<()> {
+    fn listen(self, listener: TcpListener) {
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 lock(&self.received).connections += 1;
@@ -240,7 +224,7 @@ impl Dialogue {
                 // Tests see the result of a dialogue in what was received.
                 tokio::spawn(async move { dialogue.run(Box::new(stream)).await.ok() });
             }
-        })
+        });
     }
 
     async fn run(self, mut stream: Box<dyn Duplex>) -> io::Result<()> {

@@ -9,7 +9,7 @@ use testkit::Answer;
 use super::{Document, Operation};
 use crate::Received;
 
-/// Headers about deprecation. Nothing is deprecated; the adapter's own tests cover them.
+/// Headers about deprecation. Nothing is deprecated, and no code writes them yet.
 const OF_DEPRECATION: [&str; 3] = ["Deprecation", "Sunset", "Link"];
 
 /// All lines that the document promises.

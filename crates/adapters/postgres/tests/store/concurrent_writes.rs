@@ -108,6 +108,8 @@ async fn concurrent_writers_of_the_same_offers_and_orders_meet_no_deadlock() {
         where status <> 'cancelled'";
     let left = fixture.count("select sum(stock) from offers").await;
     assert_eq!(fixture.count(taken).await + left, 20 * 1_000);
+    let in_part = "(select from seller_orders group by order_id having count(cancelled_at) not in (0, count(*))) orders";
+    assert_eq!(fixture.rows_of(in_part).await, 0, "an order is cancelled whole");
     // One event per transition and subscription.
     for (event, moved) in [
         ("order.created", "true"),

@@ -1,15 +1,10 @@
 //! Invalid rows: the error names table and row and no buyer data, and the other rows are read.
 
-use accounts::{AuditFilter, LinkKind};
-use changes::ChangesError;
 use futures_util::join;
 use kernel::{RowKey, StoreError};
 use orders::{Carrier, OrderRef};
 
-use crate::feed::follow;
-use crate::support::{
-    Fixture, Parties, SetStock, Work as _, id, instant, key_of, link, offer, part, session, shipped,
-};
+use crate::support::{Fixture, id, instant, part, shipped};
 
 /// Drops the checks of the tables.
 async fn drop_checks(fixture: &Fixture, tables: &[&str]) {
@@ -29,10 +24,6 @@ fn corrupt<T: std::fmt::Debug>(answer: Result<T, StoreError>) -> (RowKey, String
         Err(StoreError::Corrupt { row, reason }) => (row, reason),
         other => panic!("{other:?}"),
     }
-}
-
-fn table<T: std::fmt::Debug>(answer: Result<T, StoreError>) -> &'static str {
-    corrupt(answer).0.table
 }
 
 /// The reported table and row id.
@@ -88,73 +79,6 @@ async fn a_corrupt_part_is_named_without_its_buyer() {
 }
 
 #[tokio::test]
-async fn corrupt_offers_and_changes_are_named() {
-    let fixture = Fixture::new().await;
-    let seller = fixture.seller().await;
-    let offer = offer(seller);
-    let offer_id = offer.id;
-    fixture.save_offers(vec![offer]).await;
-    fixture
-        .tx(async |tx| SetStock(seller, offer_id, 1).run(tx).await.unwrap())
-        .await;
-    drop_checks(&fixture, &["offers", "changes"]).await;
-    fixture.tamper("update offers set status = 'sold'").await;
-    let (row, reason) = corrupt(fixture.database.offer_reader().offer(seller, offer_id).await);
-    assert_eq!((row.table, row.id), ("offers", format!("{seller}, {offer_id}")));
-    assert!(reason.contains("sold"), "{reason}");
-
-    let reader = fixture.database.change_reader();
-    follow(&*reader, None, 1).await;
-    for set in [
-        "kind = 'offer.eaten'",
-        "kind = 'offer.stock_changed', order_id = offer_id",
-        "order_id = null, price_amount = 1",
-        "price_amount = null, stock = null, status = 'sold'",
-    ] {
-        fixture.tamper(&format!("update changes set {set}")).await;
-        // The row's transaction is older than any that could hold it back.
-        let error = reader.changes(None, 10).await.unwrap_err();
-        assert!(
-            matches!(error, ChangesError::Store(StoreError::Corrupt { .. })),
-            "{set}: {error}"
-        );
-    }
-}
-
-#[tokio::test]
-async fn corrupt_grants_and_applications_are_named() {
-    let fixture = Fixture::new().await;
-    let parties = Parties::new(&fixture).await;
-    let (code, pair) = (parties.code(&fixture).await, parties.pair(&fixture).await);
-    drop_checks(&fixture, &["authorization_codes"]).await;
-    let family = |of: oauth::TokenKey| of.family.to_string();
-    fixture
-        .tamper("update refresh_tokens set scopes = 1 << 20; update authorization_codes set code_challenge = 'short'")
-        .await;
-    let tx = fixture.begin().await;
-    let refresh = tx.lock_credential(pair.refresh).await;
-    assert_eq!(row(refresh), ("refresh_tokens", family(pair.refresh)));
-    assert_eq!(
-        row(tx.lock_credential(code).await),
-        ("authorization_codes", family(code))
-    );
-    drop(tx);
-    fixture.tamper("update applications set scopes = 1 << 20").await;
-    let client_id = parties.client_id().to_string();
-    let application = fixture.begin().await.lock_family(code.family).await;
-    assert_eq!(row(application), ("applications", client_id.clone()));
-    fixture.tamper("update families set scopes = 1 << 20").await;
-    let locked = fixture.begin().await.lock_family(code.family).await;
-    assert_eq!(row(locked), ("families", family(code)));
-    let connections = fixture
-        .database
-        .grants()
-        .connections(parties.seller, None, 50)
-        .await;
-    assert_eq!(row(connections), ("connections", client_id));
-}
-
-#[tokio::test]
 async fn a_corrupt_row_fails_its_own_caller_of_a_batch_alone() {
     let fixture = Fixture::new().await;
     let (seller, other) = (fixture.seller().await, fixture.seller().await);
@@ -184,44 +108,4 @@ async fn a_corrupt_row_fails_its_own_caller_of_a_batch_alone() {
     );
     assert!(found.unwrap().is_some() && unknown.unwrap().is_none());
     assert_eq!(row(corrupt), ("applications", broken.client_id.to_string()));
-}
-
-#[tokio::test]
-async fn corrupt_rows_of_the_panel_are_named() {
-    let (fixture, _clock) = Fixture::frozen().await;
-    let account = fixture.account().await;
-    let seller = account.id;
-    let [token] = fixture.personal_tokens(seller, [None]).await;
-    let (session, link) = (
-        session(seller, instant()),
-        link(seller, LinkKind::Invitation, instant()),
-    );
-    fixture
-        .tx(async |tx| {
-            tx.open_session(session).await.unwrap();
-            tx.add_link(link).await.unwrap();
-        })
-        .await;
-    assert!(fixture.admits(key_of(&token)).await);
-    drop_checks(&fixture, &["links"]).await;
-    fixture
-        .tamper(
-            "update links set kind = 'other'; update families set scopes = 1 << 20; \
-             insert into audit_log (id, at, actor, action, address, subject) values \
-               ('00000000-0000-0000-0000-000000000001', api_now(), 'command_line', 'seller.praised', null, 'x'), \
-               ('00000000-0000-0000-0000-000000000002', api_now(), 'command_line', 'seller.closed', 'nowhere', 'y')",
-        )
-        .await;
-    let panel = fixture.database.panel();
-    assert_eq!(table(panel.link(link.hash).await), "links");
-    assert_eq!(table(panel.personal_tokens(seller).await), "families");
-    let sellers = "alter table sellers alter seller_no drop identity; update sellers set seller_no = -1";
-    fixture.tamper(sellers).await;
-    assert_eq!(table(panel.signed_in(session.hash).await), "sellers");
-    assert_eq!(table(panel.account(&account.email).await), "sellers");
-    let audit = fixture.database.audit();
-    for (subject, last) in [("x", '1'), ("y", '2')] {
-        let (table, id) = row(audit.entries(AuditFilter::about(subject), 10).await);
-        assert!(table == "audit_log" && id.ends_with(last), "{table} {id}");
-    }
 }

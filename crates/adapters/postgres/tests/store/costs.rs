@@ -117,15 +117,15 @@ async fn coded_offers_are_read_by_their_index(fixture: &Fixture, seller: SellerI
 }
 
 #[tokio::test]
-async fn lists_are_read_by_their_index_at_any_depth() {
+async fn deep_pages_of_lists_are_read_by_their_index() {
     let fixture = Fixture::new().await;
     fixture.filled(LISTS).await;
     let seller: SellerId = SELLER.parse().unwrap();
     let (size, deep) = (PageSize::clamped(200), DEEP.parse().unwrap());
-    let place = Keyset {
+    let after = Some(Keyset {
         at: DEEP_AT.parse().unwrap(),
         id: deep,
-    };
+    });
     // All those created since then; 1 000 updated ones, few enough to be sorted; 10 000, of which the walk
     // meets one in 10.
     for (updated_after, most) in [
@@ -135,43 +135,41 @@ async fn lists_are_read_by_their_index_at_any_depth() {
         (Some("2026-04-15T00:00:00Z"), 5_001 + 11 * PAGE),
     ] {
         let updated_after = updated_after.map(|at| at.parse().unwrap());
-        for after in [None, Some(place)] {
-            for status in [None, Some(OfferStatus::Draft)] {
-                let filter = OfferFilter {
-                    status,
-                    updated_after,
-                    ..OfferFilter::default()
-                };
-                let what = format!("{filter:?} after {after:?}");
-                let read = async |database: &Database| {
-                    let page = database
-                        .offer_reader()
-                        .offers(seller, filter.clone(), after, size)
-                        .await;
-                    assert_eq!(page.unwrap().items.len(), 200, "{what}");
-                };
-                fixture.costs(&what, most, read).await;
-            }
-            for (status, placed_after) in [
-                (None, None),
-                (Some(OrderStatus::Cancelled), None),
-                (
-                    Some(OrderStatus::Cancelled),
-                    Some("2026-01-01T01:00:00Z".parse().unwrap()),
-                ),
-            ] {
-                let filter = OrderFilter {
-                    status,
-                    placed_after,
-                    updated_after,
-                };
-                let what = format!("{filter:?} after {after:?}");
-                let read = async |database: &Database| {
-                    let page = database.order_reader().orders(seller, filter, after, size).await;
-                    assert_eq!(page.unwrap().items.len(), 200, "{what}");
-                };
-                fixture.costs(&what, most, read).await;
-            }
+        for status in [None, Some(OfferStatus::Draft)] {
+            let filter = OfferFilter {
+                status,
+                updated_after,
+                ..OfferFilter::default()
+            };
+            let what = format!("{filter:?}");
+            let read = async |database: &Database| {
+                let page = database
+                    .offer_reader()
+                    .offers(seller, filter.clone(), after, size)
+                    .await;
+                assert_eq!(page.unwrap().items.len(), 200, "{what}");
+            };
+            fixture.costs(&what, most, read).await;
+        }
+        for (status, placed_after) in [
+            (None, None),
+            (Some(OrderStatus::Cancelled), None),
+            (
+                Some(OrderStatus::Cancelled),
+                Some("2026-01-01T01:00:00Z".parse().unwrap()),
+            ),
+        ] {
+            let filter = OrderFilter {
+                status,
+                placed_after,
+                updated_after,
+            };
+            let what = format!("{filter:?}");
+            let read = async |database: &Database| {
+                let page = database.order_reader().orders(seller, filter, after, size).await;
+                assert_eq!(page.unwrap().items.len(), 200, "{what}");
+            };
+            fixture.costs(&what, most, read).await;
         }
     }
     coded_offers_are_read_by_their_index(&fixture, seller, size).await;

@@ -247,26 +247,15 @@ async fn pages_are_read_and_events_cleared_by_their_index() {
         event: Some(fixture.texts(id).await[0].parse().unwrap()),
         at: fixture.now().await,
     };
-    let since = |at: &str| JournalStart::Since(at.parse().unwrap());
-    let all = WebhookEvent::ALL.as_slice();
+    let since = JournalStart::Since("2026-01-01T20:00:00Z".parse().unwrap());
     for (what, start, names, found, number, most) in [
-        ("the oldest", JournalStart::Oldest, all, 200, 200, PAGE),
-        ("a deep one", JournalStart::After(deep), all, 200, 70_200, PAGE),
         (
             "since a time",
-            since("2026-01-01T20:00:00Z"),
-            all,
+            since,
+            WebhookEvent::ALL.as_slice(),
             200,
             72_139,
             PAGE,
-        ),
-        (
-            "since tomorrow",
-            since("2026-01-05T00:00:00Z"),
-            all,
-            0,
-            99_999,
-            20,
         ),
         (
             "few",

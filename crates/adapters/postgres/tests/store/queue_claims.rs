@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use chrono::TimeDelta;
 use futures_util::future::join_all;
-use webhooks::{Capacity, DeliveryId, Load, Party, SubscriptionQueue};
+use webhooks::{Capacity, DeliveryId, Load, Party};
 
 use crate::support::{
-    CAPACITY, Fixture, each_once, ended, given, id, ids, ids_of, more, of, release, strangers, take_all,
+    CAPACITY, Fixture, each_once, ended, given, id, ids, ids_of, more, release, strangers, take_all,
 };
 
 fn attempts(due: &[webhooks::Due]) -> Vec<u8> {
@@ -111,129 +111,53 @@ async fn first_attempts_come_first_with_a_share_for_retries() {
 }
 
 #[tokio::test]
-async fn a_claim_stays_within_its_capacity() {
-    let fixture = Fixture::new().await;
-    for n in 0..10 {
-        let queue = fixture.queue().await;
-        fixture.fill(queue, 5, 0).await;
-        fixture
-            .set_queue(queue, &format!("failing = {}", n % 2 == 0))
-            .await;
-    }
-    let capacity = Capacity {
-        attempts: 7,
-        failing_attempts: 3,
-        per_queue: 3,
-        per_failing_queue: 2,
-        ..CAPACITY
-    };
-    let claimed = fixture.claim_within(capacity.clone()).await;
-    let most = |queue: &SubscriptionQueue| if queue.failing { 2 } else { 3 };
-    let is_within = |queue: &SubscriptionQueue| (1..=most(queue)).contains(&queue.deliveries.len());
-    assert!(claimed.iter().all(is_within), "{claimed:?}");
-    let failing = given(claimed.iter().filter(|queue| queue.failing));
-    assert!(failing <= 3 && given(&claimed) == 7, "{claimed:?}");
-    let none = Capacity {
-        failing_attempts: 0,
-        attempts: 128,
-        ..capacity
-    };
-    let claimed = fixture.claim_within(none).await;
-    assert!(!claimed.is_empty() && claimed.iter().all(|queue| !queue.failing));
-}
-
-#[tokio::test]
-async fn an_application_stays_within_its_share_and_delays_no_other() {
-    let fixture = Fixture::new().await;
-    let seller = fixture.seller().await;
-    let application = fixture.client_of(seller).await;
-    for n in 0..20 {
-        let queue = fixture.subscribe(seller, application).await;
-        fixture.fill(queue, 4, 0).await;
-        fixture
-            .set_queue(queue, &format!("failing = {}", n % 2 == 0))
-            .await;
-    }
-    let other = fixture.queue().await;
-    fixture.fill(other, 4, 0).await;
-    let claim = async |under_way: u16| {
-        let capacity = Capacity {
-            attempts: 24,
-            per_party: 10,
-            under_way: BTreeMap::from([of(application, under_way, 0), of(id().into(), 10, 10)]),
-            ..CAPACITY
-        };
-        let claimed = fixture.claim_within(capacity).await;
-        let (ours, others): (Vec<_>, Vec<_>) =
-            claimed.iter().partition(|queue| queue.client_id == application);
-        (given(ours), given(others))
-    };
-    // They have all waited longer than the other one, and there is capacity for more.
-    let (first, rest) = (claim(3).await, claim(10).await);
-    assert_eq!((first.0, rest.0, first.1 + rest.1), (7, 0, 4));
-    assert_eq!(claim(0).await, (10, 0), "what it was not given is still due");
-}
-
-#[tokio::test]
-async fn a_sellers_applications_share_what_one_would_get() {
-    let fixture = Fixture::new().await;
-    let seller = fixture.seller().await;
-    for _ in 0..10 {
+async fn sellers_and_applications_stay_within_their_shares_and_delay_no_other() {
+    for (is_sellers, failing) in [(true, false), (true, true), (false, false), (false, true)] {
+        let fixture = Fixture::new().await;
+        let seller = fixture.seller().await;
         let application = fixture.client_of(seller).await;
-        let queue = fixture.subscribe(seller, application).await;
-        fixture.fill(queue, 4, 0).await;
+        for _ in 0..10 {
+            let application = if is_sellers {
+                fixture.client_of(seller).await
+            } else {
+                application
+            };
+            let queue = fixture.subscribe(seller, application).await;
+            fixture.fill(queue, 4, 0).await;
+        }
+        let other = fixture.queue().await;
+        fixture.fill(other, 4, 0).await;
+        fixture
+            .tamper(&format!("update subscriptions set failing = {failing}"))
+            .await;
+        let party = if is_sellers {
+            Party::Seller(seller)
+        } else {
+            Party::Application(application)
+        };
+        let claim = async |under_way: u16| {
+            let load = Load {
+                attempts: under_way,
+                failing: if failing { under_way } else { 0 },
+            };
+            // Failing queues have a share of their own.
+            let capacity = Capacity {
+                attempts: 8,
+                per_party: if failing { 128 } else { 10 },
+                failing_per_party: 10,
+                under_way: BTreeMap::from([(party, load)]),
+                ..CAPACITY
+            };
+            let claimed = fixture.claim_within(capacity).await;
+            let (ours, others): (Vec<_>, Vec<_>) = claimed
+                .iter()
+                .partition(|queue| queue.lease.queue.seller == seller);
+            (given(ours), given(others))
+        };
+        // As many of its queues as a claim looks at have waited longer than the other one.
+        assert_eq!(claim(10).await, (0, if failing { 2 } else { 4 }), "{party:?}");
+        assert_eq!(claim(3).await, (7, 0), "{party:?}");
     }
-    let other = fixture.queue().await;
-    fixture.fill(other, 4, 0).await;
-    let claim = async |under_way: u16| {
-        let load = Load {
-            attempts: under_way,
-            failing: 0,
-        };
-        let capacity = Capacity {
-            attempts: 8,
-            per_party: 10,
-            under_way: BTreeMap::from([(Party::Seller(seller), load)]),
-            ..CAPACITY
-        };
-        let claimed = fixture.claim_within(capacity).await;
-        let (ours, others): (Vec<_>, Vec<_>) = claimed
-            .iter()
-            .partition(|queue| queue.lease.queue.seller == seller);
-        (given(ours), given(others))
-    };
-    // As many of its queues as a claim looks at have waited longer than the other one.
-    assert_eq!(claim(10).await, (0, 4));
-    assert_eq!(claim(3).await, (7, 0));
-}
-
-#[tokio::test]
-async fn failing_queues_get_half_of_their_applications_share() {
-    let fixture = Fixture::new().await;
-    let seller = fixture.seller().await;
-    let application = fixture.client_of(seller).await;
-    for _ in 0..10 {
-        let queue = fixture.subscribe(seller, application).await;
-        fixture.fill(queue, 4, 0).await;
-    }
-    fixture.tamper("update subscriptions set failing = true").await;
-    let healthy = fixture.subscribe(seller, application).await;
-    fixture.fill(healthy, 20, 0).await;
-    let claim = async |attempts, failing| {
-        let capacity = Capacity {
-            per_party: 10,
-            failing_per_party: 5,
-            under_way: BTreeMap::from([of(application, attempts, failing)]),
-            ..CAPACITY
-        };
-        let claimed = fixture.claim_within(capacity).await;
-        let (failing, healthy): (Vec<_>, Vec<_>) = claimed.iter().partition(|queue| queue.failing);
-        (given(failing), given(healthy))
-    };
-    // The failing queues have all waited longer.
-    assert_eq!(claim(1, 1).await, (4, 5));
-    assert_eq!(claim(5, 5).await, (0, 0));
-    assert_eq!(claim(8, 0).await.0, 2);
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use adapter_postgres::{MigrateError, SchemaState, migrate};
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use private_postgres::{Cluster, Options};
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
 use rustls::pki_types::{CertificateDer, pem::PemObject as _};
 use tempfile::TempDir;
 use x509_cert::der::{Decode as _, Encode as _};
@@ -205,6 +205,21 @@ async fn a_certificate_of_version_1_is_taken_where_none_is_verified() {
     }
     let refused = refusal(&server.trusting(NAME, "verify-ca")).await;
     assert!(refused.contains("X.509 version 1"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_certificate_outside_its_validity_is_refused_with_the_clocks_named() {
+    let [mut expired, mut early] = [(); 2].map(|()| CertificateParams::new([NAME.to_owned()]).unwrap());
+    expired.not_after = date_time_ymd(2020, 1, 1);
+    early.not_before = date_time_ymd(4000, 1, 1);
+    for (params, wrong) in [
+        (expired, "has expired by this machine's clock"),
+        (early, "is not valid yet: compare the clocks"),
+    ] {
+        let server = Server::showing(|authority| authority.sign(&params)).await;
+        let refused = refusal(&server.trusting(NAME, "verify-full")).await;
+        assert!(refused.contains(wrong), "{refused}");
+    }
 }
 
 #[tokio::test]

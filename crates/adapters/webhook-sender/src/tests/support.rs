@@ -56,7 +56,8 @@ pub(super) fn url(text: &str) -> WebhookUrl {
 pub(super) fn message(text: &str) -> Message {
     Message {
         application: Uuid::from_u128(1).into(),
-        due_at: clock().now(),
+        // The attempt is late: its timestamp is its own.
+        due_at: "2026-09-21T13:13:20Z".parse().unwrap(),
         subscription: Uuid::from_u128(3).into(),
         delivery: Uuid::from_u128(7).into(),
         event: WebhookEvent::OrderPaid,

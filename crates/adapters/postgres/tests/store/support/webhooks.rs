@@ -8,8 +8,8 @@ use kernel::SellerId;
 use oauth::ClientId;
 use usecases::Transaction;
 use webhooks::{
-    AddressPolicy, AttemptRecord, Capacity, Delivery, DeliveryId, Due, Lease, Load, NewSubscription, Outcome,
-    Party, QueueKey, Refill, Release, RetrySchedule, SubscriptionQueue, SubscriptionQueues, WebhookEvent,
+    AddressPolicy, AttemptRecord, Capacity, Delivery, DeliveryId, Due, Lease, NewSubscription, Outcome,
+    QueueKey, Refill, Release, RetrySchedule, SubscriptionQueue, SubscriptionQueues, WebhookEvent,
     WebhookSecret, WebhookUrl,
 };
 
@@ -187,11 +187,6 @@ pub(crate) async fn queue_one(tx: &dyn Transaction, queue: QueueKey) -> Option<D
         .await
         .unwrap();
     queued.then_some(id)
-}
-
-/// The running attempts of an application.
-pub(crate) fn of(client_id: ClientId, attempts: u16, failing: u16) -> (Party, Load) {
-    (Party::Application(client_id), Load { attempts, failing })
 }
 
 pub(crate) fn subscription(seller: SellerId, client_id: ClientId) -> NewSubscription {
