@@ -26,7 +26,8 @@ statements! {
     SUSPEND: (Array<SqlUuid>, Array<SqlUuid>);
 }
 
-/// Queues that a reconciliation passes in a statement: those of a suspended application are passed each time.
+/// Queues that one statement of a reconciliation passes. A suspended application's waiting queues are passed
+/// every time.
 const QUEUES_AT_ONCE: i64 = 5_000;
 
 #[derive(QueryableByName)]

@@ -2,7 +2,7 @@
 -- $1 the seller and $2 the id of the subscription behind which the walk begins; $3 how many it passes at most.
 -- Wakes queues that are neither leased nor due although one of their deliveries is. A queue that is due within a few
 -- seconds is not stuck: it is paused because its host had no capacity. Of every queue, it shows claims again what was
--- committed so late that it lies before `due_from`. Returns how many it found, and the last it passed if there may be more.
+-- committed so late that it lies before `due_from`. Returns how many it woke, and the last it passed if there may be more.
 with recursive clock as materialized (
     select api_now() as at
 ),
