@@ -1,7 +1,7 @@
 //! `POST /oauth/token`: the order of the checks of an exchange, and which calls of a public client count
 //! against it.
 
-use blackbox::{Application, Asking, Expect, World, encoded};
+use blackbox::{Application, Asking, Expect, World, encoded, text};
 
 use crate::{token_endpoint::form, world_with};
 
@@ -52,6 +52,20 @@ async fn the_earliest_fault_of_an_exchange_is_answered() {
     let twice = exchange(&asking, &code, &app, &changes) + "&x=1&x=2";
     form(&world, &twice).await.oauth_error(400, "invalid_request");
     form(&world, &twice).await.oauth_error(429, "rate_limited");
+}
+
+#[tokio::test]
+async fn the_application_of_personal_tokens_is_no_client() {
+    let world = world_with(&[]).await;
+    let (_, token) = world.reader().await;
+    let me = world.read(&token, "/v1/me").await;
+    let client = text(&me["app"], "client_id");
+    for path in ["/oauth/token", "/oauth/revoke"] {
+        let fields = format!("client_id={client}&token={token}&grant_type=authorization_code&code=x");
+        let answer = world.at("POST", path).form(&fields).send().await;
+        answer.oauth_error(401, "invalid_client");
+    }
+    world.get(&token, "/v1/me").await.expect(200);
 }
 
 /// A public client has no secret, so anybody could use up the limit of one that counts by its id alone.

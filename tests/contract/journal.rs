@@ -30,8 +30,13 @@ fn names(events: &[Value]) -> Vec<String> {
 
 /// An order that is paid and shipped, and an offer that is rejected: of each the event, in order.
 async fn trade(world: &World, trader: &Trader) -> [&'static str; 4] {
+    trade_in(world, trader, json!({})).await
+}
+
+/// The same, with these fields of the order.
+async fn trade_in(world: &World, trader: &Trader, changes: Value) -> [&'static str; 4] {
     let offer = world.any_offer(&trader.seller, json!({})).await;
-    let order = world.paid(&[line(&trader.seller, &offer, 1)], json!({})).await;
+    let order = world.paid(&[line(&trader.seller, &offer, 1)], changes).await;
     world.shipped(&trader.token, &order.id, &parcel("AAAA1")).await;
     let moderation = format!("/sellers/{}/offers/{offer}/moderation", trader.seller.id);
     let rejection = json!({"decision": "reject"});
@@ -51,7 +56,8 @@ async fn the_journal_has_what_webhooks_deliver() {
             .token,
     };
     let before = text(&page(&world, &trader.token, "").await, "cursor");
-    let expected = trade(&world, &trader).await;
+    // Test orders are in no list, but in the journal.
+    let expected = trade_in(&world, &trader, json!({"is_test": true})).await;
     let arrived = receiver.has(expected.len()).await;
     let (events, _) = rest(&world, &trader.token, &before, 200).await;
     assert_eq!(names(&events), expected);
@@ -278,4 +284,7 @@ async fn the_journal_has_a_limit_of_its_own_for_each_application_and_seller() {
     refused.is_problem(429, &[whole("rate_limited")]);
     let others = world.get(&first, "/v1/me").await.expect(200);
     assert_eq!(others.must("x-ratelimit-remaining"), "599");
+    // No operation: as any other unknown one.
+    let posted = world.at("POST", "/v1/events").bearer(&first).send().await;
+    assert_eq!(posted.expect(404).must("x-ratelimit-remaining"), "598");
 }

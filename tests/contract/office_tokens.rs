@@ -65,3 +65,23 @@ async fn a_seller_may_have_twenty_valid_tokens() {
     one_more().await;
     world.personal_token(&other, &["offers:read"]).await;
 }
+
+#[tokio::test]
+async fn a_seller_whose_personal_tokens_are_suspended_gets_no_other() {
+    let world = world().await;
+    let seller = world.seller().await;
+    let token = world.personal_token(&seller, &["offers:read"]).await.token;
+    let me = world.read(&token, "/v1/me").await;
+    let application = me["app"]["client_id"].as_str().unwrap();
+    let moved = async |to: &str| {
+        let path = format!("/applications/{application}/{to}");
+        world.office_post(&path, &json!({})).await.expect(200);
+    };
+    moved("suspension").await;
+    assert!(!world.works(&token).await);
+    let issuing = || world.issuing(&seller, json!({})).send();
+    issuing().await.refused(409, "conflict");
+    moved("reinstatement").await;
+    assert!(world.works(&token).await);
+    issuing().await.expect(201);
+}

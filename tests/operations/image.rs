@@ -2,12 +2,13 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use testkit::TestDatabase;
 
 use crate::configured::ConfigFile;
-use crate::operations;
+use crate::{operations, root, text};
 use crate::started::Started;
 use crate::tools::{of_python, run};
 
@@ -20,6 +21,42 @@ fn hadolint_has_nothing_to_say() {
         .args(["--failure-threshold", "style"])
         .arg(operations("docker/Dockerfile")));
     assert_eq!(said, "");
+}
+
+/// The Rust files of a folder.
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn the_build_gets_every_file_that_a_crate_includes() {
+    let copies = text("docker/Dockerfile");
+    let copies = copies.lines().filter_map(|line| line.strip_prefix("COPY "));
+    let copied: Vec<_> = copies.flat_map(str::split_whitespace).collect();
+    let ignored = text("docker/Dockerfile.dockerignore");
+    let mut files = Vec::new();
+    sources(&root().join("crates"), &mut files);
+    let mut seen = 0;
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap();
+        for rest in text.split("include_str!(\"../").skip(1) {
+            let included = file.parent().unwrap().join("..").join(rest.split('"').next().unwrap());
+            let included = included.canonicalize().unwrap();
+            let included = included.strip_prefix(root()).unwrap();
+            let top = included.iter().next().unwrap().to_str().unwrap();
+            assert!(copied.contains(&top), "{top} is not copied");
+            assert!(ignored.lines().any(|line| line == format!("!{top}")), "{top}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 5, "{seen}");
 }
 
 #[tokio::test]

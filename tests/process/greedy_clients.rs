@@ -58,7 +58,7 @@ impl Asks {
         tokio::join!(asking, reading);
     }
 
-    /// The time within which another client gets nine of ten answers, beside four such connections.
+    /// The time within which another client gets 99 of 100 answers, beside four such connections.
     async fn beside(self, world: &World, token: &str, time: Duration) -> Duration {
         let mut greedy = JoinSet::new();
         for _ in 0..4 {
@@ -74,7 +74,7 @@ impl Asks {
         }
         greedy.shutdown().await;
         took.sort();
-        took[took.len() * 9 / 10]
+        took[took.len() * 99 / 100]
     }
 }
 
@@ -90,26 +90,23 @@ async fn pipelined_requests_and_searches_take_no_more_from_others_than_single_re
         .expect(200);
     world.visit("/docs/search?q=order").await.expect(200);
     let kinds = [Asks::Singly, Asks::Pipelined, Asks::Searches, Asks::Bodies];
-    let mut rounds = [const { Vec::new() }; 4];
-    // In turn, so that what else the machine does slows them alike.
-    for _ in 0..5 {
-        for (kind, rounds) in kinds.iter().zip(&mut rounds) {
-            rounds.push(kind.beside(&world, &token, Duration::from_millis(400)).await);
+    let mut least = [Duration::MAX; 4];
+    // The best of several rounds, since what else the machine does only adds; in turn, so that it adds to all alike.
+    for _ in 0..8 {
+        for (kind, least) in kinds.iter().zip(&mut least) {
+            let took = kind.beside(&world, &token, Duration::from_millis(400)).await;
+            *least = took.min(*least);
         }
     }
-    let [single, pipelined, searches, bodies] = rounds.map(|mut rounds| {
-        rounds.sort();
-        rounds[rounds.len() / 2]
-    });
-    // A median of the rounds, since a busy machine delays a few. Single requests leave pauses; without turns
-    // it is a thousand.
+    let [single, pipelined, searches, bodies] = least;
+    // Without turns it is a thousand times as long.
     for (took, kind) in [
         (pipelined, Asks::Pipelined),
         (searches, Asks::Searches),
         (bodies, Asks::Bodies),
     ] {
         assert!(
-            took < 4 * single,
+            took <= 2 * single,
             "{took:?} beside {kind:?}, {single:?} beside {:?}",
             Asks::Singly
         );

@@ -97,6 +97,7 @@ async fn only_this_machine_uses_it_and_only_from_its_own_pages() {
             "{name}: {policy}"
         );
         assert_eq!(answer.header("x-frame-options"), Some("DENY"), "{name}");
+        assert!(answer.header("x-trace-id").is_some(), "{name}");
     }
 
     let call = |origin: Option<&str>, token: &str| {

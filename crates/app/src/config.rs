@@ -144,6 +144,7 @@ impl Config {
     pub fn poll_schedule(&self) -> PollSchedule {
         PollSchedule {
             interval: self.tracking.poll_interval.time_delta(),
+            least: chrono::TimeDelta::zero(),
         }
     }
 }
@@ -197,7 +198,7 @@ pub struct ServerConfig {
     #[schemars(extend("minimum" = "1s", "maximum" = "1h"))]
     #[default(Period(Duration::from_secs(5)))]
     pub header_timeout: Period,
-    /// Time limit for a request's body, except for imports.
+    /// Time limit for a request's body; in an import, for each part of it.
     #[schemars(extend("minimum" = "100ms", "maximum" = "1h", "x-read-by" = "serve, sandbox"))]
     #[default(Period(Duration::from_secs(10)))]
     pub body_timeout: Period,

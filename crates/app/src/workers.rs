@@ -94,13 +94,18 @@ impl Shared {
             Arc::new(QuotaLimitedCarriers::new(Arc::clone(carriers), clock, limit))
         };
         for carrier in Carrier::ALL.into_iter().filter(|one| *one != Carrier::Other) {
+            let mut schedule = self.config.poll_schedule();
+            if !are_simulated {
+                // Whichever process looks it up next.
+                schedule.least = parcels::least_interval(carrier);
+            }
             let parcels = Parcels {
                 carrier,
                 carriers: Arc::clone(&carriers),
                 queue: self.database.tracking_queue(),
                 units: self.database.units(),
                 randomness: self.randomness.clone(),
-                schedule: self.config.poll_schedule(),
+                schedule,
                 slots: TaskSlots::of(&Arc::new(Semaphore::new(parcels::SLOTS)), &self.tasks),
             };
             self.run_routine("parcels", None, Arc::new(parcels), Parcels::batch);

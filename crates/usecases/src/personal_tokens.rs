@@ -3,7 +3,10 @@
 use accounts::{AccountStore, Action, MAX_PERSONAL_TOKENS, PersonalTokenRequest, Rule};
 use chrono::{DateTime, Utc};
 use kernel::{BrokenRules, Randomness, Sealer, SellerId, StoreError};
-use oauth::{ApplicationStore, BearerToken, FamilyId, FamilyKind, Grant, GrantStore, NewToken, TokenKind};
+use oauth::{
+    ApplicationStatus, ApplicationStore, BearerToken, FamilyId, FamilyKind, Grant, GrantStore, NewToken,
+    TokenKind,
+};
 
 use crate::sellers::{NotOpen, lock_open};
 use crate::shown_once::{NumberUsed, PredrawnRandomness, SentForm, ShownSecret};
@@ -18,6 +21,8 @@ pub enum Refusal {
     Invalid(BrokenRules<Rule>),
     #[error("the seller already has {MAX_PERSONAL_TOKENS} live personal tokens: revoke one first")]
     TooMany,
+    #[error("the seller's personal tokens are suspended: reinstate their application first")]
+    Suspended,
     #[error("no such token")]
     NoSuchToken,
 }
@@ -43,6 +48,9 @@ pub async fn issue_personal_token(
     let application = applications.built_in_application(seller).await?;
     let application =
         application.ok_or_else(|| StoreError::corrupt("sellers", seller, "has no built-in application"))?;
+    if application.status == ApplicationStatus::Suspended {
+        return refuse(Refusal::Suspended);
+    }
     let family = FamilyId::from(randomness.uuid());
     let token = BearerToken::from_random(TokenKind::Personal, family, &randomness.secret());
     let new = NewToken {

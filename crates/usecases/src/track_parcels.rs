@@ -182,7 +182,10 @@ mod tests {
             queue: &queue,
             carriers: &carriers,
             units: &units,
-            schedule: PollSchedule { interval: INTERVAL },
+            schedule: PollSchedule {
+                interval: INTERVAL,
+                least: TimeDelta::zero(),
+            },
         };
         track_parcel(tracking, &parcel).await.unwrap();
     }

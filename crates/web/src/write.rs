@@ -254,9 +254,10 @@ async fn attempt<L: Listener, W: Write<L>>(
         .run(operation.apply(call, transaction.as_ref()))
         .await??;
     if let Some(claim) = claim {
+        let is_finished = call.state.ports().is_finished();
         // Fails if another request has taken over the claim; then the whole transaction fails.
         deadline
-            .run(transaction.complete(claim, &reply.to_stored_response()))
+            .run(transaction.complete(claim, &reply.to_stored_response(is_finished)))
             .await??;
     }
     transaction.commit().await?;

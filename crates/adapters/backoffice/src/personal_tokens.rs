@@ -90,8 +90,8 @@ fn problem(refusal: personal_tokens::Refusal) -> Problem {
             Problem::not_found()
         }
         personal_tokens::Refusal::Invalid(broken) => Problem::of(validation::entries(&broken)),
-        personal_tokens::Refusal::Account(NotOpen::SellerClosed) | personal_tokens::Refusal::TooMany => {
-            Problem::new(Code::Conflict, to_sentence(&refusal))
-        }
+        personal_tokens::Refusal::Account(NotOpen::SellerClosed)
+        | personal_tokens::Refusal::TooMany
+        | personal_tokens::Refusal::Suspended => Problem::new(Code::Conflict, to_sentence(&refusal)),
     }
 }

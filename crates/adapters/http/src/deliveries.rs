@@ -33,9 +33,9 @@ macro_rules! delivery_view {
                 "attempt": integer(0, MAX_ATTEMPTS.into()).describe("Attempts made; 0 before the first.")
                     => $delivery.state.attempt(),
                 "response_status": integer(100, 999).or_null().describe("The HTTP status of the last attempt's response, if there was one.")
-                    => $delivery.state.last().and_then(Attempted::response_status),
+                    => $delivery.last().and_then(Attempted::response_status),
                 "duration_ms": integer(0, i32::MAX.into()).or_null().describe("Duration of the last attempt in milliseconds.")
-                    => $delivery.state.last().map(Attempted::duration_ms),
+                    => $delivery.last().map(Attempted::duration_ms),
                 "delivered_at": date_time().or_null() => $delivery.state.delivered_at().map(Timestamp::new),
                 "next_retry_at": date_time().or_null()
                     .describe("`null` while the first attempt is queued (`attempt` is 0), once it is delivered, once it is given up (`attempt` is 6), \

@@ -203,9 +203,8 @@ impl Write<Public> for PatchOffer {
         let reply = reply(&change.change.after, self.fields)?;
         // Not dropped at the deadline: once it was sent, its outcome has to be known.
         let time_left = call.deadline.remaining();
-        let saved = changes
-            .save(change, claim, &reply.to_stored_response(), time_left)
-            .await?;
+        let stored = reply.to_stored_response(call.state.ports.is_finished());
+        let saved = changes.save(change, claim, &stored, time_left).await?;
         Ok(if saved {
             Unclaimed::Saved(reply)
         } else {

@@ -91,7 +91,8 @@ impl Listener for Public {
         let unauthorized = || Problem::unauthorized(&self.ports.service.realm, "access token");
         let token = bearer(request.headers()).and_then(BearerToken::presented);
         let token = token.ok_or_else(unauthorized)?;
-        let (limit, admission) = if request.path() == events::PATH {
+        let reads = matches!(*request.method(), Method::GET | Method::HEAD);
+        let (limit, admission) = if reads && request.path() == events::PATH {
             let admission = self.admit_to_journal(token.key());
             ("events", request.deadline().run(admission).await?)
         } else {

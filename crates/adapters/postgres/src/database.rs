@@ -48,7 +48,7 @@ use crate::orders::{SellerParts, WholeOrders};
 use crate::parcels::Parcels;
 use crate::rate_limits::Calls;
 use crate::retention::{Cleared, Expired};
-use crate::schema::instance;
+use crate::schema::{instance, sellers};
 use crate::schema_state::SchemaState;
 use crate::sealed::SealedValues;
 use crate::sealing::Sealing;
@@ -467,6 +467,15 @@ impl Database {
     /// True if the database has no table at all, ours or not, apart from those of extensions.
     pub async fn is_empty(&self) -> Result<bool, StoreError> {
         Ok(self.autocommit("marks").execute(ANY_TABLE.bind(())).await? == 0)
+    }
+
+    /// Whether any seller is registered; false without the schema.
+    pub async fn has_sellers(&self) -> Result<bool, StoreError> {
+        let any = sellers::table.select(sellers::id).limit(1);
+        match self.autocommit("marks").execute(any).await {
+            Err(StoreError::Unavailable(cause)) if cause.is::<SchemaOutdated>() => Ok(false),
+            found => Ok(found? > 0),
+        }
     }
 
     /// The value of an installation mark, such as "this is a sandbox"; None if it is unset or the table is

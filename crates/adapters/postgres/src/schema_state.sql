@@ -10,7 +10,7 @@ from __diesel_schema_migrations m
 left join schema_facts f on f.version = m.version
 
 -- name: GRANTS
--- $1 the program's tables and view; others in the schema are none of its business.
+-- $1 the program's tables and view, of which a database may lack that of Citus; others in the schema are none of its business.
 -- The statements by which their owner lets the present role serve, now and after later migrations; null if it lacks nothing.
 with place as (
     select n.oid, format('%I', n.nspname) as schema, format('%I', current_user) as role,

@@ -31,6 +31,7 @@ use web::body::{BodyError, BodyLimits};
 use web::form::Form;
 use web::front::Front;
 use web::request::{Answer, Request};
+use web::trace_id::X_TRACE_ID;
 use web::{ServiceSettings, Tasks, head};
 use webhooks::SubscriptionReader;
 
@@ -134,15 +135,21 @@ const BODY_LIMITS: BodyLimits = BodyLimits {
 
 impl SandboxPage {
     async fn answer(&self, mut request: Request) -> Answer {
+        let mut is_malformed = false;
         let mut response = match guard::check(&request) {
             Err(refused) => refused.response(),
             Ok(()) => match head::check(request.http.head()) {
-                Err(bad) => HttpResponse::BadRequest().body(format!("{bad}\n")),
+                Err(bad) => {
+                    is_malformed = true;
+                    HttpResponse::BadRequest().body(format!("{bad}\n"))
+                }
                 Ok(()) => self.respond(&mut request).await,
             },
         };
         guard::secure(&mut response);
-        request.end(response, "/sandbox", false)
+        let trace_id = request.trace_id.to_header_value();
+        response.headers_mut().insert(X_TRACE_ID, trace_id);
+        request.end(response, "/sandbox", is_malformed)
     }
 
     async fn respond(&self, request: &mut Request) -> HttpResponse {

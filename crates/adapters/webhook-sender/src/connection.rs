@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use webhooks::{AttemptFailure, Host};
 
 use crate::failure;
-use crate::read_limit::{LimitedReader, MAX_HEAD_SIZE, ReadLimit};
+use crate::read_limit::{LimitedReader, MAX_BODY, MAX_HEAD_SIZE, ReadLimit};
 
 /// No sender needs more header fields. The head is limited by its length in bytes.
 const MAX_HEADER_FIELDS: usize = 1024;
@@ -112,8 +112,10 @@ impl Connection {
     }
 
     /// Reads the rest of an answer, up to the limit. Returns whether the connection can be reused.
-    pub(crate) async fn finish(&mut self, mut body: Incoming) -> bool {
+    pub(crate) async fn finish(&mut self, body: Incoming) -> bool {
         self.limit.allow_body();
+        // Of what came with the head, too.
+        let mut body = Limited::new(body, MAX_BODY);
         while let Some(frame) = body.frame().await {
             if frame.is_err() {
                 return false;

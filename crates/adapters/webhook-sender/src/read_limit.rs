@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, ReadBuf};
 /// Maximum length of an answer's head in bytes, including interim answers (D94).
 pub(crate) const MAX_HEAD_SIZE: usize = 16 * 1024;
 
-/// Bytes of a body that are read, in addition to those that arrived with the head (D52).
+/// Bytes of a body that are read (D52).
 pub(crate) const MAX_BODY: usize = 16 * 1024;
 
 /// Number of interim answers (1xx) that are skipped (D94).

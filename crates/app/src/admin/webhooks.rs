@@ -318,8 +318,8 @@ impl Listed for DeliveryWithSeller {
             "attempts": state.attempt(),
             "next_retry_at": state.next_retry_at().map(to_microsecond),
             "delivered_at": state.delivered_at().map(to_microsecond),
-            "response_status": state.last().and_then(Attempted::response_status),
-            "duration_ms": state.last().map(Attempted::duration_ms),
+            "response_status": delivery.last().and_then(Attempted::response_status),
+            "duration_ms": delivery.last().map(Attempted::duration_ms),
             "error": delivery.outcome().and_then(|outcome| match outcome {
                 Outcome::Answered(_) => None,
                 Outcome::Failed(failure) => Some(failure.to_string()),

@@ -78,19 +78,6 @@ pub(super) fn migrate(loaded: &Loaded, options: &Options) -> anyhow::Result<()> 
             "it still admits the version before: once every process runs this one, run `seller-api migrate --finish`",
         );
     }
-    let serving = database.url.as_ref().filter(|_| database.direct_url.is_some());
-    if let Some(serving) = serving {
-        let fault = block_on(serving_fault(settings(url), settings(serving)));
-        let cannot = |error: anyhow::Error| {
-            Some(format!(
-                "`database.url` cannot be used: {}",
-                error_chain(error.as_ref())
-            ))
-        };
-        if let Some(fault) = fault.unwrap_or_else(cannot) {
-            note(format_args!("warning: {fault}"));
-        }
-    }
     let Distribution {
         distribute,
         with_data,
@@ -104,6 +91,19 @@ pub(super) fn migrate(loaded: &Loaded, options: &Options) -> anyhow::Result<()> 
             "the tables were distributed already"
         };
         format.changed(&json!({ "distributed": is_new }), done)?;
+    }
+    let serving = database.url.as_ref().filter(|_| database.direct_url.is_some());
+    if let Some(serving) = serving {
+        let fault = block_on(serving_fault(settings(url), settings(serving)));
+        let cannot = |error: anyhow::Error| {
+            Some(format!(
+                "`database.url` cannot be used: {}",
+                error_chain(error.as_ref())
+            ))
+        };
+        if let Some(fault) = fault.unwrap_or_else(cannot) {
+            note(format_args!("warning: {fault}"));
+        }
     }
     Ok(())
 }

@@ -197,7 +197,7 @@ metrics! {
         Counter "log_lines_lost_total" []
             "Lines of the log that could not be written. The first 4 KiB after a failure wait in a buffer, uncounted.";
         Gauge "sealing_keys_missing" []
-            "Keys of stored values that keys.sealing lacked at the start, or had another one for; NaN for unknown.";
+            "Keys of stored values that keys.sealing lacked at the start, or had another one for, in a sample of 500 rows of each table; NaN for unknown.";
         Gauge "ready" [] "1 while /readyz is 200, else 0.";
         Gauge "process_role" [ROLE]
             "Always 1, with what the process does: it answers requests, works on the queues, or both, as the sandbox does.";

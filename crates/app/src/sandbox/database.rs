@@ -87,7 +87,8 @@ impl SandboxDatabase {
     }
 
     /// Fails unless each database that is named is empty or a sandbox's: that of the migrations need not be the
-    /// service's. The claim records that they were, in case a start is killed between the migrations and the mark.
+    /// service's. The claim records that they were, in case a start is killed between the migrations and the mark,
+    /// when no seller is there yet.
     async fn claim(&self, config: &Config, database: &Database, data_dir: &DataDir) -> anyhow::Result<()> {
         let mut direct = config.clone();
         direct.database.url = Some(self.direct_url.clone().into());
@@ -96,8 +97,8 @@ impl SandboxDatabase {
         let is_claimed = data_dir.read(CLAIM)?.as_deref() == Some(&*claim);
         for (source, database) in [(&self.named_in, database), (&self.direct_named_in, &direct)] {
             let Some(source) = source else { continue };
-            let free = is_claimed || is_free(database).await.context("cannot look into the database")?;
-            if !free {
+            let is_free = is_free(database, is_claimed).await;
+            if !is_free.context("cannot look into the database")? {
                 bail!(
                     "the database named in {source} holds data and is not marked as a sandbox, so it is left alone: name an \
                      empty one, or none to use a private PostgreSQL"
@@ -118,7 +119,9 @@ impl SandboxDatabase {
     }
 }
 
-/// Whether it is empty, or a sandbox's.
-async fn is_free(database: &Database) -> Result<bool, StoreError> {
-    Ok(database.is_empty().await? || database.mark(MARK).await?.as_deref() == Some(SANDBOX))
+/// Whether it is empty, or a sandbox's, or one that a start has claimed and not filled.
+async fn is_free(database: &Database, is_claimed: bool) -> Result<bool, StoreError> {
+    Ok(database.is_empty().await?
+        || database.mark(MARK).await?.as_deref() == Some(SANDBOX)
+        || is_claimed && !database.has_sellers().await?)
 }

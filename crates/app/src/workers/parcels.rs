@@ -60,9 +60,14 @@ impl Parcels {
     }
 }
 
-/// DHL allows ten look-ups per parcel and day. One is left for the seller's request that reports the
-/// shipment.
-const DHL_INTERVAL: TimeDelta = TimeDelta::minutes(24 * 60 / 9);
+/// The shortest time between two look-ups of a parcel by workers. DHL allows ten a day. One is left for the seller's
+/// request that reports the shipment.
+pub(super) fn least_interval(carrier: Carrier) -> TimeDelta {
+    match carrier {
+        Carrier::Dhl => TimeDelta::minutes(24 * 60 / 9),
+        _ => TimeDelta::zero(),
+    }
+}
 
 /// How long what was found is an answer for other orders in the same parcel. No order is polled sooner after its report
 /// by default, so that none goes back to what was before that.
@@ -86,7 +91,7 @@ impl QuotaLimitedCarriers {
         let quota = |carrier| {
             let quota = DailyQuota {
                 share: daily_limit(carrier).map(EvenShare::new),
-                interval: (carrier == Carrier::Dhl).then_some(DHL_INTERVAL),
+                interval: Some(least_interval(carrier)).filter(|least| *least > TimeDelta::zero()),
                 last_lookup: HashMap::new(),
                 pruned_at: 0,
             };
@@ -267,7 +272,7 @@ mod tests {
     fn a_dhl_parcel_is_looked_up_nine_times_a_day() {
         let mut quota = DailyQuota {
             share: None,
-            interval: Some(DHL_INTERVAL),
+            interval: Some(least_interval(Carrier::Dhl)),
             last_lookup: HashMap::new(),
             pruned_at: 0,
         };

@@ -14,8 +14,10 @@ const TRACKED_FOR: TimeDelta = TimeDelta::days(60);
 /// once it is 60 days old or has a final status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PollSchedule {
-    /// The shortest time between two look-ups of a parcel; all other delays are multiples of it.
+    /// The delay of a parcel that is about to arrive; all others are multiples of it.
     pub interval: TimeDelta,
+    /// The shortest time between two look-ups of a parcel.
+    pub least: TimeDelta,
 }
 
 impl PollSchedule {
@@ -36,7 +38,7 @@ impl PollSchedule {
             (_, age) if age < TimeDelta::days(14) => 6,
             _ => 24,
         };
-        Some(now + self.interval * times)
+        Some(now + (self.interval * times).max(self.least))
     }
 
     /// The tracking of a part whose shipment was recorded or corrected at `now`; None if it is not in transit,
@@ -123,6 +125,7 @@ mod tests {
 
     const SCHEDULE: PollSchedule = PollSchedule {
         interval: TimeDelta::minutes(30),
+        least: TimeDelta::zero(),
     };
 
     fn hour(hours: i64) -> DateTime<Utc> {
@@ -146,6 +149,11 @@ mod tests {
             let next = SCHEDULE.next(at(0), status, hour(hours));
             let delay = next.map(|next| (next - hour(hours)).num_minutes());
             assert_eq!(delay, minutes, "{hours} {status:?}");
+            let least = TimeDelta::minutes(160);
+            let rarely = PollSchedule { least, ..SCHEDULE };
+            let next = rarely.next(at(0), status, hour(hours));
+            let delay = next.map(|next| (next - hour(hours)).num_minutes());
+            assert_eq!(delay, minutes.map(|minutes| minutes.max(160)), "{hours} {status:?}");
         }
     }
 

@@ -64,6 +64,11 @@ impl Delivery {
         Self { state, ..self }
     }
 
+    /// The last attempt, if there was one that was not lost.
+    pub fn last(&self) -> Option<&Attempted> {
+        self.state.last().filter(|_| !self.is_lost)
+    }
+
     /// How the last attempt ended, if there was one.
     pub fn outcome(&self) -> Option<&Outcome> {
         static LOST: Outcome = Outcome::Failed(AttemptFailure::WorkerLost);

@@ -111,6 +111,8 @@ pub(super) async fn authenticated(
     let known = deadline
         .run(public.applications.known_client(client_id))
         .await??;
+    // The application of personal tokens is nobody's client.
+    let known = known.filter(|(application, _)| !application.built_in);
     let Some((application, ended)) = known else {
         return Err(InvalidClient::Credentials.into());
     };

@@ -70,6 +70,9 @@ pub(crate) async fn issue(request: SignedInRequest) -> Result<HttpResponse, Page
         Err(PanelRefusal::Token(personal_tokens::Refusal::TooMany)) => {
             Issues::conflict("name", t.tokens.too_many)
         }
+        Err(PanelRefusal::Token(personal_tokens::Refusal::Suspended)) => {
+            Issues::conflict("name", t.tokens.suspended)
+        }
     };
     render(&request, form.number, issues).await
 }

@@ -284,6 +284,9 @@ texts! {
         too_many =>
             "You already have 20 live personal tokens: revoke one first.",
             "Masz już 20 działających tokenów osobistych: najpierw unieważnij któryś z nich.";
+        suspended =>
+            "Your personal tokens are suspended: ask support.",
+            "Twoje tokeny osobiste są zawieszone: skontaktuj się z obsługą.";
     }
     /// Connected applications.
     connections: Connections {
