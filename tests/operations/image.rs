@@ -8,9 +8,9 @@ use std::process::Command;
 use testkit::TestDatabase;
 
 use crate::configured::ConfigFile;
-use crate::{operations, root, text};
 use crate::started::Started;
 use crate::tools::{of_python, run};
+use crate::{operations, root, text};
 
 #[test]
 fn hadolint_has_nothing_to_say() {
@@ -37,9 +37,9 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 
 #[test]
 fn the_build_gets_every_file_that_a_crate_includes() {
-    let copies = text("docker/Dockerfile");
-    let copies = copies.lines().filter_map(|line| line.strip_prefix("COPY "));
-    let copied: Vec<_> = copies.flat_map(str::split_whitespace).collect();
+    let dockerfile = text("docker/Dockerfile");
+    let copies = dockerfile.lines().filter_map(|line| line.strip_prefix("COPY "));
+    let names: Vec<_> = copies.flat_map(str::split_whitespace).collect();
     let ignored = text("docker/Dockerfile.dockerignore");
     let mut files = Vec::new();
     sources(&root().join("crates"), &mut files);
@@ -47,11 +47,15 @@ fn the_build_gets_every_file_that_a_crate_includes() {
     for file in files {
         let text = std::fs::read_to_string(&file).unwrap();
         for rest in text.split("include_str!(\"../").skip(1) {
-            let included = file.parent().unwrap().join("..").join(rest.split('"').next().unwrap());
+            let included = file
+                .parent()
+                .unwrap()
+                .join("..")
+                .join(rest.split('"').next().unwrap());
             let included = included.canonicalize().unwrap();
             let included = included.strip_prefix(root()).unwrap();
             let top = included.iter().next().unwrap().to_str().unwrap();
-            assert!(copied.contains(&top), "{top} is not copied");
+            assert!(names.contains(&top), "{top} is not copied");
             assert!(ignored.lines().any(|line| line == format!("!{top}")), "{top}");
             seen += 1;
         }

@@ -155,7 +155,8 @@ mod tests {
 
     #[test]
     fn a_long_body_is_stored_compressed() {
-        for (length, is_finished, stored) in [(100, true, 102), (60_000, true, 999), (60_000, false, 60_002)] {
+        for (length, is_finished, stored) in [(100, true, 102), (60_000, true, 999), (60_000, false, 60_002)]
+        {
             let reply = Reply::ok(&"a".repeat(length)).unwrap().tagged("\"b\"");
             let response = reply.to_stored_response(is_finished);
             assert_eq!(response.body.len() < length, is_finished && length > 100);

@@ -139,7 +139,9 @@ pub(crate) async fn read(
 pub(crate) async fn missing_grants(statements: &Autocommit) -> Result<Option<String>, StoreError> {
     let tables = include_str!("schema.rs").split("diesel::table! {").skip(1);
     let tables = tables.filter_map(|table| table.split_whitespace().next());
-    let tables: Vec<_> = tables.chain(["subscription_queues", "distributed_writes"]).collect();
+    let tables: Vec<_> = tables
+        .chain(["subscription_queues", "distributed_writes"])
+        .collect();
     let grants = statements.row(GRANTS.bind((tables,))).await?;
     Ok(grants.and_then(|statements| statements.0))
 }

@@ -3,7 +3,7 @@
 use std::{net::IpAddr, sync::Arc};
 
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::client::conn::http1;

@@ -153,7 +153,11 @@ mod tests {
             let rarely = PollSchedule { least, ..SCHEDULE };
             let next = rarely.next(at(0), status, hour(hours));
             let delay = next.map(|next| (next - hour(hours)).num_minutes());
-            assert_eq!(delay, minutes.map(|minutes| minutes.max(160)), "{hours} {status:?}");
+            assert_eq!(
+                delay,
+                minutes.map(|minutes| minutes.max(160)),
+                "{hours} {status:?}"
+            );
         }
     }
 

@@ -276,8 +276,8 @@ async fn the_last_attempt_is_the_one_that_was_lost_until_another_ends() {
         clock.advance(TimeDelta::seconds(31)).await;
         let again = fixture.claim_one().await;
         assert_eq!(last().await, (attempt, Some(FailureKind::SenderLost)));
-        let lost = fixture.history(application, queue).await.unwrap().remove(0);
-        assert_eq!(lost.last(), None, "it had no response");
+        let delivery = fixture.history(application, queue).await.unwrap().remove(0);
+        assert_eq!(delivery.last(), None, "it had no response");
         fixture.end_all(&again, 500).await;
         assert_eq!(last().await, (attempt + 1, Some(FailureKind::Status)));
         clock.advance(TimeDelta::minutes(2)).await;
