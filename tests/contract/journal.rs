@@ -257,6 +257,16 @@ async fn a_request_waits_for_an_event_and_few_wait_at_once() {
     tokio::time::sleep(Duration::from_millis(500)).await;
     world.revoke_personal(&trader.seller, &short).await;
     waiter.await.unwrap().refused(401, "unauthorized");
+    // Nor does one that loses its scope.
+    let app = world.application(&trader.seller, &["orders:read"]).await;
+    let token = world.token(&app).await;
+    let request = world
+        .at("GET", &format!("/v1/events?wait=2&after={end}"))
+        .bearer(&token);
+    let waiter = tokio::spawn(request.send());
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    world.set_scopes(&app, &["messaging"]).await;
+    waiter.await.unwrap().refused(403, "insufficient_scope");
 }
 
 #[tokio::test]

@@ -92,25 +92,18 @@ async fn pipelined_requests_and_searches_take_no_more_from_others_than_single_re
     let kinds = [Asks::Singly, Asks::Pipelined, Asks::Searches, Asks::Bodies];
     let mut least = [Duration::MAX; 4];
     // The best of several rounds, since what else the machine does only adds; in turn, so that it adds to all alike.
-    for _ in 0..8 {
+    // Without turns it is a thousand times as long.
+    for round in 0..24 {
         for (kind, least) in kinds.iter().zip(&mut least) {
             let took = kind.beside(&world, &token, Duration::from_millis(400)).await;
             *least = took.min(*least);
         }
+        let [single, others @ ..] = least;
+        if round > 2 && others.iter().all(|took| *took <= 2 * single) {
+            return;
+        }
     }
-    let [single, pipelined, searches, bodies] = least;
-    // Without turns it is a thousand times as long.
-    for (took, kind) in [
-        (pipelined, Asks::Pipelined),
-        (searches, Asks::Searches),
-        (bodies, Asks::Bodies),
-    ] {
-        assert!(
-            took <= 2 * single,
-            "{took:?} beside {kind:?}, {single:?} beside {:?}",
-            Asks::Singly
-        );
-    }
+    panic!("beside {kinds:?}: {least:?}");
 }
 
 /// Connects with a small receive buffer, and asks.

@@ -62,7 +62,8 @@ struct Sealed {
     token: String,
     body: Value,
     made: Answer,
-    cursor: String,
+    /// The next page of a list, and of the journal.
+    next: [String; 2],
     member: Visitor,
     once: String,
     trader: blackbox::Trader,
@@ -84,6 +85,8 @@ impl Sealed {
             .await
             .expect(200)
             .json();
+        let events = world.get(&own.token, "/v1/events").await.expect(200).json();
+        let next = |page: &Value, name: &str| page[name].as_str().expect("a cursor").to_owned();
         // Without a mail server or folder, the invitation waits.
         let invited = json!({"name": "Kettles", "email": "invited@shop.example"});
         world.office_post("/sellers", &invited).await.expect(201);
@@ -97,7 +100,10 @@ impl Sealed {
             token: own.token,
             body,
             made,
-            cursor: page["next"].as_str().expect("more than one offer").to_owned(),
+            next: [
+                format!("/v1/offers?limit=1&after={}", next(&page, "next")),
+                format!("/v1/events?after={}", next(&events, "cursor")),
+            ],
             member,
             once,
             receiver,
@@ -123,9 +129,12 @@ impl Sealed {
         }
     }
 
-    async fn next_page(&self, world: &World) -> Answer {
-        let path = format!("/v1/offers?limit=1&after={}", self.cursor);
-        world.get(&self.token, &path).await
+    async fn next_pages(&self, world: &World) -> [Answer; 2] {
+        let [offers, events] = &self.next;
+        [
+            world.get(&self.token, offers).await,
+            world.get(&self.token, events).await,
+        ]
     }
 }
 
@@ -140,7 +149,9 @@ async fn a_key_is_replaced_and_nothing_sealed_is_lost() {
 
     world.restart(|options| options.set(KEYS, &both)).await;
     sealed.is_whole(&world).await;
-    sealed.next_page(&world).await.expect(200);
+    for page in sealed.next_pages(&world).await {
+        page.expect(200);
+    }
     assert_eq!(
         sealed_by(&world, &both, &old).await,
         (counts.clone(), "opens".to_owned())
@@ -195,7 +206,9 @@ async fn a_key_is_replaced_and_nothing_sealed_is_lost() {
     // Without the old key, webhooks still work; nothing else that it sealed does.
     world.restart(|options| options.set(KEYS, &new)).await;
     sealed.delivers(&world).await;
-    sealed.next_page(&world).await.invalid("after");
+    for page in sealed.next_pages(&world).await {
+        page.invalid("after");
+    }
 }
 
 /// A different key with the same id.

@@ -223,6 +223,43 @@ async fn a_suspension_puts_queues_to_sleep_and_its_end_wakes_them() {
 }
 
 #[tokio::test]
+async fn a_lease_that_ends_in_a_suspension_leaves_nothing_and_a_reinstatement_wakes_its_own_queues() {
+    let (fixture, clock) = Fixture::frozen().await;
+    let seller = fixture.seller().await;
+    let (one, other) = (fixture.client_of(seller).await, fixture.client_of(seller).await);
+    let (queue, others) = (
+        fixture.subscribe(seller, one).await,
+        fixture.subscribe(seller, other).await,
+    );
+    for queue in [queue, others] {
+        fixture.enqueue(queue, 1).await;
+    }
+    assert_eq!(fixture.claim().await.len(), 2);
+    for application in [one, other] {
+        fixture.set_status(application, ApplicationStatus::Suspended).await;
+    }
+    clock.advance(TimeDelta::seconds(31)).await;
+    assert!(fixture.claim().await.is_empty());
+    let left = "select concat_ws(' ', leased, fence, in_hand, wake_at) from subscriptions";
+    assert_eq!(fixture.texts(left).await, ["f {}", "f {}"]);
+    // The other one is suspended again before its queues are woken.
+    for (application, status) in [
+        (one, ApplicationStatus::Active),
+        (other, ApplicationStatus::Active),
+        (other, ApplicationStatus::Suspended),
+    ] {
+        fixture.set_status(application, status).await;
+    }
+    // One at a time.
+    let all = fixture.rows_of("follow_ups").await;
+    assert!(fixture.database.follow_up().await.unwrap());
+    assert_eq!(fixture.rows_of("follow_ups").await, all - 1);
+    fixture.follow_up().await;
+    assert_eq!(fixture.sleeps_until(others).await, None);
+    assert_eq!(fixture.claim_keys().await, [queue]);
+}
+
+#[tokio::test]
 async fn a_queue_that_is_locked_during_a_reinstatement_is_woken_afterwards() {
     let fixture = Fixture::new().await;
     let (application, queue) = fixture.subscribed().await;

@@ -284,6 +284,26 @@ async fn the_last_attempt_is_the_one_that_was_lost_until_another_ends() {
     }
 }
 
+#[tokio::test]
+async fn a_record_counts_for_the_state_alone_on_which_it_was_decided() {
+    let fixture = Fixture::new().await;
+    let (application, queue) = fixture.subscribed().await;
+    let another = fixture.subscribe(queue.seller, application).await;
+    fixture.enqueue(queue, 1).await;
+    let claimed = fixture.claim_one().await;
+    fixture.enqueue(another, 1).await;
+    let record = || ended(claimed.lease, &claimed.deliveries[0], 500);
+    let (mut earlier, mut lost) = (record(), record());
+    earlier.from.attempt += 1;
+    lost.from.lost += 1;
+    for (record, attempt) in [(earlier, 0), (lost, 0), (record(), 1)] {
+        fixture.record(&[record], &[]).await;
+        let history = fixture.history(application, queue).await.unwrap();
+        let attempts: Vec<_> = history.iter().map(|delivery| delivery.state.attempt()).collect();
+        assert_eq!(attempts, [attempt]);
+    }
+}
+
 /// A finished delivery that is queued anew is given out, and a record of its former attempt that is sent once
 /// more changes nothing.
 #[tokio::test]
