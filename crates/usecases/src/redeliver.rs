@@ -7,6 +7,7 @@ use accounts::{AccountStore, Action};
 use chrono::{DateTime, Utc};
 use kernel::{Randomness, SellerId, StoreError};
 use oauth::{ClientId, Limiter, Quota, Subject};
+use uuid::{Builder, Uuid};
 use webhooks::{
     Delivery, DeliveryId, Event, LockedDelivery, Subscription, SubscriptionId, SubscriptionStore,
     WebhookEvent,
@@ -101,7 +102,7 @@ pub async fn send_test_event(
     let Some(event) = found.events.iter().find(is_wanted) else {
         return refuse(Refusal::NotSubscribed);
     };
-    let id = randomness.uuid().into();
+    let id = at(now, randomness.uuid()).into();
     let body = Event::sample(seller, *event, randomness.uuid()).body(id, randomness.uuid().into(), now);
     let sample = Delivery::queued(id, *event, body.map_err(StoreError::unexpected)?, now);
     let queued = subscriptions.queue_delivery(seller, subscription, &sample);
@@ -114,6 +115,14 @@ pub async fn send_test_event(
         .log(accounts, Action::TestEventSent, subscription)
         .await?;
     Ok(sample)
+}
+
+/// The same id, of this time: a subscription's deliveries are in the order of their ids, and others have theirs from
+/// the database.
+fn at(now: DateTime<Utc>, id: Uuid) -> Uuid {
+    let [_, _, _, _, _, _, random @ ..] = id.into_bytes();
+    let milliseconds = u64::try_from(now.timestamp_millis()).unwrap_or_default();
+    Builder::from_unix_timestamp_millis(milliseconds, &random).into_uuid()
 }
 
 impl Requester {
@@ -339,6 +348,8 @@ mod tests {
                 (sent.event, sent.state),
                 (WebhookEvent::OfferRejected, DeliveryState::Queued)
             );
+            let (seconds, _) = sent.id.uuid().get_timestamp().unwrap().to_unix();
+            assert_eq!(i64::try_from(seconds).unwrap(), now().timestamp());
             for (answers, why) in [(missing, Refusal::NotFound), (inactive, Refusal::Inactive)] {
                 assert_eq!(refusal(again(answers, requester).await), why);
                 assert_eq!(refusal(sample(answers, requester).await), why);

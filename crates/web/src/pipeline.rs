@@ -89,6 +89,8 @@ async fn check_and_execute<L: Listener>(
         trace_id: request.trace_id,
     };
     let (claim, work) = both(claim, (route.decode)(&incoming, call))?;
+    // Work may wait for its turn for seconds.
+    drop(body);
 
     match work {
         Work::Read(reading) => deadline.run(reading).await?,

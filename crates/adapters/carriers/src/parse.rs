@@ -65,7 +65,7 @@ pub(crate) fn find<'a>(value: &'a Value, pointer: &str, key: &str, wanted: &str)
     elements.find(|element| text(element, key).as_deref() == Some(wanted))
 }
 
-/// Parses an instant. Without an offset it is Polish local time.
+/// Parses an instant. Without an offset it is Polish local time. A leap second is the next minute's first.
 pub(crate) fn instant(text: &str) -> Option<DateTime<Utc>> {
     let text = text.trim();
     let offset = DateTime::parse_from_rfc3339(text)
@@ -83,6 +83,7 @@ pub(crate) fn instant(text: &str) -> Option<DateTime<Utc>> {
         .find_map(|form| NaiveDateTime::parse_from_str(text, form).ok())
         .and_then(in_poland),
     }
+    .and_then(|at| DateTime::from_timestamp_micros(at.timestamp_micros()))
 }
 
 /// Converts Polish local time. An ambiguous time is the first of the two; a time in the skipped hour is read

@@ -92,7 +92,7 @@ impl Listener for Public {
         let token = bearer(request.headers()).and_then(BearerToken::presented);
         let token = token.ok_or_else(unauthorized)?;
         let reads = matches!(*request.method(), Method::GET | Method::HEAD);
-        let (limit, admission) = if reads && request.path() == events::PATH {
+        let (limit, admission) = if reads && self.ports.is_finished() && request.path() == events::PATH {
             let admission = self.admit_to_journal(token.key());
             ("events", request.deadline().run(admission).await?)
         } else {

@@ -228,9 +228,14 @@ pub async fn finish(url: &str) -> Result<(), MigrateError> {
 
 async fn finish_over(connector: &Connector) -> Result<(), MigrateError> {
     let client = connector.open_bare().await?;
-    let finished = client.execute(FINISH.text, &[&OLDEST_IF_FINISHED]).await;
-    finished.map_err(|error| MigrateError::of(error, MigrateError::Internal))?;
-    Ok(())
+    let finished = async {
+        // The journal may be long by now.
+        client.batch_execute(BEGIN_UNLIMITED).await?;
+        client.execute(FINISH.text, &[&OLDEST_IF_FINISHED]).await?;
+        client.batch_execute("commit").await
+    };
+    let finished = finished.await;
+    finished.map_err(|error| MigrateError::of(error, MigrateError::Internal))
 }
 
 /// Sends how far the index is that is being built. The connection is its own: the build waits for the end of

@@ -77,9 +77,9 @@ with clock as materialized (
     select api_now() as at
 ),
 code as (
-    -- The used hash is kept for 90 days, so that a second use is recognised.
+    -- The used hash is kept for 90 days, or as long as it would have been valid, so that a second use is recognised.
     update authorization_codes
-    set used_at = clock.at, expires_at = clock.at + interval '90 days'
+    set used_at = clock.at, expires_at = greatest(expires_at, clock.at + interval '90 days')
     from clock
     where family_id = $1
       and hash = $2
@@ -88,7 +88,7 @@ code as (
 ),
 token as (
     update refresh_tokens
-    set used_at = clock.at, expires_at = clock.at + interval '90 days'
+    set used_at = clock.at, expires_at = greatest(expires_at, clock.at + interval '90 days')
     from clock
     where family_id = $1
       and hash = $2

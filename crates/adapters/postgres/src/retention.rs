@@ -243,7 +243,8 @@ pub(crate) async fn clear(tx: &Tx, expired: Expired) -> Result<Cleared, StoreErr
             tx.execute(first!(rate_windows by window_start, window_start.lt(before), is_over))
         }
         Expired::AccessTokens => return clear_ended!(access_tokens, tx, an_hour_ago),
-        Expired::RefreshTokens => return clear_ended!(refresh_tokens, tx, an_hour_ago),
+        // A repeat of its request gets it within 24 hours.
+        Expired::RefreshTokens => return clear_ended!(refresh_tokens, tx, ago(TimeDelta::hours(25))),
         Expired::Codes => return clear_ended!(authorization_codes, tx, an_hour_ago),
         Expired::RevokedFamilies => return clear_revoked_families(tx, an_hour_ago).await,
         // A session is not used after its seven days, so soon afterwards it has been idle for eight hours.

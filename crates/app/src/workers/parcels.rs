@@ -160,9 +160,11 @@ impl DailyQuota {
     /// Whether to ask now. Counts the look-up if so.
     fn take(&mut self, number: &TrackingNumber, now: DateTime<Utc>) -> Taken {
         if let Some(interval) = self.interval {
-            let is_recent = |at: DateTime<Utc>| now - at < interval;
+            // What lies ahead is from before the clock was set back.
+            let is_within = |at: DateTime<Utc>, time| (TimeDelta::zero()..time).contains(&(now - at));
+            let is_recent = |at: DateTime<Utc>| is_within(at, interval);
             match self.last_lookup.get(number) {
-                Some((at, Some(found))) if now - *at < DHL_SHARED => return Taken::Known(found.clone()),
+                Some((at, Some(found))) if is_within(*at, DHL_SHARED) => return Taken::Known(found.clone()),
                 Some((at, _)) if is_recent(*at) => return Taken::Waits,
                 _ => {}
             }
@@ -283,6 +285,8 @@ mod tests {
             assert!((0..500).all(|n| asks(500 * day + n, day * 24 * 60)));
         }
         assert!(asks(1, 20 * 24 * 60));
+        // The clock is set back.
+        assert!(asks(1, 19 * 24 * 60));
         assert!(quota.last_lookup.len() < 3 * 500, "{}", quota.last_lookup.len());
     }
 

@@ -74,7 +74,7 @@ unchanged as materialized (
 code as (
     -- Of two uses of one credential, the second drops out.
     update authorization_codes as t
-    set used_at = u.at, expires_at = u.at + interval '90 days'
+    set used_at = u.at, expires_at = greatest(t.expires_at, u.at + interval '90 days')
     from unchanged as u
     where t.family_id = u.id
       and t.hash = u.hash
@@ -83,7 +83,7 @@ code as (
 ),
 token as (
     update refresh_tokens as t
-    set used_at = u.at, expires_at = u.at + interval '90 days'
+    set used_at = u.at, expires_at = greatest(t.expires_at, u.at + interval '90 days')
     from unchanged as u
     where t.family_id = u.id
       and t.hash = u.hash

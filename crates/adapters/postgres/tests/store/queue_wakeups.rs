@@ -236,7 +236,9 @@ async fn a_lease_that_ends_in_a_suspension_leaves_nothing_and_a_reinstatement_wa
     }
     assert_eq!(fixture.claim().await.len(), 2);
     for application in [one, other] {
-        fixture.set_status(application, ApplicationStatus::Suspended).await;
+        fixture
+            .set_status(application, ApplicationStatus::Suspended)
+            .await;
     }
     clock.advance(TimeDelta::seconds(31)).await;
     assert!(fixture.claim().await.is_empty());
