@@ -163,6 +163,20 @@ async fn a_screen_belongs_to_the_session_that_opened_it_first() {
 }
 
 #[tokio::test]
+async fn the_forms_of_an_ended_session_lead_back_to_the_application() {
+    let (world, mut member, app) = with_partner(&["offers:read"]).await;
+    let asking = world.asking(&app, "offers:read");
+    let page = world.screen(&mut member.browser, &asking).await;
+    let database = world.database.connect().await;
+    database.batch_execute("delete from sessions").await.unwrap();
+    let approval = page.form(SCREEN).press("decision", "approve");
+    for form in [approval, page.form("/panel/consent/another-account")] {
+        let refused = member.browser.submit(&form).await.expect(403);
+        refused.shows("start again from there");
+    }
+}
+
+#[tokio::test]
 async fn a_sign_in_leads_to_the_screen_and_the_account_can_be_changed() {
     let (world, one, app) = with_partner(&["offers:read"]).await;
     let other = world.member().await;

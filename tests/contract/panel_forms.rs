@@ -149,7 +149,7 @@ async fn registration_errors_are_shown_at_their_fields() {
     let two = "https://app.example/callback\r\n\r\nhttps://app.example/other\r\n";
     let proper = registration(&mut member, "Label Printer")
         .await
-        .with("description", "Prints <labels> & more")
+        .with("description", "Prints <labels>\r\n& more")
         .with("redirect_uris", two)
         .with("purpose", "for_other_sellers")
         .and("scopes", "orders:read");
@@ -165,7 +165,7 @@ async fn registration_errors_are_shown_at_their_fields() {
         let refused = member.browser.submit(&form).await.expect(422);
         refused.shows(&format!("id=\"{field}-error\""));
         let kept = refused.form(new);
-        assert_eq!(kept.value("description"), Some("Prints <labels> & more"));
+        assert_eq!(kept.value("description"), Some("Prints <labels>\n& more"));
     }
     let done = member.browser.sent(&proper).await;
     let registered = Application {
@@ -181,6 +181,7 @@ async fn registration_errors_are_shown_at_their_fields() {
     let edit = member.browser.form(&edit).await;
     let addresses = "https://app.example/callback\nhttps://app.example/other";
     assert_eq!(edit.value("redirect_uris"), Some(addresses));
+    assert_eq!(edit.value("description"), Some("Prints <labels>\n& more"));
     let again = registration(&mut member, "label printer").await;
     let refused = member.browser.submit(&again).await.expect(409);
     refused.shows("id=\"name-error\"");
@@ -197,9 +198,13 @@ async fn an_edit_takes_effect_at_once_and_a_deletion_is_confirmed() {
     let page = member.browser.page(&path).await;
     page.shows("Tokens that are refreshed meanwhile lose it for good");
     let form = page.form(&path).with("scopes", "orders:read");
-    let form = form.with("redirect_uris", "https://app.example/new");
+    let form = form
+        .with("redirect_uris", "https://app.example/new")
+        .with("description", "One\r\nTwo");
     // The form does not ask for a name, and ignores one.
-    member.browser.sent(&form.clone().and("name", "Another")).await;
+    let saved = member.browser.sent(&form.clone().and("name", "Another")).await;
+    assert_eq!(saved.form(&path).value("description"), Some("One\nTwo"));
+    saved.shows("Permissions beyond what the marketplace has granted");
     let me = world.read(&token, "/v1/me").await;
     assert_eq!(me["scopes"], json!(["orders:read"]));
     assert_eq!(me["app"]["name"], json!(app.name));

@@ -66,11 +66,17 @@ async fn a_form_of_an_ended_session_says_that_nothing_was_done() {
     let mut member = world.member().await;
     let page = member.browser.page("/panel/account").await;
     let form = page.form("/panel/sign-out-everywhere");
+    let sign_out = page.form("/panel/sign-out");
     let database = world.database.connect().await;
     database.batch_execute("delete from sessions").await.unwrap();
     let page = member.browser.sent(&form).await;
     assert_eq!(page.path, "/panel/sign-in?next=account&done=session-ended");
     page.shows("so nothing was done");
+    // Signing out is done.
+    let answer = member.browser.post(&sign_out).await.expect(303);
+    assert_eq!(answer.must("location"), "/panel/sign-in?done=signed-out");
+    assert_eq!(answer.header("clear-site-data"), Some("\"storage\""));
+    assert!(member.browser.cookies.is_empty(), "{answer:?}");
 }
 
 #[tokio::test]
@@ -122,6 +128,8 @@ async fn an_applications_page_shows_its_state_and_the_built_in_one_has_no_page()
     let page = format!("/panel/applications/{}", pending.client_id);
     let page = member.browser.page(&page).await;
     page.shows("Waiting to be accepted");
+    page.hides("client_credentials");
+    page.hides("id=\"scopes-hint\"");
     page.shows("A public application has no secret");
     page.hides("Rotate secret");
     let personal = world.personal_token(&member.seller, &["offers:read"]).await;
@@ -156,7 +164,7 @@ async fn an_ended_subscription_gets_no_test_event_and_another_sellers_is_404() {
     member.browser.sent(&question).await;
     let page = member.browser.sent(&form).await;
     page.shows("<p class=\"warning\" role=\"status\">Nothing was sent");
-    page.shows("The application was disconnected");
+    page.shows("The connection has ended, or the account of the application");
     assert!(page.forms().iter().all(|form| form.action != action));
 }
 

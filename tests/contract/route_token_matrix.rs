@@ -213,7 +213,12 @@ async fn panel(world: &World, issued: &Credentials, matrix: &mut Matrix) {
             ..form
         };
         let before = fresh.post(&form).await;
-        let is_fine = access == Access::Anybody || leads_to_sign_in(&before);
+        let is_fine = match (access, template) {
+            (Access::Anybody, _) => true,
+            // A screen belongs to a session.
+            (_, "/panel/consent" | "/panel/consent/another-account") => before.status == 403,
+            _ => leads_to_sign_in(&before),
+        };
         matrix.look(is_fine, &name, "a browser without a session", &before);
         let forged = signed_in.post(&form).await;
         let is_fine = matches!(forged.status, 400 | 403);

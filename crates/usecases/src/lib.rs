@@ -1,9 +1,10 @@
 //! The use cases, one file per subject, written against the ports alone, and the unit of work that they run
 //! in.
 //!
-//! A use case takes the narrowest ports that it needs. Its caller commits: a request pipeline, a worker, an
-//! `admin` command or the sandbox's seeding. The exception is [`track_parcels`], which asks a carrier before
-//! its transaction.
+//! A use case takes the narrowest ports that it needs. Its caller begins and commits the transaction: a
+//! request pipeline, a worker, an `admin` command or the sandbox's seeding. The exception is
+//! [`track_parcels`], which asks a carrier before its transaction. Some ports commit by themselves:
+//! `TokenIssuer`, queues.
 
 pub mod account_links;
 mod acting;

@@ -34,6 +34,11 @@ impl Fields {
         self.get(name).to_owned()
     }
 
+    /// The value of a text area, whose line ends browsers send as CRLF.
+    pub(crate) fn long_text(&self, name: &str) -> String {
+        self.get(name).replace("\r\n", "\n")
+    }
+
     /// The names of the ticked scopes.
     pub(crate) fn scopes(&self) -> Vec<String> {
         let ticked = self.0.pairs().filter(|(name, _)| *name == REPEATABLE);

@@ -7,7 +7,7 @@ use actix_web::http::Method;
 use actix_web::http::header::SET_COOKIE;
 use actix_web::{HttpRequest, HttpResponse};
 use kernel::SellerId;
-use oauth::{BrowserSecret, Limiter, Subject};
+use oauth::{BrowserSecret, ConsentRefusal, Limiter, Subject};
 use web::assets::Asset;
 use web::body::{self, BodyLimits};
 use web::error::catch_panic;
@@ -23,6 +23,7 @@ use crate::language::Language;
 use crate::next::Next;
 use crate::page_error::PageError;
 use crate::page_request::{PageRequest, SignedInRequest};
+use crate::pages::sign_out;
 use crate::places::SMALL_FORM;
 use crate::routes::{self, Handler, Route};
 use crate::{Panel, assets};
@@ -111,14 +112,7 @@ async fn check_and_respond(
                 Some(_) => None,
             };
             let Some(signed_in) = signed_in else {
-                let next = match page_request.query.get("request") {
-                    Some(handle) => Next::consent(handle),
-                    None => Next::at(route.template),
-                };
-                return Err(match route.method {
-                    Method::POST => PageError::SignedOut(next),
-                    _ => PageError::SignIn(next),
-                });
+                return without_session(&page_request, route);
             };
             let seller = Some(signed_in.seller.id);
             request.record_caller(|caller| caller.seller = seller);
@@ -134,6 +128,23 @@ async fn check_and_respond(
             })
             .await
         }
+    }
+}
+
+/// The answer to a request that requires a session, and has none.
+fn without_session(request: &PageRequest, route: &Route) -> Result<HttpResponse, PageError> {
+    let next = match request.query.get("request") {
+        Some(handle) => Next::consent(handle),
+        None => Next::at(route.template),
+    };
+    match (&route.method, route.template) {
+        (&Method::POST, "/panel/sign-out") => sign_out::submitted(request),
+        // The screen belongs to the session that has ended.
+        (&Method::POST, "/panel/consent" | "/panel/consent/another-account") => {
+            Err(ConsentRefusal::AnotherViewer.into())
+        }
+        (&Method::POST, _) => Err(PageError::SignedOut(next)),
+        _ => Err(PageError::SignIn(next)),
     }
 }
 

@@ -88,10 +88,14 @@ impl Texts {
     /// What a scope permits where its label says more; empty if the label is exact.
     pub(crate) const fn scope_meaning(&self, scope: Scope) -> &'static str {
         self.pick(match scope {
-            Scope::OffersRead | Scope::OrdersRead | Scope::ShipmentsWrite | Scope::ShipmentsRead => ("", ""),
+            Scope::OffersRead | Scope::OrdersRead | Scope::ShipmentsRead => ("", ""),
             Scope::OffersWrite => (
                 "Changes price, stock, publication and your own number of offers that you have. It cannot create offers.",
                 "Zmienia ceny, stany, publikację i Twoje własne numery ofert, które już masz. Nie może tworzyć ofert.",
+            ),
+            Scope::ShipmentsWrite => (
+                "Also corrects the carrier and the tracking number of shipments (buyer is notified).",
+                "Poprawia też przewoźnika i numer śledzenia wysyłek (kupujący dostaje powiadomienie).",
             ),
             Scope::SettingsRead => (
                 "Reads the addresses to which your account's events are sent for the application (webhooks).",

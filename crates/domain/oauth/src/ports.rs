@@ -15,9 +15,12 @@ use crate::{
 /// The gate that every request to `/v1` passes.
 ///
 /// An adapter MUST read the rows at each call and cache nothing, so that the next request on every replica
-/// sees a revocation, a suspension or a changed limit. It MUST count each request with a live token exactly
-/// once, in the window of the database's clock minute, shared by all replicas. A count that may have reached
-/// the store MUST NOT be sent again: the call fails instead.
+/// sees a revocation, a suspension or a changed limit. [`Self::admit`] MUST count each request with a live
+/// token exactly once, in the window of the database's clock minute, shared by all replicas. A count that may
+/// have reached the store MUST NOT be sent again: the call fails instead.
+///
+/// `GET /v1/events` is the exception: [`Self::look_up`], then [`RateCounter::count`], against a limit of its
+/// own.
 #[async_trait]
 pub trait Gate: Send + Sync {
     /// Looks up a token and counts the request. The inner error is a token that is expired or revoked, or

@@ -36,6 +36,9 @@ pub(crate) async fn change_password(request: SignedInRequest) -> Result<HttpResp
     let given = request.fields.get("current_password");
     let current = panel.panel.password(request.seller().id).await?;
     let fits = panel.passwords.verify(given, current.clone()).await?;
+    if !fits && is_set(&request).await? {
+        return done("password-changed", "/panel/account");
+    }
     let compared = current.filter(|_| fits);
     let mut issues = Issues::none();
     if compared.is_none() {
@@ -56,11 +59,22 @@ pub(crate) async fn change_password(request: SignedInRequest) -> Result<HttpResp
         Ok(()) => done("password-changed", "/panel/account"),
         Err(account_links::Refusal::SessionEnded) => Err(PageError::SignedOut(Next::default())),
         Err(account_links::Refusal::PasswordReplaced) => {
+            let _place = take_place(&request)?;
+            if is_set(&request).await? {
+                return done("password-changed", "/panel/account");
+            }
             let issues = Issues::one("current_password", t.passwords.current_wrong);
             render(&request, issues).await
         }
         Err(_) => Err(PageError::NotFound),
     }
+}
+
+/// Whether the new password is the account's: after a double click, the first request has set it.
+async fn is_set(request: &SignedInRequest) -> Result<bool, PageError> {
+    let stored = request.panel.panel.password(request.seller().id).await?;
+    let new = request.fields.get("new_password");
+    Ok(request.panel.passwords.verify(new, stored).await?)
 }
 
 /// Replaces the password that was just compared with a new one.

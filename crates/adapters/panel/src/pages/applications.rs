@@ -53,6 +53,8 @@ struct DetailsPage {
     description: String,
     redirect_uris: String,
     scopes: [ScopeGroup; 2],
+    /// Empty while each scope counts at once.
+    scopes_hint: &'static str,
     usage: Usage,
     application: Application,
 }
@@ -77,7 +79,7 @@ fn present(application: &Application) -> RawEdit {
 pub(crate) async fn save(request: SignedInRequest) -> Result<HttpResponse, PageError> {
     let application = own_application(&request).await?;
     let raw = RawEdit {
-        description: Some(request.fields.text("description")),
+        description: Some(request.fields.long_text("description")),
         redirect_uris: request.fields.lines("redirect_uris"),
         scopes: request.fields.scopes(),
     };
@@ -197,6 +199,9 @@ async fn render(
         description: raw.description.unwrap_or_default(),
         redirect_uris: raw.redirect_uris.join("\n"),
         scopes: scope_options(&raw.scopes),
+        scopes_hint: application
+            .ceiling()
+            .map_or("", |_| request.texts().application.scopes_hint),
         usage: Usage::read(request, &application).await?,
         application,
     };
@@ -206,11 +211,18 @@ async fn render(
 impl DetailsPage {
     const fn status_text(&self) -> &'static str {
         let t = &self.frame.t.application;
-        match (self.application.status, self.application.purpose) {
-            (ApplicationStatus::Pending, _) => t.pending,
-            (ApplicationStatus::Suspended, _) => t.suspended,
-            (ApplicationStatus::Active, Purpose::OwnUse) => t.active_own_use,
-            (ApplicationStatus::Active, _) => t.active,
+        let Application {
+            status,
+            purpose,
+            client_type,
+            ..
+        } = &self.application;
+        match (status, purpose, client_type) {
+            (ApplicationStatus::Pending, _, ClientType::Confidential) => t.pending,
+            (ApplicationStatus::Pending, _, ClientType::Public) => t.pending_public,
+            (ApplicationStatus::Suspended, ..) => t.suspended,
+            (ApplicationStatus::Active, Purpose::OwnUse, _) => t.active_own_use,
+            (ApplicationStatus::Active, ..) => t.active,
         }
     }
 

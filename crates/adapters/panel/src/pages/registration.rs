@@ -40,7 +40,7 @@ pub(crate) async fn submit(request: SignedInRequest) -> Result<HttpResponse, Pag
     let (form, fields, t) = (request.form()?, &request.fields, request.texts());
     let raw = RawRegistration {
         name: fields.text("name"),
-        description: Some(fields.text("description")),
+        description: Some(fields.long_text("description")),
         documentation_url: fields.get("documentation_url").trim().to_owned(),
         purpose: fields.text("purpose"),
         client_type: fields.text("client_type"),

@@ -31,12 +31,14 @@ struct SignInPage {
     email: String,
 }
 
-/// GET: a seller who is already signed in is redirected at once.
+/// GET: a seller who is already signed in is redirected at once; but not who has just set a password, perhaps
+/// that of another account.
 pub(crate) async fn page(request: PageRequest) -> Result<HttpResponse, PageError> {
     let next = Next::of(&request.query);
+    let is_notified = request.query.get("done") == Some("password-set");
     match request.panel.panel.signed_in(request.browser.hash()).await? {
-        Some(_) => see_other(&next.path()),
-        None => render(&request, next, String::new(), Issues::none()),
+        Some(_) if !is_notified => see_other(&next.path()),
+        _ => render(&request, next, String::new(), Issues::none()),
     }
 }
 

@@ -8,7 +8,7 @@ use super::{ok, see_other};
 use crate::browser::forget_browser;
 use crate::frame::Frame;
 use crate::page_error::PageError;
-use crate::page_request::SignedInRequest;
+use crate::page_request::{PageRequest, SignedInRequest};
 
 #[derive(Template)]
 #[template(path = "sign_out.html")]
@@ -24,7 +24,12 @@ pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, PageE
 
 pub(crate) async fn submit(request: SignedInRequest) -> Result<HttpResponse, PageError> {
     end(&request).await?;
-    signed_out(&request, "/panel/sign-in?done=signed-out")
+    submitted(&request)
+}
+
+/// The answer to the form, also if the session had ended before.
+pub(crate) fn submitted(request: &PageRequest) -> Result<HttpResponse, PageError> {
+    signed_out(request, "/panel/sign-in?done=signed-out")
 }
 
 pub(crate) async fn everywhere(request: SignedInRequest) -> Result<HttpResponse, PageError> {
@@ -45,7 +50,7 @@ pub(super) async fn end(request: &SignedInRequest) -> Result<(), PageError> {
 }
 
 /// The redirect after signing out, which deletes the cookie.
-pub(super) fn signed_out(request: &SignedInRequest, location: &str) -> Result<HttpResponse, PageError> {
+pub(super) fn signed_out(request: &PageRequest, location: &str) -> Result<HttpResponse, PageError> {
     let mut response = see_other(location)?;
     forget_browser(response.headers_mut(), request.panel.ports.service.is_https());
     Ok(response)

@@ -74,8 +74,8 @@ texts! {
         forgotten_submit => "Send the link", "Wyślij link";
         sent_title => "Look into your mail", "Sprawdź pocztę";
         sent_text =>
-            "If there is an account with this address, a link is on its way. It can be used once, within an hour.",
-            "Jeśli istnieje konto z tym adresem, link jest już w drodze. Można go użyć raz, w ciągu godziny.";
+            "If there is an account with this address, a link is on its way, or was sent a short while ago. It can be used once; the mail says until when.",
+            "Jeśli istnieje konto z tym adresem, link jest już w drodze albo został niedawno wysłany. Można go użyć raz; do kiedy, podajemy w wiadomości.";
         back_to_sign_in => "Back to signing in", "Wróć do logowania";
     }
     /// One-time links.
@@ -131,6 +131,11 @@ texts! {
                       client_credentials and ask you for consent, but cannot ask other sellers.",
             "Czeka na akceptację. Do tego czasu działa tylko na Twoim koncie: może pobierać tokeny przez \
                       client_credentials i prosić Ciebie o zgodę, ale nie może prosić innych sprzedawców.";
+        pending_public =>
+            "Waiting to be accepted. Until then it works for your own account alone: it can ask you for consent, but \
+                      cannot ask other sellers.",
+            "Czeka na akceptację. Do tego czasu działa tylko na Twoim koncie: może prosić Ciebie o zgodę, ale nie \
+                      może prosić innych sprzedawców.";
         active_own_use =>
             "It works for your own account. Registered for own use, it cannot ask other sellers for consent.",
             "Działa na Twoim koncie. Jako aplikacja na własny użytek nie może prosić o zgodę innych sprzedawców.";
@@ -308,8 +313,8 @@ texts! {
             |name| format!("Disconnect {name}?"),
             |name| format!("Odłączyć {name}?");
         confirm_text =>
-            "The application's access ends at once, and so do its notifications. It has to ask for your consent to come back. An application of your own keeps what its secret permits: delete it to stop that.",
-            "Aplikacja od razu straci dostęp i przestanie otrzymywać powiadomienia. Aby wrócić, będzie musiała poprosić o zgodę. Twoja własna aplikacja zachowa to, na co pozwala jej klucz: aby to zakończyć, usuń ją.";
+            "The application's access ends at once. No further events are sent to it, but for the notice that the connection has ended, if it has subscribed to that (connection.ended). It has to ask for your consent to come back. An application of your own keeps what its secret permits: delete it to stop that.",
+            "Aplikacja od razu straci dostęp. Nie otrzyma dalszych zdarzeń poza powiadomieniem o zakończeniu połączenia, jeśli je subskrybuje (connection.ended). Aby wrócić, będzie musiała poprosić o zgodę. Twoja własna aplikacja zachowa to, na co pozwala jej klucz: aby to zakończyć, usuń ją.";
     }
     /// Subscriptions and deliveries.
     deliveries: Deliveries {
@@ -323,8 +328,8 @@ texts! {
         active => "Active", "Aktywna";
         inactive => "Stopped", "Zatrzymana";
         inactive_text =>
-            "The application was disconnected: nothing is sent here any more.",
-            "Aplikacja została odłączona: niczego już tu nie wysyłamy.";
+            "The connection has ended, or the account of the application's owner is closed. At most the notice of that (connection.ended) is still sent here.",
+            "Połączenie zostało zakończone albo konto właściciela aplikacji jest zamknięte. Wyślemy tu jeszcze najwyżej powiadomienie o tym (connection.ended).";
         events => "Events", "Zdarzenia";
         since => "Subscribed", "Utworzona";
         new_secret => "Signed with a new secret from", "Nowy sekret podpisu od";
@@ -468,20 +473,20 @@ texts! {
         others_consent: Message =>
             (
                 "This request belongs to another session",
-                "It was opened by somebody else, or before you signed in anew. Go back to the application and start again from there.",
+                "It was opened by somebody else, or in a session that has ended. Go back to the application and start again from there.",
             ),
             (
                 "Ta prośba należy do innej sesji",
-                "Otworzył ją ktoś inny albo logowanie odbyło się ponownie. Wróć do aplikacji i zacznij od nowa.",
+                "Otworzył ją ktoś inny albo otwarto ją w sesji, która już się zakończyła. Wróć do aplikacji i zacznij od nowa.",
             );
         dead_link: Message =>
             (
                 "This link does not work any more",
-                "It was used, has expired, or was replaced by a newer one. You can have a new link for your password sent to you.",
+                "It was used or has expired, or another link, a changed password or “Sign out everywhere” has ended it. You can have a new link for your password sent to you.",
             ),
             (
                 "Ten link już nie działa",
-                "Został użyty, wygasł albo zastąpił go nowszy. Możesz poprosić o nowy link do ustawienia hasła.",
+                "Został użyty lub wygasł albo zakończył go inny link, zmiana hasła lub „Wyloguj wszędzie”. Możesz poprosić o nowy link do ustawienia hasła.",
             );
         form_used: Message =>
             (

@@ -191,6 +191,36 @@ async fn a_second_a_late_and_a_foreign_use_and_one_of_a_deleted_application_drop
     }
 }
 
+/// Or a second use within its life would end nothing.
+#[tokio::test]
+async fn a_used_credential_is_known_as_long_as_it_would_have_lived() {
+    let (fixture, _clock) = Fixture::frozen().await;
+    let exchanges = fixture.database.token_issuer();
+    let lives = "expires_at = api_now() + interval '300 days'";
+    for (table, asked) in [
+        ("refresh_tokens", Asked::token(&fixture).await),
+        ("authorization_codes", Asked::code(&fixture).await),
+    ] {
+        asked.change(&fixture, table, lives).await;
+        assert_eq!(are_exchanged(&exchanges, [&asked.exchange]).await, [true]);
+        let known = format!("{table} where used_at is not null and {lives}");
+        assert_eq!(fixture.rows_of(&known).await, 1, "{table}");
+    }
+    let parties = Parties::new(&fixture).await;
+    let pair = parties.pair(&fixture).await;
+    fixture
+        .tamper(&format!(
+            "update refresh_tokens set {lives} where used_at is null"
+        ))
+        .await;
+    fixture
+        .tx(async |tx| parties.rotate(tx, pair.refresh).await.unwrap())
+        .await
+        .unwrap();
+    let known = format!("refresh_tokens where used_at is not null and {lives}");
+    assert_eq!(fixture.rows_of(&known).await, 2);
+}
+
 #[tokio::test]
 async fn a_batch_does_not_wait_for_other_work_and_one_that_the_server_rejects_changes_nothing() {
     let fixture = Fixture::new().await;

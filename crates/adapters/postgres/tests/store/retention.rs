@@ -71,16 +71,20 @@ async fn a_family_is_cleared_with_the_last_of_its_codes_and_tokens() {
     let tx = fixture.begin().await;
     assert!(tx.lock_family(pair.refresh.family).await.unwrap().is_some());
     drop(tx);
-    // The unused refresh token has expired. The used one, and the used code, are known for 90 days.
-    after(TimeDelta::days(30) + TimeDelta::minutes(1)).await;
-    assert_eq!(clear(&fixture).await, 1);
+    // The unused refresh token has expired: a repeat of its request may get it for a day. The used one, and the used code,
+    // are known for 90 days.
+    let a_day_later = TimeDelta::days(1) + TimeDelta::minutes(1);
+    for (later, cleared) in [(TimeDelta::minutes(1), 0), (a_day_later, 1)] {
+        after(TimeDelta::days(30) + later).await;
+        assert_eq!(clear(&fixture).await, cleared);
+    }
     after(TimeDelta::days(90)).await;
     assert_eq!(clear(&fixture).await, 0);
     let tx = fixture.begin().await;
     let (_, known) = tx.lock_credential(used.refresh).await.unwrap().unwrap();
     assert!(matches!(known, StoredCredential::RefreshToken(token) if token.used_at.is_some()));
     drop(tx);
-    after(TimeDelta::days(90) + TimeDelta::minutes(1)).await;
+    after(TimeDelta::days(90) + a_day_later).await;
     assert_eq!(clear(&fixture).await, 3);
 
     // A revoked family is deleted with everything in it.
