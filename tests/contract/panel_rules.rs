@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use blackbox::{PASSWORD, Page, Receiver, Visitor, at_once, count_of, eventually, sign_in_form, text};
+use blackbox::{
+    Expect, PASSWORD, Page, Receiver, Visitor, at_once, count_of, eventually, sign_in_form, text,
+};
 use chrono::TimeDelta;
 use reqwest::Method;
 use serde_json::json;

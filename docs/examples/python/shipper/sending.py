@@ -78,4 +78,8 @@ def _send_once(method: str, url: str, headers: dict[str, str], body: bytes | Non
 def _answer(status: int, headers: Message, body: bytes) -> Answer:
     is_json = headers.get_content_type() == "application/json"
     # What is in between, such as a proxy, may answer a 502 in HTML.
-    return Answer(status, headers, json.loads(body) if is_json else None)
+    try:
+        return Answer(status, headers, json.loads(body) if is_json else None)
+    except ValueError:
+        # A proxy's error, cut short.
+        return Answer(status, headers, None)

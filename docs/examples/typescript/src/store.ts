@@ -70,9 +70,13 @@ interface State {
   parcels: Record<string, Write>;
 }
 
+function add(state: State, orderId: string): void {
+  state.work[orderId] = { dueAt: Date.now(), round: (state.work[orderId]?.round ?? 0) + 1 };
+}
+
 export class Store {
   readonly #file: string;
-  readonly #state: State;
+  #state: State;
   #wake: () => void = () => {};
 
   constructor(file: string) {
@@ -87,34 +91,33 @@ export class Store {
 
   /** Notes all of the facts at once; undefined forgets one. */
   remember(facts: { [Name in keyof Facts]: Facts[Name] | undefined }): void {
-    Object.assign(this.#state.facts, facts);
-    this.#save();
+    this.#change((state) => Object.assign(state.facts, facts));
   }
 
   /** Notes events by their ids, together with the orders that they make work of; returns how many were new. */
   take(events: readonly (readonly [string, string | undefined])[], cursor = this.#state.facts.cursor): number {
     const now = Date.now();
-    for (const [id, takenAt] of Object.entries(this.#state.events)) {
-      if (takenAt < now - EVENTS_ARE_KEPT) delete this.#state.events[id];
-    }
     const found = events.filter(([id]) => !Object.hasOwn(this.#state.events, id));
-    for (const [id, orderId] of found) {
-      this.#state.events[id] = now;
-      if (orderId !== undefined) this.#add(orderId);
-    }
-    this.remember({ cursor });
+    this.#change((state) => {
+      for (const [id, takenAt] of Object.entries(state.events)) {
+        if (takenAt < now - EVENTS_ARE_KEPT) delete state.events[id];
+      }
+      for (const [id, orderId] of found) {
+        state.events[id] = now;
+        if (orderId !== undefined) add(state, orderId);
+      }
+      Object.assign(state.facts, { cursor });
+    });
     this.#wake();
     return found.length;
   }
 
   lookAt(orderIds: readonly string[], cursor: string): void {
-    for (const orderId of orderIds) this.#add(orderId);
-    this.remember({ cursor });
+    this.#change((state) => {
+      for (const orderId of orderIds) add(state, orderId);
+      Object.assign(state.facts, { cursor });
+    });
     this.#wake();
-  }
-
-  #add(orderId: string): void {
-    this.#state.work[orderId] = { dueAt: Date.now(), round: (this.#state.work[orderId]?.round ?? 0) + 1 };
   }
 
   /** Waits until there are tasks that are due. */
@@ -140,14 +143,16 @@ export class Store {
 
   /** The task is over, unless the order was heard of again meanwhile. */
   done(task: Task): void {
-    if (this.#state.work[task.orderId]?.round === task.round) delete this.#state.work[task.orderId];
-    this.#save();
+    this.#change((state) => {
+      if (state.work[task.orderId]?.round === task.round) delete state.work[task.orderId];
+    });
   }
 
   putOff(task: Task, milliseconds: number): void {
-    const work = this.#state.work[task.orderId];
-    if (work?.round === task.round) work.dueAt = Date.now() + milliseconds;
-    this.#save();
+    this.#change((state) => {
+      const work = state.work[task.orderId];
+      if (work?.round === task.round) work.dueAt = Date.now() + milliseconds;
+    });
   }
 
   parcel(orderId: string): Write | undefined {
@@ -155,21 +160,30 @@ export class Store {
   }
 
   forget(orderId: string): void {
-    delete this.#state.parcels[orderId];
-    this.#save();
+    this.#change((state) => {
+      delete state.parcels[orderId];
+    });
   }
 
   keep(orderId: string, parcel: Write): void {
-    this.#state.parcels[orderId] = parcel;
-    this.#save();
+    this.#change((state) => {
+      state.parcels[orderId] = parcel;
+    });
   }
 
-  /** Until this has returned, nothing that depends on it may be sent or answered. */
-  #save(): void {
+  /** Until this has returned, nothing that depends on it may be sent or answered. What cannot be saved did not happen. */
+  #change(change: (state: State) => void): void {
+    const state = structuredClone(this.#state);
+    change(state);
+    this.#save(state);
+    this.#state = state;
+  }
+
+  #save(state: State): void {
     const next = `${this.#file}.next`;
     const file = openSync(next, "w", 0o600);
     try {
-      writeFileSync(file, JSON.stringify(this.#state));
+      writeFileSync(file, JSON.stringify(state));
       fsyncSync(file);
     } finally {
       closeSync(file);

@@ -211,13 +211,8 @@ async fn render(
 impl DetailsPage {
     const fn status_text(&self) -> &'static str {
         let t = &self.frame.t.application;
-        let Application {
-            status,
-            purpose,
-            client_type,
-            ..
-        } = &self.application;
-        match (status, purpose, client_type) {
+        let of = &self.application;
+        match (of.status, of.purpose, of.client_type) {
             (ApplicationStatus::Pending, _, ClientType::Confidential) => t.pending,
             (ApplicationStatus::Pending, _, ClientType::Public) => t.pending_public,
             (ApplicationStatus::Suspended, ..) => t.suspended,

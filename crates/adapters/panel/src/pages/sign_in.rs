@@ -31,8 +31,8 @@ struct SignInPage {
     email: String,
 }
 
-/// GET: a seller who is already signed in is redirected at once; but not who has just set a password, perhaps
-/// that of another account.
+/// GET: a seller who is already signed in is redirected at once, except after setting a password, which may be
+/// another account's.
 pub(crate) async fn page(request: PageRequest) -> Result<HttpResponse, PageError> {
     let next = Next::of(&request.query);
     let is_notified = request.query.get("done") == Some("password-set");
