@@ -298,7 +298,7 @@ mod tests {
             );
             assert_eq!(
                 (delivery.id, delivery.created_at),
-                (Uuid::from_u128(1).into(), now())
+                (at(now(), Uuid::from_u128(1)).into(), now())
             );
             Ok(answers.active)
         });

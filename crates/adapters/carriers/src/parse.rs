@@ -83,7 +83,8 @@ pub(crate) fn instant(text: &str) -> Option<DateTime<Utc>> {
         .find_map(|form| NaiveDateTime::parse_from_str(text, form).ok())
         .and_then(in_poland),
     }
-    .and_then(|at| DateTime::from_timestamp_micros(at.timestamp_micros()))
+    .and_then(|at| at.timestamp_nanos_opt())
+    .map(DateTime::from_timestamp_nanos)
 }
 
 /// Converts Polish local time. An ambiguous time is the first of the two; a time in the skipped hour is read
@@ -120,6 +121,7 @@ mod tests {
                 "2026-07-06T14:00:00.331986369+02:00",
                 Some("2026-07-06T12:00:00.331986369Z"),
             ),
+            ("2026-07-06T11:59:60Z", Some("2026-07-06T12:00:00Z")),
             ("2026-01-06T12:00:00", Some("2026-01-06T11:00:00Z")),
             ("2026-07-06 12:00", Some("2026-07-06T10:00:00Z")),
             // 25 October 2026, 03:00 becomes 02:00: the hour from 02:00 on occurs twice.
