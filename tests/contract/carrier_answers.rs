@@ -93,7 +93,7 @@ async fn a_failing_carrier_does_not_prevent_a_shipment() {
         let began = Instant::now();
         let made = world.shipped(&trader.token, &order.id, &inpost(number)).await;
         let took = began.elapsed();
-        assert!(took < Duration::from_millis(3_300), "{number}: {took:?}");
+        assert!(took < Duration::from_secs(5), "{number}: {took:?}");
         assert_members(&made, json!({"delivered_already": false, "buyer_notified": true}));
         let seen = world.order(&trader.token, &order.id).await;
         assert_eq!(seen["status"], "shipped");

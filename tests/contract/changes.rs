@@ -122,7 +122,7 @@ async fn a_long_poll_returns_at_the_first_change_or_after_its_wait() {
     let began = Instant::now();
     world.patched(&trader.token, &offer, &json!({"stock": 1})).await;
     let told = poll.await.unwrap().expect(200).json();
-    assert!(began.elapsed() < Duration::from_secs(10), "it ended early");
+    assert!(began.elapsed() < Duration::from_secs(25), "it ended early");
     assert_eq!(told["items"][0]["stock"], 1);
     // If there are changes already, the answer comes at once.
     let began = Instant::now();

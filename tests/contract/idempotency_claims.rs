@@ -110,7 +110,7 @@ async fn a_500_that_changed_nothing_releases_the_key() {
 #[tokio::test]
 async fn the_claim_of_a_dead_process_is_taken_over_after_its_lease() {
     let (mut world, trader, offer) = world_of_trade().await;
-    let clock = world.database.control_clock().await;
+    let clock = world.stop_clock("2040-01-01T12:00:00Z").await;
     let survivor = world.another().await;
     let locked = world.open_transaction(LOCK_OFFERS).await;
     let first = patching(&world, &trader, &offer, &json!({"stock": 3}));

@@ -248,24 +248,28 @@ async fn a_request_waits_for_an_event_and_few_wait_at_once() {
     let end = text(&page(&world, &trader.token, "").await, "cursor");
     let empty = page(&world, &trader.token, &format!("?wait=1&after={end}")).await;
     assert_eq!(empty["items"], json!([]));
-    // A token that ends meanwhile gets nothing.
+    // A token that ends meanwhile gets nothing, not even an event.
+    let event = async || world.unpaid(&[line(&trader.seller, &offer, 1)], json!({})).await;
     let short = world.personal_token(&trader.seller, &["orders:read"]).await;
     let request = world
-        .at("GET", &format!("/v1/events?wait=2&after={end}"))
+        .at("GET", &format!("/v1/events?wait=30&after={end}"))
         .bearer(&short.token);
     let waiter = tokio::spawn(request.send());
     tokio::time::sleep(Duration::from_millis(500)).await;
     world.revoke_personal(&trader.seller, &short).await;
+    event().await;
     waiter.await.unwrap().refused(401, "unauthorized");
     // Nor does one that loses its scope.
     let app = world.application(&trader.seller, &["orders:read"]).await;
     let token = world.token(&app).await;
+    let end = text(&page(&world, &trader.token, "").await, "cursor");
     let request = world
-        .at("GET", &format!("/v1/events?wait=2&after={end}"))
+        .at("GET", &format!("/v1/events?wait=30&after={end}"))
         .bearer(&token);
     let waiter = tokio::spawn(request.send());
     tokio::time::sleep(Duration::from_millis(500)).await;
     world.set_scopes(&app, &["messaging"]).await;
+    event().await;
     waiter.await.unwrap().refused(403, "insufficient_scope");
 }
 

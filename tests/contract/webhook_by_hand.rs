@@ -1,7 +1,5 @@
 //! Test events and redeliveries that an application asks for (contract: POST …/test, POST …/redelivery).
 
-use std::time::Duration;
-
 use blackbox::{
     Expect, HOOK_SCOPES, Receiver, Reply, TRADE_EVENTS, World, assert_members, eventually, keyed, merged,
     soon_again, text,
@@ -181,11 +179,12 @@ async fn a_delivery_that_waits_is_due_now_and_keeps_its_attempts() {
 async fn a_delivery_under_way_is_409_until_its_attempt_has_ended() {
     let world = world_of_hooks(&[]).await;
     let (own, receiver, hook) = world.subscribed().await;
-    receiver.answers_first(&[Reply::Late(204, Duration::from_secs(2))]);
+    receiver.answers_first(&[Reply::Held(204)]);
     world.any_order(&own.seller).await;
     let id = receiver.has(1).await[0].delivery().to_owned();
     let again = || world.redelivering(&own.token, &hook.id, &id).send();
     again().await.refused(409, "delivery_in_progress");
+    receiver.lets_go();
     let ended = world.attempted(&own.token, &hook, 1).await;
     assert!(ended["delivered_at"].is_string(), "{ended}");
     again().await.expect(200);

@@ -1,6 +1,6 @@
 //! The panel's page of deliveries: its content, and deliveries that are sent by hand.
 
-use std::{net::Ipv4Addr, time::Duration};
+use std::net::Ipv4Addr;
 
 use blackbox::{EVENTS, Expect, Hook, Integration, Member, NameServer, Receiver, Reply, World, text};
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ async fn failed_deliveries_are_listed_and_each_failure_is_explained() {
     let names_at = names.address.to_string();
     let settings = [
         ("WEBHOOKS__NAME_SERVERS", names_at.as_str()),
-        ("WEBHOOKS__ATTEMPT_TIMEOUT", "500ms"),
+        ("WEBHOOKS__ATTEMPT_TIMEOUT", "2s"),
     ];
     let world = world_of_hooks(&settings).await;
     let (mut member, own) = looking(&world).await;
@@ -129,7 +129,7 @@ async fn a_delivery_repeated_by_hand_is_sent_again_as_it_was() {
     // Submitting the form again has no effect; another form makes the delivery again, from its beginning.
     member.browser.sent(&form).await;
     assert_eq!(world.delivery(&own.token, &hook).await, delivered);
-    receiver.answers_first(&[Reply::Late(204, Duration::from_secs(2))]);
+    receiver.answers_first(&[Reply::Held(204)]);
     let form = member.browser.page(PAGE).await.form(&action);
     member
         .browser
@@ -140,6 +140,7 @@ async fn a_delivery_repeated_by_hand_is_sent_again_as_it_was() {
     let form = member.browser.page(PAGE).await.form(&action);
     let told = member.browser.sent(&form).await;
     told.shows("an attempt is under way");
+    receiver.lets_go();
     world.attempted(&own.token, &hook, 1).await;
 }
 

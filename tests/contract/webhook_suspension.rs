@@ -155,10 +155,12 @@ async fn an_ended_connection_is_told_once_to_each_subscription_that_asked() {
         test.receiver.has(2).await;
         test.ends(what).await;
         alone.has(1).await;
-        // The second attempt is due after the first one's result.
+        // The second attempt is due after the first one's result; the other subscription has its last one.
         test.world
             .until_count("its result", FAILED_ONCE, &[&text(&hooks[0], "id")], 1)
             .await;
+        let recorded = async || test.world.waiting(&text(&hooks[1], "id")).await == 0;
+        until("the other's result", recorded).await;
         test.its_time_passes().await;
         for ((receiver, _), hook) in wanted.iter().zip(&hooks) {
             let last = receiver.hears("connection.ended").await;
@@ -171,6 +173,9 @@ async fn an_ended_connection_is_told_once_to_each_subscription_that_asked() {
         }
         let again = alone.has(2).await;
         assert_eq!(again[0].delivery(), again[1].delivery(), "tried as usual");
+        // While a result is not recorded, the end of its lease is a lost attempt, which is repeated.
+        let recorded = async || test.world.waiting(&text(&hooks[0], "id")).await == 0;
+        until("its last result", recorded).await;
         test.its_time_passes().await;
         let counts = [&alone, &both, &test.receiver].map(Receiver::count);
         assert_eq!(counts, [2, 2, 2], "{what}: nothing more was sent");

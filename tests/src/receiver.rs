@@ -8,6 +8,7 @@ use std::time::Duration;
 use testkit::{HttpServer, Received, read_request, response};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::sync::Notify;
 
 use crate::{documented, eventually, serving::lock};
 
@@ -18,6 +19,8 @@ pub enum Reply {
     Status(u16),
     /// This status, after a delay.
     Late(u16, Duration),
+    /// This status, once [`Receiver::lets_go`] is called.
+    Held(u16),
     /// No answer; the connection stays open.
     Silence,
     /// Closes the connection.
@@ -31,6 +34,7 @@ pub struct Receiver {
     pub url: String,
     server: Arc<HttpServer>,
     state: Arc<Mutex<State>>,
+    gate: Arc<Notify>,
 }
 
 #[derive(Debug)]
@@ -54,11 +58,12 @@ impl Receiver {
             then: Reply::Status(204),
             open: (0, 0),
         }));
-        let serving = Arc::clone(&state);
+        let gate = Arc::new(Notify::new());
+        let serving = (Arc::clone(&state), Arc::clone(&gate));
         let server = HttpServer::start_raw(move |stream| {
-            let state = Arc::clone(&serving);
+            let (state, gate) = serving.clone();
             async move {
-                serve(&state, stream).await;
+                serve(&state, &gate, stream).await;
             }
         })
         .await;
@@ -66,6 +71,7 @@ impl Receiver {
             url: format!("{}/hooks", server.url()),
             server: Arc::new(server),
             state,
+            gate,
         }
     }
 
@@ -81,6 +87,11 @@ impl Receiver {
     /// Sets the next answers. After them, the earlier answer applies again.
     pub fn answers_first(&self, replies: &[Reply]) {
         self.state().first.extend(replies);
+    }
+
+    /// Sends the answer that is held, or the next one.
+    pub fn lets_go(&self) {
+        self.gate.notify_one();
     }
 
     /// The deliveries so far. Fails the test if one does not match the document.
@@ -123,7 +134,7 @@ impl Receiver {
     }
 }
 
-async fn serve(state: &Mutex<State>, mut stream: TcpStream) -> Option<()> {
+async fn serve(state: &Mutex<State>, gate: &Notify, mut stream: TcpStream) -> Option<()> {
     let mut unread = Vec::new();
     loop {
         let received = read_request(&mut stream, &mut unread).await?;
@@ -134,17 +145,21 @@ async fn serve(state: &Mutex<State>, mut stream: TcpStream) -> Option<()> {
             state.open.1 = state.open.1.max(state.open.0);
             state.first.pop_front().unwrap_or(state.then)
         };
-        let answered = answer(&mut stream, reply).await;
+        let answered = answer(&mut stream, reply, gate).await;
         lock(state).open.0 -= 1;
         answered?;
     }
 }
 
-async fn answer(stream: &mut TcpStream, reply: Reply) -> Option<()> {
+async fn answer(stream: &mut TcpStream, reply: Reply, gate: &Notify) -> Option<()> {
     let status = match reply {
         Reply::Status(status) => status,
         Reply::Late(status, after) => {
             tokio::time::sleep(after).await;
+            status
+        }
+        Reply::Held(status) => {
+            gate.notified().await;
             status
         }
         Reply::Silence => {

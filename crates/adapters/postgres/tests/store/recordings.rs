@@ -192,7 +192,7 @@ async fn an_order_waits_for_no_statement_of_a_recording() {
         let order = async {
             proxy.reached().await;
             let lines = [(queue.seller, offer)];
-            let placed = timeout(Duration::from_secs(1), fixture.place_order(&lines)).await;
+            let placed = timeout(Duration::from_secs(10), fixture.place_order(&lines)).await;
             proxy.resume();
             assert!(placed.is_ok(), "it waits for {statement:?}");
         };
