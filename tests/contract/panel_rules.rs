@@ -8,6 +8,7 @@ use blackbox::{
 use chrono::TimeDelta;
 use reqwest::Method;
 use serde_json::json;
+use uuid::Uuid;
 
 use crate::{form_numbers::registration, with_partner, world, world_of_consent, world_of_hooks, world_with};
 
@@ -116,6 +117,7 @@ async fn a_link_works_for_its_purpose_alone_and_an_account_may_have_no_password(
     page.shows("has no password yet");
     let mut form = page.form("/panel/sign-out-everywhere");
     form.action = "/panel/account".to_owned();
+    let form = form.and("form", &Uuid::new_v4().to_string());
     let form = form.and("current_password", "").and("new_password", PASSWORD);
     browser.post(&form).await.expect(422);
     world.sign_in(&seller.email, PASSWORD, 422).await;

@@ -103,8 +103,8 @@ async fn a_failing_receiver_does_not_delay_deliveries_to_others() {
         let arrived = receiver.has(n).await;
         delays.push(arrived[n - 1].at - begun);
     }
-    // The median, since the machine runs other tests too. A single attempt at the dead receiver takes longer.
+    // But for a few, since the machine runs other tests too. A single attempt at the dead receiver takes longer.
     delays.sort();
-    assert!(delays[10] < Duration::from_millis(2_500), "{delays:?}");
+    assert!(delays[16] < Duration::from_millis(2_500), "{delays:?}");
     assert!(silent.most_at_once() <= 16, "{} at once", silent.most_at_once());
 }

@@ -1,7 +1,8 @@
 //! Events that an example has to handle, one after another. After each, its order is shipped, or rightly not
 //! shipped.
 
-use std::{sync::Arc, time::Duration};
+use std::os::unix::fs::PermissionsExt as _;
+use std::{fs, sync::Arc, time::Duration};
 
 use blackbox::{Disturbance, Exchange, eventually, until};
 use serde_json::json;
@@ -14,7 +15,7 @@ use crate::shop::{BEGINNING, CATCHING_UP, Shop};
 
 const BATCH: &str = "/v1/offers/batch";
 
-/// Orders from before the example's start: it ships its own and leaves the one that it may not ship (409).
+/// Orders from before the example's start: it ships its own and leaves the one that the marketplace ships.
 pub(crate) async fn earlier_orders(shop: &Shop, example: &Example) {
     let others = shop.seller(0)["examples"]["multi_seller_order"].as_str().unwrap();
     let reading = shop.calls.has(1, "GET", BEGINNING).await;
@@ -26,24 +27,32 @@ pub(crate) async fn earlier_orders(shop: &Shop, example: &Example) {
         is_done(example, order).await;
         assert_eq!(shop.status(order).await, "shipped");
     }
-    let refused = shop.calls.has(1, "POST", &format!("{others}/shipments")).await;
+    wait_for_output(example, &format!("order {others} is shipped by the marketplace")).await;
+    assert!(shipments(shop, others).is_empty(), "it is not packed");
+}
+
+/// The example has not read that the marketplace ships an order: it is refused (409).
+pub(crate) async fn an_order_of_several_sellers(shop: &Shop, example: &Example) {
+    let order = shop.placed_order(&[0, 1]).await;
+    let hidden = Disturbance::Edited("\"marketplace\"", "\"seller\"");
+    shop.calls.disturb("GET", &order, hidden);
+    shop.pay(&order).await;
+    let refused = shop.calls.has(1, "POST", &format!("{order}/shipments")).await;
     assert_eq!(refused[0].answered().code(), "multi_seller_order");
     // The example reads the order again before it decides.
-    shop.calls.has(1, "GET", &format!("/v1/orders/{others}")).await;
+    shop.calls.has(1, "GET", &format!("/v1/orders/{order}")).await;
     wait_for_output(example, "holds other sellers' items too").await;
-    assert_eq!(shop.status(others).await, "processing");
+    assert_eq!(shop.status(&order).await, "processing");
     // A later event does not have it packed again: the very same parcel is reported.
     let shipment = json!({"carrier": "other", "tracking_number": "FROM-THE-MARKETPLACE"});
-    let shipped = shop
-        .office(&format!("/orders/{others}/shipment"), &shipment)
-        .await;
+    let shipped = shop.office(&format!("/orders/{order}/shipment"), &shipment).await;
     shipped.expect(201);
     let delivered = shop
-        .office(&format!("/orders/{others}/delivery"), &json!({}))
+        .office(&format!("/orders/{order}/delivery"), &json!({}))
         .await;
     delivered.expect(200);
-    shop.calls.has(2, "POST", &format!("{others}/shipments")).await;
-    shipments(shop, others);
+    shop.calls.has(2, "POST", &format!("{order}/shipments")).await;
+    shipments(shop, &order);
 }
 
 async fn wait_for_output(example: &Example, words: &str) {
@@ -67,7 +76,8 @@ async fn paid_delivery(shop: &Shop, order: &str) -> Exchange {
     .await
 }
 
-/// A webhook leads to a shipment, its repetition to nothing, and a forged one is rejected.
+/// A webhook leads to a shipment, its repetition to nothing, and a forged one is rejected. The first of a row of
+/// these is logged.
 pub(crate) async fn a_webhook_delivery(shop: &Shop, example: &Example) {
     let order = shop.paid_order().await;
     let delivery = paid_delivery(shop, &order).await;
@@ -92,6 +102,7 @@ pub(crate) async fn a_webhook_delivery(shop: &Shop, example: &Example) {
         let repeated = shop.repeat_signed(&delivery, minutes, wrong).await;
         assert_eq!(repeated.status, expected, "{minutes} {wrong}");
     }
+    assert_eq!(example.output().matches("a delivery was rejected").count(), 2);
     // By the time a later order is shipped, the repeated delivery would have had its effect.
     let later = shop.paid_order().await;
     is_done(example, &later).await;
@@ -234,6 +245,20 @@ pub(crate) async fn a_crash_in_a_refresh(shop: &Shop, example: &mut Example) {
     consent::is_under_one_key(&got);
 }
 
+/// The token lacks a scope: the example does not try one order after another. When it is started again, with the
+/// scope, it goes on.
+pub(crate) async fn a_missing_scope(shop: &Shop, example: &mut Example) {
+    let refused = Disturbance::Instead(403, 1, error("insufficient_scope"));
+    shop.calls.disturb("POST", "/shipments", refused);
+    let order = shop.paid_order().await;
+    wait_for_output(example, "insufficient_scope").await;
+    assert!(!example.output().contains(&format!("order {order}: ")));
+    example.crash();
+    shop.start_again(example).await;
+    is_done(example, &order).await;
+    assert_eq!(shipments(shop, &order).len(), 2);
+}
+
 /// The buyer cancels the order at the moment of its shipment (409): the parcel is held back, and the next
 /// order continues.
 pub(crate) async fn a_cancelled_order(shop: &Shop, example: &Example) {
@@ -257,12 +282,16 @@ pub(crate) async fn a_cancelled_order(shop: &Shop, example: &Example) {
 }
 
 /// The example is killed while it waits for an answer: its next run sends the same request, and nothing is
-/// shipped twice.
+/// shipped twice. Nobody else on this machine may read what it has stored.
 pub(crate) async fn a_crash(shop: &Shop, example: &mut Example) {
     shop.calls.disturb("POST", "/shipments", Disturbance::Silence);
     let order = shop.paid_order().await;
     shop.calls.has(1, "POST", &format!("{order}/shipments")).await;
     example.crash();
+    for file in shop.state() {
+        let mode = fs::metadata(&file).unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{}", file.display());
+    }
     let subscriptions = shop.calls.exchanges("POST", "/v1/webhooks").len();
     shop.start_again(example).await;
     shop.calls.has(2, "POST", &format!("{order}/shipments")).await;
@@ -303,6 +332,21 @@ pub(crate) async fn changes_of_offers(shop: &Shop, example: &mut Example) {
         (&json!(4321), &json!(stock + 26))
     );
 
+    // A batch ends before its body is too long. What was oversold is sold out.
+    let changes = (0..100).map(|n| json!({"id": format!("{n}{}", "ł".repeat(350)), "stock": 1}));
+    let oversold = json!({"id": id, "stock_adjustment": -1000});
+    let changes: Vec<_> = changes.chain([oversold]).collect();
+    let lines: Vec<_> = changes.iter().map(|change| format!("{change}\n")).collect();
+    shop.change(&lines.concat());
+    let sent = shop.calls.has(8, "POST", BATCH).await;
+    let items = |batch: &Exchange| batch.request.json()["items"].as_array().unwrap().clone();
+    assert_eq!([items(&sent[5]), items(&sent[6])].concat(), changes);
+    assert_eq!(items(&sent[7]), [json!({"id": id, "stock": 0})]);
+    assert_eq!(shop.offer().await["stock"], 0);
+    shop.change(&format!("{}\n", json!({"id": id, "stock": 100})));
+    shop.calls.has(9, "POST", BATCH).await;
+    assert_eq!(shop.offer().await["stock"], 100);
+
     // Nothing of a malformed batch is done.
     let malformed = json!({"id": id, "price": {"amount": -1, "currency": "PLN"}});
     shop.change(&format!("{malformed}\n"));
@@ -338,30 +382,55 @@ pub(crate) async fn missed_events(shop: &Shop, example: &mut Example) {
 }
 
 /// An order is paid while the example is down, and the journal no longer has its event: the example finds it among
-/// all orders.
+/// all orders. So it does an order whose parcel was refused (400), and packs it again.
 pub(crate) async fn a_gap(shop: &Shop, example: &mut Example) {
+    let mut wrong = error("validation_error");
+    wrong["errors"][0]["path"] = json!("tracking_number");
+    let refused = Disturbance::Instead(400, 1, wrong);
+    shop.calls.disturb("POST", "/shipments", refused);
+    let packed_again = shop.paid_order().await;
+    wait_for_output(example, &format!("order {packed_again}: ")).await;
     example.crash();
     let order = shop.paid_order().await;
     let unknown = Disturbance::Instead(400, 1, error("validation_error"));
     shop.calls.disturb("GET", CATCHING_UP, unknown);
     shop.start_again(example).await;
     shop.calls.has(2, "GET", BEGINNING).await;
-    shop.is_shipped(&order).await;
+    for order in [&order, &packed_again] {
+        shop.is_shipped(order).await;
+    }
+    let sent = shop.calls.exchanges("POST", &packed_again);
+    let keys = [0, 1].map(|n: usize| sent[n].request.header("idempotency-key"));
+    assert_ne!(keys[0], keys[1]);
 }
 
 /// While one seller's shipment waits for its answer, another seller's orders are shipped.
 pub(crate) async fn two_sellers(shop: &Shop, example: &Example) {
     let gate = Arc::new(Notify::new());
     let held = Disturbance::Delayed(Arc::clone(&gate));
-    let waiting = shop.placed_order(0).await;
+    let waiting = shop.placed_order(&[0]).await;
     let shipment = format!("{waiting}/shipments");
     shop.calls.disturb("POST", &shipment, held);
     shop.pay(&waiting).await;
     let is_sent = async || !shop.calls.exchanges("POST", &shipment).is_empty();
     until("the shipment on its way", is_sent).await;
-    let order = shop.placed_order(1).await;
+    let order = shop.placed_order(&[1]).await;
     shop.pay(&order).await;
     is_done(example, &order).await;
     gate.notify_one();
     is_done(example, &waiting).await;
+}
+
+/// The second seller's store cannot be read: the first one's orders are shipped.
+pub(crate) async fn an_unreadable_store(shop: &Shop, example: &mut Example) {
+    example.crash();
+    for file in shop.state() {
+        if file.to_string_lossy().contains("seller-1.") {
+            fs::write(file, "garbage").unwrap();
+        }
+    }
+    shop.start_again(example).await;
+    let order = shop.paid_order().await;
+    is_done(example, &order).await;
+    assert!(example.output().contains("seller-1 is left out"));
 }

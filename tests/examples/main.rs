@@ -28,16 +28,18 @@ async fn for_its_owner(language: Language) {
     let shop = Shop::open().await;
     let mut example = shop.example(language, &[]).await;
     journey::earlier_orders(&shop, &example).await;
+    journey::an_order_of_several_sellers(&shop, &example).await;
     journey::a_webhook_delivery(&shop, &example).await;
     journey::too_many_requests(&shop, &example).await;
     journey::a_failure(&shop, &example).await;
     journey::a_lost_answer(&shop, &example).await;
     journey::a_revoked_token(&shop, &example, "client_credentials").await;
+    journey::a_missing_scope(&shop, &mut example).await;
     journey::a_cancelled_order(&shop, &example).await;
     journey::a_crash(&shop, &mut example).await;
+    journey::changes_of_offers(&shop, &mut example).await;
     journey::missed_events(&shop, &mut example).await;
     journey::a_gap(&shop, &mut example).await;
-    journey::changes_of_offers(&shop, &mut example).await;
 }
 
 /// The example works for other sellers who have consented, and always uses the latest refresh token of each.
@@ -67,6 +69,7 @@ async fn for_other_sellers(language: Language) {
     shop.start_again(&mut example).await;
     consent::was_used_last(&shop, &another);
     journey::two_sellers(&shop, &example).await;
+    journey::an_unreadable_store(&shop, &mut example).await;
 }
 
 #[tokio::test]

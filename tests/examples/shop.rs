@@ -124,6 +124,12 @@ impl Shop {
         file.unwrap().write_all(text.as_bytes()).unwrap();
     }
 
+    /// The files in which the example keeps its state.
+    pub(crate) fn state(&self) -> Vec<PathBuf> {
+        let files = fs::read_dir(self.folder.path().join("state")).unwrap();
+        files.map(|file| file.unwrap().path()).collect()
+    }
+
     /// The first seller's example of an offer.
     pub(crate) async fn offer(&self) -> Value {
         let token = text(self.seller(0), "personal_token");
@@ -173,11 +179,14 @@ impl Shop {
         self.at_the_office(Method::POST, path).json(body).send().await
     }
 
-    /// Places an order at a seller; returns its id.
-    pub(crate) async fn placed_order(&self, seller: usize) -> String {
-        let seller = self.seller(seller);
-        let items =
-            json!([{"seller_id": seller["id"], "offer_id": seller["examples"]["offer"], "quantity": 1}]);
+    /// Places an order at one or several sellers; returns its id.
+    pub(crate) async fn placed_order(&self, sellers: &[usize]) -> String {
+        let sellers = sellers.iter().map(|number| self.seller(*number));
+        let items: Vec<_> = sellers
+            .map(|seller| {
+                json!({"seller_id": seller["id"], "offer_id": seller["examples"]["offer"], "quantity": 1})
+            })
+            .collect();
         let placed = self.office("/orders", &json!({"items": items})).await.expect(201);
         text(&placed.json(), "order_id")
     }
@@ -189,7 +198,7 @@ impl Shop {
 
     /// Places and pays an order at the first seller; returns its id.
     pub(crate) async fn paid_order(&self) -> String {
-        let order = self.placed_order(0).await;
+        let order = self.placed_order(&[0]).await;
         self.pay(&order).await;
         order
     }

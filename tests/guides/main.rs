@@ -6,6 +6,7 @@
 //!   sandbox's default ports.
 //! - A block that cannot be run is marked `sh no-run: <why>`.
 //! - A `json` or `text` block right after it is its expected output; `answer.rs` explains the comparison.
+//! - Blocks are portable; `page.rs` lists what is not.
 //! - Requests are answered 2xx or 3xx, unless the page shows the answer.
 #![expect(
     clippy::unwrap_used,

@@ -5,6 +5,9 @@ use std::{fs, io};
 
 use blackbox::fences;
 
+/// What fails beside Linux and bash: GNU's `date`, zsh's `path`, which is its `PATH`, and Linux's files.
+const NOT_PORTABLE: [&str; 4] = ["date -d", "date -u -d", " path=", "$(cat /proc/"];
+
 /// A block of commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Block {
@@ -44,6 +47,9 @@ impl Page {
             let (language, mark) = fence.info.split_once(' ').unwrap_or((&fence.info, ""));
             match (language, mark) {
                 ("sh", "") => {
+                    if let Some(found) = NOT_PORTABLE.iter().find(|words| fence.text.contains(**words)) {
+                        page.blame(fence.line, &format!("`{found}` does not work everywhere"));
+                    }
                     page.blocks.push(Block {
                         line: fence.line,
                         commands: fence.text,

@@ -9,14 +9,16 @@ use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use blackbox::{Expect as _, logs_request, own_loopback, requests, until};
+use blackbox::{Expect as _, Wire, logs_request, own_loopback, request, requests, until};
 use rcgen::generate_simple_self_signed;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
-use testkit::{Answer, Client, HttpServer, OwnPostgres, ServerOptions, TestServer, read_request, response};
+use testkit::{
+    Answer, Client, HttpServer, OwnPostgres, Received, ServerOptions, TestServer, read_request, response,
+};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
-use tokio::sync::mpsc::unbounded_channel;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::sleep;
 
 use crate::tools::{installed, of_machine, run};
@@ -55,7 +57,8 @@ impl Proxy {
         // Clients of the test speak plain HTTP, the probe TLS, at an address of its own.
         let own = |port| tls.replace(":443", &format!("{}:{port}", addresses[0]));
         let plain = whole.replace(tls, &format!("    bind {}:8080\n{}", addresses[0], own(8443)));
-        fs::write(&file, plain).unwrap();
+        // A client of HTTP/1.1 has no more requests in flight than its 200 connections.
+        fs::write(&file, plain.replace("(in_flight) gt 200", "(in_flight) gt 20")).unwrap();
         let log = File::create(folder.path().join("log")).unwrap();
         haproxy.args(["-W", "-db", "-f"]).arg(&file);
         let stderr = log.try_clone().unwrap();
@@ -268,30 +271,41 @@ async fn a_reload_of_the_proxy_loses_no_request() {
     assert!(one > 3 && two > 3, "{one}, {two}");
 }
 
+/// Starts a server at this address that answers 200, but nobody who waits, and lets the proxy find it. Returns
+/// what reaches it.
+async fn behind(proxy: &Proxy, address: Ipv4Addr) -> UnboundedReceiver<Received> {
+    let (seen, received) = unbounded_channel();
+    let handle = move |mut stream: TcpStream| {
+        let seen = seen.clone();
+        async move {
+            let mut unread = Vec::new();
+            while let Some(request) = read_request(&mut stream, &mut unread).await {
+                let waits = request.target().ends_with("?wait=30");
+                // The test may have ended.
+                drop(seen.send(request));
+                if !waits {
+                    drop(stream.write_all(&response(200, [], b"{}")).await);
+                }
+            }
+        }
+    };
+    for port in [8080, 8081] {
+        HttpServer::start_at((address, port), handle.clone()).await;
+    }
+    until("the proxy finds it", async || {
+        proxy.get("/v1/me").await.status == 200
+    })
+    .await;
+    received
+}
+
 #[tokio::test]
 async fn what_clients_say_about_their_address_and_trace_is_dropped() {
     let addresses = [own_loopback(), own_loopback(), own_loopback()];
     let Some(proxy) = Proxy::start(addresses).await else {
         return;
     };
-    let (seen, mut received) = unbounded_channel();
-    let handle = move |mut stream: TcpStream| {
-        let seen = seen.clone();
-        async move {
-            let mut unread = Vec::new();
-            while let Some(request) = read_request(&mut stream, &mut unread).await {
-                // The test may have ended.
-                drop(seen.send(request));
-                drop(stream.write_all(&response(200, [], b"{}")).await);
-            }
-        }
-    };
-    let _public = HttpServer::start_at((addresses[1], 8080), handle.clone()).await;
-    let _probes = HttpServer::start_at((addresses[1], 8081), handle).await;
-    until("the proxy finds it", async || {
-        proxy.get("/v1/me").await.status == 200
-    })
-    .await;
+    let mut received = behind(&proxy, addresses[1]).await;
     let request = loop {
         let request = received.recv().await.unwrap();
         if request.target() == "/v1/me" {
@@ -324,4 +338,62 @@ async fn one_address_does_not_take_all_connections() {
         left == 200 || left == 199
     })
     .await;
+}
+
+#[tokio::test]
+async fn one_address_has_few_requests_in_flight_beside_readers_that_wait() {
+    let addresses = [own_loopback(), own_loopback(), own_loopback()];
+    let Some(proxy) = Proxy::start(addresses).await else {
+        return;
+    };
+    let mut received = behind(&proxy, addresses[1]).await;
+    let mut held = Vec::new();
+    for (path, number) in [("/v1/events", 30), ("/v1/offers", 20)] {
+        proxy.get("/v1/me").await.expect(200);
+        for _ in 0..number {
+            let mut wire = Wire::connect(&proxy.url).await;
+            wire.send(request("GET", &format!("{path}?wait=30"), &[])).await;
+            held.push(wire);
+            while !received.recv().await.unwrap().target().ends_with("?wait=30") {}
+        }
+    }
+    proxy.get("/v1/me").await.refused(429, "rate_limited");
+    proxy.get("/oauth/token").await.oauth_error(429, "rate_limited");
+}
+
+#[tokio::test]
+async fn a_body_that_stalls_reaches_no_process() {
+    let addresses = [own_loopback(), own_loopback(), own_loopback()];
+    let Some(proxy) = Proxy::start(addresses).await else {
+        return;
+    };
+    let mut received = behind(&proxy, addresses[1]).await;
+    let stalled = async |path: &str| {
+        let mut wire = Wire::connect(&proxy.url).await;
+        let head = request("POST", path, &[("content-length", "1000")]);
+        wire.send(head + "{").await;
+        wire.answer().await.unwrap()
+    };
+    let (api, oauth) = tokio::join!(stalled("/v1/offers"), stalled("/oauth/token"));
+    api.refused(408, "validation_error");
+    oauth.oauth_error(408, "invalid_request");
+    // One that arrives does, also if it is larger than what the proxy keeps.
+    let large = "x".repeat(65_536);
+    for body in ["{}", large.as_str()] {
+        let mut wire = Wire::connect(&proxy.url).await;
+        let length = body.len().to_string();
+        let headers = [("content-length", length.as_str()), ("expect", "100-continue")];
+        wire.send(request("POST", "/v1/orders", &headers)).await;
+        wire.answer().await.unwrap().expect(100);
+        wire.send(body).await;
+        wire.answer().await.unwrap().expect(200);
+    }
+    let mut posted = Vec::new();
+    while let Ok(request) = received.try_recv() {
+        if request.request_line.starts_with("POST ") {
+            posted.push((request.target().to_owned(), request.body.len()));
+        }
+    }
+    let expected = [2, 65_536_usize].map(|length| ("/v1/orders".to_owned(), length));
+    assert_eq!(posted, expected);
 }

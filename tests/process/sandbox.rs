@@ -413,15 +413,16 @@ async fn a_database_that_is_not_empty_is_refused_and_not_changed() {
             }
         }
     }
-    // A start that broke off had claimed it, and was repeated only when it had become a production database.
-    let url = production.url();
-    std::fs::write(data.join("claim"), format!("{url}\n{url}")).unwrap();
+    // A start that broke off had claimed it, and was repeated only when it was in use for something else.
     let seller = "insert into sellers (id, name, email, created_at) values (gen_random_uuid(), 's', 's@shop.example', now())";
     production.connect().await.batch_execute(seller).await.unwrap();
-    let before = contents(&production).await;
-    let refused = run(PROGRAM, &Sandbox::arguments(&data), &[("DATABASE_URL", url)]).await;
-    assert!(refused.failure().stderr.contains("empty"));
-    assert!(contents(&production).await == before);
+    for database in [&foreign, &production] {
+        let (before, url) = (contents(database).await, database.url());
+        std::fs::write(data.join("claim"), format!("{url}\n{url}")).unwrap();
+        let refused = run(PROGRAM, &Sandbox::arguments(&data), &[("DATABASE_URL", url)]).await;
+        assert!(refused.failure().stderr.contains("empty"));
+        assert!(contents(database).await == before);
+    }
 }
 
 /// Processes that work in a folder or have it on their command line.

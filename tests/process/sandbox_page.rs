@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use blackbox::{Expect as _, Sandbox, Wire, request, resident_kib};
-use serde_json::json;
+use blackbox::{Expect as _, Page, Sandbox, Visitor, Wire, eventually, request, resident_kib, text, until};
+use rustix::process::Signal;
+use serde_json::{Value, json};
 use testkit::Client;
 use tokio::task::JoinSet;
 
@@ -167,6 +168,238 @@ async fn the_command_that_is_shown_is_the_call_that_was_made() {
     assert!(shown.contains(&id), "{shown}");
 }
 
+/// A browser without scripts on the sandbox's page.
+struct Player {
+    browser: Visitor,
+}
+
+impl Player {
+    fn new(origin: &str) -> Self {
+        let browser = Visitor::new(&Client::new(), origin);
+        Self {
+            browser: browser.with_header("Origin", origin),
+        }
+    }
+
+    /// Presses the first button on a page whose call has this method, a path with this end and a body with this
+    /// part. Returns its path, and the page with the answer.
+    async fn sends(
+        &mut self,
+        page: &Page,
+        [method, end, part]: [&str; 3],
+        entered: &[(&str, &str)],
+    ) -> (String, Page) {
+        let is_meant = |form: &blackbox::Form| {
+            let value = |name| form.value(name).unwrap_or_default();
+            value("method") == method && value("path").ends_with(end) && value("body").contains(part)
+        };
+        let form = page.forms().into_iter().find(is_meant);
+        let form = form.unwrap_or_else(|| panic!("no {method} {end} {part}: {}", page.html));
+        let path = form.value("path").unwrap().to_owned();
+        let form = entered
+            .iter()
+            .fold(form, |form, (name, value)| form.with(name, value));
+        (path, self.browser.sent(&form).await)
+    }
+
+    /// Presses a button of a POST on the page at `path`, and asserts that it succeeds.
+    async fn press(&mut self, path: &str, end: &str, part: &str, entered: &[(&str, &str)]) {
+        let page = self.browser.page(path).await;
+        let (_, answer) = self.sends(&page, ["POST", end, part], entered).await;
+        answer.shows("<p class=\"notice\">Status 20");
+    }
+
+    /// Places an order of one piece and pays it. Returns its id, and the page with what comes next.
+    async fn pays(&mut self, place: usize, offer: &str) -> (String, Page) {
+        let shop = self.browser.page("/sandbox/shop").await;
+        let basket = shop
+            .forms()
+            .into_iter()
+            .find(|form| form.value("basket").is_some());
+        let basket = basket.unwrap().with(&format!("q/{place}/{offer}"), "1");
+        let placed = self.browser.sent(&basket).await;
+        let (path, paid) = self.sends(&placed, ["POST", "/payment", ""], &[]).await;
+        (path.split('/').nth(2).unwrap().to_owned(), paid)
+    }
+}
+
+const MARKETPLACE: &str = "/sandbox/marketplace";
+
+#[tokio::test]
+async fn the_buttons_of_marketplace_and_carriers_do_what_they_say() {
+    let folder = tempfile::tempdir().unwrap();
+    let sandbox = Sandbox::open(PROGRAM, folder.path()).await;
+    let mut player = Player::new(&sandbox.text("base_url"));
+    let seller = sandbox.credentials["sellers"][0].clone();
+    let token = text(&seller, "personal_token");
+    let read = async |path: String| sandbox.get(&token, &path).await.expect(200).json();
+
+    let page = player.browser.page(MARKETPLACE).await;
+    let title = [("/title", "Kettle"), ("/price/amount", "1500"), ("/stock", "3")];
+    let (path, fed) = player.sends(&page, ["PUT", "", "teapot"], &title).await;
+    fed.shows("Status 201");
+    let offer = path.rsplit('/').next().unwrap();
+    let own = format!("/v1/offers/{offer}");
+    for (end, part, entered, name, expected) in [
+        ("moderation", "reject", None, "status", json!("rejected")),
+        ("moderation", "approve", None, "status", json!("published")),
+        (
+            "automatic-price",
+            "",
+            Some(("/price/amount", "4321")),
+            "price",
+            json!({"amount": 4321, "currency": "PLN"}),
+        ),
+    ] {
+        let entered: Vec<_> = entered.into_iter().collect();
+        player
+            .press(MARKETPLACE, &format!("{offer}/{end}"), part, &entered)
+            .await;
+        assert_eq!(read(own.clone()).await[name], expected, "{end} {part}");
+    }
+    let page = player.browser.page(MARKETPLACE).await;
+    let (_, changed) = player
+        .sends(&page, ["PATCH", offer, ""], &[("/stock", "7")])
+        .await;
+    changed.shows("Status 200");
+    assert_eq!(read(own).await["stock"], 7);
+    for step in ["/acceptance", "/suspension", "/reinstatement"] {
+        player.press(MARKETPLACE, step, "", &[]).await;
+    }
+
+    // The seller ships, and carriers say what is set.
+    let (order, paid) = player.pays(0, offer).await;
+    let number = "TRANSIT0042";
+    let parcel = [("/tracking_number", number)];
+    let end = format!("{order}/shipments");
+    let (_, shipped) = player.sends(&paid, ["POST", &end, ""], &parcel).await;
+    shipped.shows("Status 201");
+    let set = ["POST", "/sandbox/api/carrier", number];
+    let page = player.browser.page(MARKETPLACE).await;
+    let (_, refused) = player.sends(&page, set, &[("/status", "lost")]).await;
+    refused.shows("Status 400");
+    player
+        .sends(&page, set, &[("/status", "delivered")])
+        .await
+        .1
+        .shows("Status 200");
+    let is_delivered = async || read(format!("/v1/orders/{order}")).await["status"] == "delivered";
+    until("the delivery", is_delivered).await;
+
+    // The marketplace ships.
+    let (order, _) = player.pays(0, offer).await;
+    for step in ["shipment", "delivery", "buyer-erasure"] {
+        player
+            .press(MARKETPLACE, &format!("{order}/{step}"), "", &[])
+            .await;
+    }
+    let order = read(format!("/v1/orders/{order}")).await;
+    assert_eq!(
+        (&order["status"], &order["buyer"]),
+        (&json!("delivered"), &Value::Null)
+    );
+}
+
+#[tokio::test]
+async fn a_waiting_retry_is_tried_now() {
+    let folder = tempfile::tempdir().unwrap();
+    let sandbox = Sandbox::open(PROGRAM, folder.path()).await;
+    let mut player = Player::new(&sandbox.text("base_url"));
+    let receiver = "/sandbox/receiver";
+    let page = player.browser.page(receiver).await;
+    let mut forms = page.forms().into_iter();
+    let subscribe = forms.find(|form| form.action == receiver && form.method == "post");
+    let subscribed = player.browser.sent(&subscribe.unwrap()).await;
+    subscribed.shows("The receiver has all events");
+
+    let set = "/sandbox/api/receiver";
+    player.press(receiver, set, "", &[("/behaviour", "fail")]).await;
+    player.press(receiver, "/test", "", &[]).await;
+    eventually("the failure", async || {
+        let page = player.browser.page(receiver).await;
+        page.html.contains("last answer: 500").then_some(())
+    })
+    .await;
+    // The next attempt would be in a minute.
+    player.press(receiver, set, "", &[("/behaviour", "accept")]).await;
+    player.press(receiver, "/redelivery", "", &[]).await;
+    let tried = eventually("the delivery", async || {
+        let page = player.browser.page(receiver).await;
+        page.html.contains("last answer: 204").then_some(page)
+    })
+    .await;
+    tried.shows("<span class=\"tag delivered\">verified</span>");
+}
+
+#[tokio::test]
+async fn a_seller_that_is_registered_meanwhile_takes_part() {
+    let folder = tempfile::tempdir().unwrap();
+    let sandbox = Sandbox::open(PROGRAM, folder.path()).await;
+    let mut player = Player::new(&sandbox.text("base_url"));
+    let request = Client::new().post(&format!("{}/sellers", sandbox.text("backoffice_url")));
+    let request = request.bearer(&sandbox.text("backoffice_token"));
+    let new = json!({"name": "Kettles", "email": "kettles@shop.example"});
+    let registered = request.json(&new).send().await.expect(201).json();
+    let place = sandbox.credentials["sellers"].as_array().unwrap().len();
+    until("the seller on the page", async || {
+        let page = player.browser.page("/sandbox").await;
+        page.html.contains("<code>kettles@shop.example</code>")
+    })
+    .await;
+
+    let own = format!("{MARKETPLACE}?seller={place}");
+    let page = player.browser.page(&own).await;
+    let (path, fed) = player.sends(&page, ["PUT", "", "teapot"], &[]).await;
+    fed.shows("Status 201");
+    let (_, paid) = player.pays(place, path.rsplit('/').next().unwrap()).await;
+    paid.shows("Status 200");
+    // The page has no token of the seller.
+    paid.hides("Ship as seller");
+    let events = format!(
+        "/sandbox/api/timeline?kind=event&seller={}",
+        text(&registered, "id")
+    );
+    until("its event", async || {
+        let found = player.browser.get(&events).await.expect(200).json();
+        let mut found = found["items"].as_array().unwrap().iter();
+        found.any(|event| event["title"] == "order.paid")
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_printed_address_and_order_are_of_use_at_every_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join(".sandbox");
+    // The page is for this machine alone, wherever the API is reached.
+    let environment = [("SELLER_API__SERVER__PUBLIC_URL", "https://sandbox.example")];
+    let mut earlier = String::new();
+    for is_last in [false, true] {
+        let sandbox = Sandbox::start(PROGRAM, &data, &[], &environment).await;
+        let printed = eventually("the text", async || {
+            let output = sandbox.output();
+            output.contains("Ctrl-C ends the sandbox").then_some(output)
+        })
+        .await;
+        let address = printed
+            .split_whitespace()
+            .find_map(|word| word.strip_suffix("/sandbox"));
+        let mut player = Player::new(address.unwrap());
+        let page = player.browser.page("/sandbox").await;
+        let (path, shipped) = player.sends(&page, ["POST", "/shipments", ""], &[]).await;
+        shipped.shows("Status 201");
+        assert!(printed.contains(&path) && path != earlier, "{path}\n{printed}");
+        earlier = path;
+        let mut page = player.browser.page("/sandbox").await;
+        while is_last && !page.html.contains("No order of seller 1 waits to be shipped") {
+            let (_, shipped) = player.sends(&page, ["POST", "/shipments", ""], &[]).await;
+            shipped.shows("Status 201");
+            page = player.browser.page("/sandbox").await;
+        }
+        assert_eq!(sandbox.end(Signal::TERM).await, Some(0));
+    }
+}
+
 /// What 10 000 requests may add to the memory, in KiB.
 const GROWTH: u64 = 30_000;
 
@@ -213,9 +446,9 @@ async fn an_open_page_stays_live_beside_ten_thousand_requests_and_memory_is_boun
     let (page, rows) = (Client::new(), format!("{base_url}/sandbox/timeline"));
     let seen = async {
         let mut last = Instant::now();
-        while let Ok(Ok(Some(_))) = tokio::time::timeout(Duration::from_secs(5), live.chunk()).await {
+        while let Ok(Ok(Some(_))) = tokio::time::timeout(Duration::from_secs(2), live.chunk()).await {
             // As an open page does at each tick.
-            let shown = tokio::time::timeout(Duration::from_secs(10), page.get(&rows).send()).await;
+            let shown = tokio::time::timeout(Duration::from_secs(3), page.get(&rows).send()).await;
             shown.expect("the list in time").expect(200);
             last = Instant::now();
         }

@@ -144,7 +144,6 @@ impl Config {
     pub fn poll_schedule(&self) -> PollSchedule {
         PollSchedule {
             interval: self.tracking.poll_interval.time_delta(),
-            least: chrono::TimeDelta::zero(),
         }
     }
 }

@@ -13,10 +13,11 @@ use std::{path::PathBuf, process::ExitCode, sync::Arc};
 
 use adapter_carriers::SimulatedCarriers;
 use adapter_docs_site::Audience;
-use adapter_sandbox_page::{SandboxPage, SandboxSeller, Settings, Timeline};
+use adapter_sandbox_page::{SandboxPage, SandboxSeller, Settings, Timeline, shippable};
 use adapter_sealing::SystemClock;
 use anyhow::{Context as _, bail};
 use kernel::error_chain;
+use tokio::sync::watch;
 use web::Observer;
 use webhooks::AddressPolicy;
 
@@ -129,11 +130,12 @@ async fn prepare(
         Some(observer),
     )?;
     let sellers = page_sellers(&credentials)?;
-    observing.follow(&service.shared, sellers.iter().map(|seller| seller.id));
-    let client_id = match sellers.first() {
-        Some(owner) => walk::client(&database, owner.id, format!("{api_url}/sandbox/client")).await,
-        None => bail!("the sandbox has no sellers: begin anew with --fresh"),
+    let (all, registered) = watch::channel(sellers.clone());
+    observing.follow(&service.shared, all);
+    let Some(first) = sellers.first().map(|seller| seller.id) else {
+        bail!("the sandbox has no sellers: begin anew with --fresh");
     };
+    let client_id = walk::client(&database, first, format!("{api_url}/sandbox/client")).await;
     let client_id = client_id.inspect_err(|error| {
         tracing::warn!(
             cause = error_chain(error.as_ref()),
@@ -142,11 +144,15 @@ async fn prepare(
     });
     // The service's own pool: the one that seeded would log the loss of its connections at the stop.
     let readers = &service.shared.database;
+    let order = shippable(&*readers.order_reader(), first).await?;
+    let addresses = config.webhooks.addresses;
+    let guide = guide::text(&credentials, data_dir.folder(), addresses, &api_url, order);
     let page = SandboxPage::new(Settings {
         api_url,
         backoffice_url: credentials.backoffice_url.clone(),
         backoffice_token: credentials.backoffice_token.clone(),
         sellers,
+        registered,
         client_id: client_id.ok().map(|client_id| client_id.to_string()),
         mails: data_dir.mails(),
         parcels: Arc::new(Parcels {
@@ -164,7 +170,6 @@ async fn prepare(
         tasks: service.shared.tasks.clone(),
     });
     service.shared.page = Some(Arc::new(page.context("the sandbox's page cannot be set up")?));
-    let guide = guide::text(&credentials, data_dir.folder(), config.webhooks.addresses);
     Ok((service, home, guide, data_dir))
 }
 
@@ -177,8 +182,6 @@ fn page_sellers(credentials: &Credentials) -> anyhow::Result<Vec<SandboxSeller>>
             email: seller.email.clone(),
             password: seller.password.clone(),
             personal_token: seller.personal_token.clone(),
-            offer: seller.examples.offer.clone(),
-            order: seller.examples.order.clone(),
         })
     };
     credentials.sellers.iter().map(seller).collect()

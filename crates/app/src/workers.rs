@@ -94,18 +94,19 @@ impl Shared {
             Arc::new(QuotaLimitedCarriers::new(Arc::clone(carriers), clock, limit))
         };
         for carrier in Carrier::ALL.into_iter().filter(|one| *one != Carrier::Other) {
-            let mut schedule = self.config.poll_schedule();
-            if !are_simulated {
-                // Whichever process looks it up next.
-                schedule.least = parcels::least_interval(carrier);
-            }
+            let least = if *are_simulated {
+                chrono::TimeDelta::zero()
+            } else {
+                parcels::least_interval(carrier)
+            };
             let parcels = Parcels {
                 carrier,
                 carriers: Arc::clone(&carriers),
                 queue: self.database.tracking_queue(),
                 units: self.database.units(),
                 randomness: self.randomness.clone(),
-                schedule,
+                schedule: self.config.poll_schedule(),
+                least,
                 slots: TaskSlots::of(&Arc::new(Semaphore::new(parcels::SLOTS)), &self.tasks),
             };
             self.run_routine("parcels", None, Arc::new(parcels), Parcels::batch);

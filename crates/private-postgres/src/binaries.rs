@@ -77,8 +77,6 @@ fn candidate_folders() -> Vec<PathBuf> {
             format!("/usr/lib/postgresql{version}/bin"),
             format!("/usr/pgsql-{version}/bin"),
             format!("/usr/libexec/postgresql{version}"),
-            format!("/opt/homebrew/opt/postgresql@{version}/bin"),
-            format!("/usr/local/opt/postgresql@{version}/bin"),
         ]
     });
     env::split_paths(&path)

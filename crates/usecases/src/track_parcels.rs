@@ -31,20 +31,21 @@ pub struct Tracking<'a> {
     pub carriers: &'a dyn CarrierLookup,
     pub units: &'a dyn UnitOfWork,
     pub schedule: PollSchedule,
+    /// The shortest time from a carrier's answer to the next look-up, whichever process makes it.
+    pub least: TimeDelta,
 }
 
 /// Looks up a leased parcel, and records the answer and when to ask again. No database connection is held
 /// while the carrier is asked.
 pub async fn track_parcel(tracking: Tracking<'_>, parcel: &DueParcel) -> Result<(), TransactionError> {
-    let tracking_report = match tracking
-        .carriers
-        .look_up(parcel.carrier, &parcel.tracking_number)
-        .await
-    {
-        Lookup::Found(tracking_report) => Some(tracking_report),
-        Lookup::NotFound | Lookup::Unavailable(_) => None,
+    let look_up = tracking.carriers.look_up(parcel.carrier, &parcel.tracking_number);
+    let (tracking_report, least) = match look_up.await {
+        Lookup::Found(tracking_report) => (Some(tracking_report), tracking.least),
+        Lookup::NotFound => (None, tracking.least),
+        // Perhaps the carrier was not asked at all.
+        Lookup::Unavailable(_) => (None, TimeDelta::zero()),
     };
-    let input = (parcel, tracking_report, tracking.schedule);
+    let input = (parcel, tracking_report, tracking.schedule, least);
     let locks = LockSet {
         sellers: HashSet::from([parcel.seller]),
         ..LockSet::of_row(Row::Order(OrderRef::Id(parcel.order)))
@@ -53,8 +54,8 @@ pub async fn track_parcel(tracking: Tracking<'_>, parcel: &DueParcel) -> Result<
         tracking.units,
         &locks,
         &input,
-        |tx, (parcel, tracking_report, schedule)| {
-            Box::pin(record(tx, parcel, tracking_report.as_ref(), *schedule))
+        |tx, (parcel, tracking_report, schedule, least)| {
+            Box::pin(record(tx, parcel, tracking_report.as_ref(), *schedule, *least))
         },
     );
     let next = next.await?;
@@ -69,6 +70,7 @@ async fn record(
     parcel: &DueParcel,
     tracking_report: Option<&TrackingReport>,
     schedule: PollSchedule,
+    least: TimeDelta,
 ) -> Result<Option<DateTime<Utc>>, TransactionError> {
     let now = tx.now();
     let order = OrderRef::Id(parcel.order);
@@ -95,7 +97,8 @@ async fn record(
             }
         }
     }
-    Ok(schedule.next(parcel.shipped_at, status, now))
+    let next = schedule.next(parcel.shipped_at, status, now);
+    Ok(next.map(|next| next.max(now + least)))
 }
 
 #[cfg(test)]
@@ -182,10 +185,8 @@ mod tests {
             queue: &queue,
             carriers: &carriers,
             units: &units,
-            schedule: PollSchedule {
-                interval: INTERVAL,
-                least: TimeDelta::zero(),
-            },
+            schedule: PollSchedule { interval: INTERVAL },
+            least: INTERVAL * 3 / 2,
         };
         track_parcel(tracking, &parcel).await.unwrap();
     }
@@ -208,7 +209,8 @@ mod tests {
 
     #[tokio::test]
     async fn without_an_answer_the_latest_status_decides_when_to_ask_again() {
-        track(Lookup::NotFound, None, Some(INTERVAL)).await;
+        // A carrier that has answered is left alone for a while.
+        track(Lookup::NotFound, None, Some(INTERVAL * 3 / 2)).await;
         track(Lookup::Unavailable("busy".to_owned()), None, Some(INTERVAL)).await;
     }
 }

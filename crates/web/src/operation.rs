@@ -4,7 +4,6 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use actix_web::dev::{Payload, RequestHead};
-use actix_web::http::Method;
 use actix_web::http::header::HeaderMap;
 use bytes::Bytes;
 use kernel::{Claim, Claimed};
@@ -28,10 +27,6 @@ const FIELDS_ALONE: &[Parameter] = &[query::FIELDS];
 /// One operation of a listener; a value of the type is one decoded request. The router and the pipeline act
 /// on the consts, so an operation cannot skip a check. It also implements [`Read`], [`Write`] or [`Stream`].
 pub trait Operation<L: Listener>: Sized + Send + Sync + 'static {
-    /// GET includes HEAD.
-    const METHOD: Method;
-    /// The path, with each variable part in braces.
-    const PATH: &'static str;
     /// The scope that a caller needs.
     const SCOPE: L::Scope;
     /// The query parameters, in the contract's order; unless it has others, `fields` if there are any.

@@ -95,7 +95,7 @@ async fn check_and_execute<L: Listener>(
     match work {
         Work::Read(reading) => deadline.run(reading).await?,
         Work::Wait(waiting) => waiting.await,
-        Work::Write(write) => listener.ports().tasks.run(write(claim)).await?,
+        Work::Write(write) => listener.ports().tasks.run(write(claim, route.path)).await?,
         Work::Stream(stream) => stream(&mut request.payload).await,
     }
 }

@@ -20,6 +20,7 @@ use crate::write::write;
 /// An operation's declaration as a value, so that code can iterate over the table.
 pub struct Route<L: Listener> {
     pub method: Method,
+    /// With each variable part in braces.
     pub path: &'static str,
     pub scope: L::Scope,
     pub effect: Effect,
@@ -37,7 +38,8 @@ pub(crate) enum Work {
     Read(ReplyFuture),
     /// Reads, and limits its time itself.
     Wait(ReplyFuture),
-    Write(Box<dyn FnOnce(Option<Claim>) -> ReplyFuture>),
+    /// Takes the claim on its key, and its route for the log.
+    Write(Box<dyn FnOnce(Option<Claim>, &'static str) -> ReplyFuture>),
     Stream(Box<dyn FnOnce(&mut Payload) -> LocalReplyFuture<'_>>),
 }
 
@@ -46,8 +48,9 @@ type ReplyFuture = BoxFuture<'static, Result<Reply, Error>>;
 type LocalReplyFuture<'a> = LocalBoxFuture<'a, Result<Reply, Error>>;
 
 impl<L: Listener> Route<L> {
-    pub const fn read<O: Read<L>>() -> Self {
-        Self::of::<O>(Effect::Read, |incoming, call| {
+    /// GET, which includes HEAD.
+    pub const fn read<O: Read<L>>(path: &'static str) -> Self {
+        Self::of::<O>(Method::GET, path, Effect::Read, |incoming, call| {
             let operation = O::decode(incoming, &call)?;
             let reading = Box::pin(async move {
                 let operation = operation.ok_or_else(Problem::not_found)?;
@@ -61,17 +64,18 @@ impl<L: Listener> Route<L> {
         })
     }
 
-    pub const fn write<O: Write<L>>() -> Self {
-        Self::of::<O>(Effect::Write, |incoming, call| {
+    pub const fn write<O: Write<L>>(method: Method, path: &'static str) -> Self {
+        Self::of::<O>(method, path, Effect::Write, |incoming, call| {
             let operation = O::decode(incoming, &call)?;
-            Ok(Work::Write(Box::new(|claim| {
-                Box::pin(write(operation, call, claim))
+            Ok(Work::Write(Box::new(|claim, route| {
+                Box::pin(write(operation, call, claim, route))
             })))
         })
     }
 
-    pub const fn stream<O: Stream<L>>() -> Self {
-        Self::of::<O>(Effect::Stream, |incoming, call| {
+    /// POST.
+    pub const fn stream<O: Stream<L>>(path: &'static str) -> Self {
+        Self::of::<O>(Method::POST, path, Effect::Stream, |incoming, call| {
             let operation = O::decode(incoming, &call)?;
             Ok(Work::Stream(Box::new(|body| {
                 Box::pin(async move {
@@ -82,10 +86,15 @@ impl<L: Listener> Route<L> {
         })
     }
 
-    const fn of<O: Operation<L>>(effect: Effect, decode: Decode<L>) -> Self {
+    const fn of<O: Operation<L>>(
+        method: Method,
+        path: &'static str,
+        effect: Effect,
+        decode: Decode<L>,
+    ) -> Self {
         Self {
-            method: O::METHOD,
-            path: O::PATH,
+            method,
+            path,
             scope: O::SCOPE,
             effect,
             query: O::QUERY,

@@ -31,13 +31,14 @@ pub(crate) async fn write<L: Listener, W: Write<L>>(
     operation: Option<W>,
     call: Call<L>,
     claim: Option<Claim>,
+    route: &'static str,
 ) -> Result<Reply, Error> {
     let trace_id = call.trace_id;
     let outcome = match claim {
         None => execute(operation, call, None, None).await,
         Some(claim) => run_keyed(operation, call, &claim).await,
     };
-    outcome.map_err(|error| error.logged(&trace_id, W::PATH))
+    outcome.map_err(|error| error.logged(&trace_id, route))
 }
 
 /// Executes the operation without a claim if that is possible, otherwise under one.

@@ -3,7 +3,6 @@
 use std::num::NonZeroU32;
 
 use accounts::Action;
-use actix_web::http::Method;
 use kernel::SellerId;
 use oauth::{
     Application, ClientId, RateLimit, RawRegistration, Registrar, Registration, Scope, ScopeSet, Secret,
@@ -62,8 +61,6 @@ pub(crate) struct RegisterApplication {
 }
 
 impl Operation<BackOffice> for RegisterApplication {
-    const METHOD: Method = Method::POST;
-    const PATH: &'static str = "/sellers/{seller}/applications";
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
@@ -129,8 +126,6 @@ pub(crate) struct ListApplications {
 }
 
 impl Operation<BackOffice> for ListApplications {
-    const METHOD: Method = Method::GET;
-    const PATH: &'static str = "/sellers/{seller}/applications";
     const SCOPE: Access = Access::Read;
     const QUERY: &'static [Parameter] = &[Parameter::undocumented("limit"), Parameter::undocumented("after")];
 
@@ -180,8 +175,6 @@ pub(crate) struct ReadApplication {
 }
 
 impl Operation<BackOffice> for ReadApplication {
-    const METHOD: Method = Method::GET;
-    const PATH: &'static str = "/applications/{client_id}";
     const SCOPE: Access = Access::Read;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
@@ -206,8 +199,6 @@ pub(crate) struct AdjustApplication {
 }
 
 impl Operation<BackOffice> for AdjustApplication {
-    const METHOD: Method = Method::PATCH;
-    const PATH: &'static str = "/applications/{client_id}";
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
@@ -245,8 +236,6 @@ pub(crate) struct DeleteApplication {
 }
 
 impl Operation<BackOffice> for DeleteApplication {
-    const METHOD: Method = Method::DELETE;
-    const PATH: &'static str = "/applications/{client_id}";
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
@@ -271,8 +260,6 @@ pub(crate) struct AcceptApplication {
 }
 
 impl Operation<BackOffice> for AcceptApplication {
-    const METHOD: Method = Method::POST;
-    const PATH: &'static str = "/applications/{client_id}/acceptance";
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
@@ -292,45 +279,29 @@ impl Write<BackOffice> for AcceptApplication {
     }
 }
 
-/// Suspends an application.
-pub(crate) struct SuspendApplication {
+/// Suspends an application or reinstates it, as the end of the path says.
+pub(crate) struct SuspendOrReinstate {
     id: ClientId,
+    transition: Transition,
 }
 
-impl Operation<BackOffice> for SuspendApplication {
-    const METHOD: Method = Method::POST;
-    const PATH: &'static str = "/applications/{client_id}/suspension";
+impl Operation<BackOffice> for SuspendOrReinstate {
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        Ok(validation::id_alone(incoming)?.map(|id| Self { id }))
+        let id = validation::id_alone(incoming)?;
+        let transition = match incoming.head.uri.path().rsplit('/').next() {
+            Some("suspension") => Transition::Suspend,
+            Some("reinstatement") => Transition::Reinstate,
+            _ => return Ok(None),
+        };
+        Ok(id.map(|id| Self { id, transition }))
     }
 }
 
-impl Write<BackOffice> for SuspendApplication {
+impl Write<BackOffice> for SuspendOrReinstate {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
-        transition(call, tx, self.id, Transition::Suspend, None).await
-    }
-}
-
-/// Reinstates a suspended application.
-pub(crate) struct ReinstateApplication {
-    id: ClientId,
-}
-
-impl Operation<BackOffice> for ReinstateApplication {
-    const METHOD: Method = Method::POST;
-    const PATH: &'static str = "/applications/{client_id}/reinstatement";
-    const SCOPE: Access = Access::Write;
-
-    fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        Ok(validation::id_alone(incoming)?.map(|id| Self { id }))
-    }
-}
-
-impl Write<BackOffice> for ReinstateApplication {
-    async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
-        transition(call, tx, self.id, Transition::Reinstate, None).await
+        transition(call, tx, self.id, self.transition, None).await
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use actix_web::http::Method;
 use changes::{
     ChangeCursor, ChangeItem, ChangePage, ChangesError, DEFAULT_CHANGES, Detail, MAX_CHANGES, Topic,
 };
@@ -35,8 +34,6 @@ pub(crate) struct ListChanges {
 }
 
 impl Operation<BackOffice> for ListChanges {
-    const METHOD: Method = Method::GET;
-    const PATH: &'static str = "/changes";
     const SCOPE: Access = Access::Read;
     const QUERY: &'static [Parameter] = &[
         Parameter::undocumented("after"),

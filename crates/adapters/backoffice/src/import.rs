@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use actix_web::dev::Payload;
-use actix_web::http::Method;
 use futures_util::StreamExt;
 use kernel::SellerId;
 use tokio::time::timeout;
@@ -22,8 +21,6 @@ pub(crate) struct ImportOffers {
 }
 
 impl Operation<BackOffice> for ImportOffers {
-    const METHOD: Method = Method::POST;
-    const PATH: &'static str = "/sellers/{seller}/offers:import";
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {

@@ -62,8 +62,8 @@ pub struct BackOffice {
     pub tracking: PollSchedule,
     /// Hashes the passwords of new accounts.
     pub passwords: Arc<dyn PasswordHasher>,
-    /// The check behind `/readyz`, with a time limit of 1.2 s: the database's identity, or, for an operator
-    /// and without secrets, why this process cannot do its work.
+    /// The check behind `/readyz`, which ends within 2 s: the database's identity, or, for an operator and
+    /// without secrets, why this process cannot do its work.
     pub ready: Arc<dyn Fn() -> BoxFuture<'static, Result<String, String>> + Send + Sync>,
     /// Renders `/metrics` in the Prometheus text format.
     pub metrics: Arc<dyn Fn() -> String + Send + Sync>,

@@ -1,6 +1,5 @@
 //! Offers: put, read, moderate, price.
 
-use actix_web::http::Method;
 use kernel::{Money, OfferId, SellerId};
 use offers::{AutomaticPriceRefusal, Decision, FeedEffect, Offer, OfferInput};
 use serde::Serialize;
@@ -25,8 +24,6 @@ pub(crate) struct PutOffer {
 }
 
 impl Operation<BackOffice> for PutOffer {
-    const METHOD: Method = Method::PUT;
-    const PATH: &'static str = "/sellers/{seller}/offers/{offer}";
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
@@ -64,8 +61,6 @@ pub(crate) struct ReadOffer {
 }
 
 impl Operation<BackOffice> for ReadOffer {
-    const METHOD: Method = Method::GET;
-    const PATH: &'static str = "/sellers/{seller}/offers/{offer}";
     const SCOPE: Access = Access::Read;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
@@ -91,8 +86,6 @@ pub(crate) struct ModerateOffer {
 }
 
 impl Operation<BackOffice> for ModerateOffer {
-    const METHOD: Method = Method::POST;
-    const PATH: &'static str = "/sellers/{seller}/offers/{offer}/moderation";
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
@@ -126,8 +119,6 @@ pub(crate) struct PriceOffer {
 }
 
 impl Operation<BackOffice> for PriceOffer {
-    const METHOD: Method = Method::POST;
-    const PATH: &'static str = "/sellers/{seller}/offers/{offer}/automatic-price";
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {

@@ -5,7 +5,6 @@ mod view;
 use std::collections::HashSet;
 
 use accounts::Email;
-use actix_web::http::Method;
 use kernel::{Invalid, SellerId};
 use orders::{
     Buyer, Carrier, DeliveryPoint, Invoice, OrderNumber, OrderRef, Reason, SellerOrder, ShippingAddress,
@@ -40,8 +39,6 @@ pub(crate) struct PlaceOrder {
 }
 
 impl Operation<BackOffice> for PlaceOrder {
-    const METHOD: Method = Method::POST;
-    const PATH: &'static str = "/orders";
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, call: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
@@ -176,8 +173,6 @@ pub(crate) struct ReadOrder {
 }
 
 impl Operation<BackOffice> for ReadOrder {
-    const METHOD: Method = Method::GET;
-    const PATH: &'static str = "/orders/{order}";
     const SCOPE: Access = Access::Read;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
@@ -195,114 +190,51 @@ impl Read<BackOffice> for ReadOrder {
     }
 }
 
-/// Books the payment of an order.
-pub(crate) struct PayOrder {
+/// Books the payment of an order, cancels it, or records its delivery, as the end of the path says.
+pub(crate) struct MoveOrder {
     order: OrderRef,
+    transition: Transition,
     parts: Vec<SellerOrder>,
 }
 
-impl Operation<BackOffice> for PayOrder {
-    const METHOD: Method = Method::POST;
-    const PATH: &'static str = "/orders/{order}/payment";
+impl Operation<BackOffice> for MoveOrder {
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        let parts = Vec::new();
-        Ok(validation::id_alone(incoming)?.map(|order| Self { order, parts }))
+        let order = validation::id_alone(incoming)?;
+        let transition = match incoming.head.uri.path().rsplit('/').next() {
+            Some("payment") => Transition::Pay,
+            Some("cancellation") => Transition::Cancel,
+            Some("delivery") => Transition::Deliver,
+            _ => return Ok(None),
+        };
+        Ok(order.map(|order| Self {
+            order,
+            transition,
+            parts: Vec::new(),
+        }))
     }
 }
 
-impl Write<BackOffice> for PayOrder {
+impl Write<BackOffice> for MoveOrder {
     async fn prepare(&mut self, call: &mut Call<BackOffice>) -> Result<(), Error> {
-        self.parts = parts(call, &self.order).await?;
+        self.parts = call.deadline.run(call.state.orders.parts(&self.order)).await??;
         Ok(())
     }
 
     fn locks(&self, _: &Call<BackOffice>) -> LockSet {
-        transition_order::locks(&self.order, &self.parts, Transition::Pay)
+        transition_order::locks(&self.order, &self.parts, self.transition)
     }
 
     async fn apply(&self, _: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
-        transition(tx, &self.order, Transition::Pay).await
+        let parts = transition_order(tx, tx, &self.order, self.transition, tx.now()).await;
+        let parts = parts.map_refusal(|refusal| match refusal {
+            transition_order::Refusal::NoSuchOrder => Problem::not_found(),
+            transition_order::Refusal::Impossible(refused) => transition_problem(refused),
+        })?;
+        // An order without parts was refused earlier, so the view always exists.
+        Reply::ok(&view::order_without_buyer(&parts))
     }
-}
-
-/// Cancels an order.
-pub(crate) struct CancelOrder {
-    order: OrderRef,
-    parts: Vec<SellerOrder>,
-}
-
-impl Operation<BackOffice> for CancelOrder {
-    const METHOD: Method = Method::POST;
-    const PATH: &'static str = "/orders/{order}/cancellation";
-    const SCOPE: Access = Access::Write;
-
-    fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        let parts = Vec::new();
-        Ok(validation::id_alone(incoming)?.map(|order| Self { order, parts }))
-    }
-}
-
-impl Write<BackOffice> for CancelOrder {
-    async fn prepare(&mut self, call: &mut Call<BackOffice>) -> Result<(), Error> {
-        self.parts = parts(call, &self.order).await?;
-        Ok(())
-    }
-
-    fn locks(&self, _: &Call<BackOffice>) -> LockSet {
-        transition_order::locks(&self.order, &self.parts, Transition::Cancel)
-    }
-
-    async fn apply(&self, _: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
-        transition(tx, &self.order, Transition::Cancel).await
-    }
-}
-
-/// Records the delivery of an order.
-pub(crate) struct DeliverOrder {
-    order: OrderRef,
-    parts: Vec<SellerOrder>,
-}
-
-impl Operation<BackOffice> for DeliverOrder {
-    const METHOD: Method = Method::POST;
-    const PATH: &'static str = "/orders/{order}/delivery";
-    const SCOPE: Access = Access::Write;
-
-    fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        let parts = Vec::new();
-        Ok(validation::id_alone(incoming)?.map(|order| Self { order, parts }))
-    }
-}
-
-impl Write<BackOffice> for DeliverOrder {
-    async fn prepare(&mut self, call: &mut Call<BackOffice>) -> Result<(), Error> {
-        self.parts = parts(call, &self.order).await?;
-        Ok(())
-    }
-
-    fn locks(&self, _: &Call<BackOffice>) -> LockSet {
-        transition_order::locks(&self.order, &self.parts, Transition::Deliver)
-    }
-
-    async fn apply(&self, _: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
-        transition(tx, &self.order, Transition::Deliver).await
-    }
-}
-
-async fn parts(call: &Call<BackOffice>, order: &OrderRef) -> Result<Vec<SellerOrder>, Error> {
-    Ok(call.deadline.run(call.state.orders.parts(order)).await??)
-}
-
-async fn transition(tx: &dyn Transaction, order: &OrderRef, transition: Transition) -> Result<Reply, Error> {
-    let parts = transition_order(tx, tx, order, transition, tx.now()).await;
-    let parts = parts.map_refusal(|refusal| match refusal {
-        transition_order::Refusal::NoSuchOrder => Problem::not_found(),
-        transition_order::Refusal::Impossible(refused) => transition_problem(refused),
-    })?;
-    // An order without parts was refused earlier, so the view always exists.
-    Reply::ok(&view::order_without_buyer(&parts))
 }
 
 /// Ships for the marketplace: one seller's part, or all parts. An order of several sellers can only be
@@ -316,8 +248,6 @@ pub(crate) struct ShipOrder {
 }
 
 impl Operation<BackOffice> for ShipOrder {
-    const METHOD: Method = Method::POST;
-    const PATH: &'static str = "/orders/{order}/shipment";
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
@@ -391,8 +321,6 @@ pub(crate) struct EraseBuyer {
 }
 
 impl Operation<BackOffice> for EraseBuyer {
-    const METHOD: Method = Method::POST;
-    const PATH: &'static str = "/orders/{order}/buyer-erasure";
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {

@@ -1,7 +1,6 @@
 //! Personal tokens: issued and revoked by the rules of the panel.
 
 use accounts::{Action, PersonalTokenRequest};
-use actix_web::http::Method;
 use chrono::{DateTime, Utc};
 use kernel::SellerId;
 use oauth::FamilyId;
@@ -25,8 +24,6 @@ pub(crate) struct IssueToken {
 }
 
 impl Operation<BackOffice> for IssueToken {
-    const METHOD: Method = Method::POST;
-    const PATH: &'static str = "/sellers/{seller}/personal-tokens";
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
@@ -63,8 +60,6 @@ pub(crate) struct RevokeToken {
 }
 
 impl Operation<BackOffice> for RevokeToken {
-    const METHOD: Method = Method::DELETE;
-    const PATH: &'static str = "/sellers/{seller}/personal-tokens/{token}";
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {

@@ -1,63 +1,60 @@
 //! All operations of the back office, one line for each.
 
+use actix_web::http::Method;
 use web::route::Route;
 
 use crate::BackOffice;
 use crate::applications::{
     AcceptApplication, AdjustApplication, DeleteApplication, ListApplications, ReadApplication,
-    RegisterApplication, ReinstateApplication, SuspendApplication,
+    RegisterApplication, SuspendOrReinstate,
 };
 use crate::changes::ListChanges;
 use crate::health::{Healthz, Metrics, Readyz};
 use crate::import::ImportOffers;
 use crate::offers::{ModerateOffer, PriceOffer, PutOffer, ReadOffer};
-use crate::orders::{CancelOrder, DeliverOrder, EraseBuyer, PayOrder, PlaceOrder, ReadOrder, ShipOrder};
+use crate::orders::{EraseBuyer, MoveOrder, PlaceOrder, ReadOrder, ShipOrder};
 use crate::personal_tokens::{IssueToken, RevokeToken};
 use crate::policy::Access;
 use crate::sellers::{CloseSeller, CreateSeller, InviteSeller, ListSellers, MakeSignInLink, ReadSeller};
 
-/// The operations of a process that runs only workers.
-pub(crate) static PROBES: &[Route<BackOffice>] = &[
-    Route::read::<Healthz>(),
-    Route::read::<Readyz>(),
-    Route::read::<Metrics>(),
-];
-
 /// Every operation.
 pub(crate) static TABLE: &[Route<BackOffice>] = &[
-    Route::read::<Healthz>(),
-    Route::read::<Readyz>(),
-    Route::read::<Metrics>(),
-    Route::write::<CreateSeller>(),
-    Route::read::<ListSellers>(),
-    Route::read::<ReadSeller>(),
-    Route::write::<CloseSeller>(),
-    Route::write::<InviteSeller>(),
-    Route::write::<MakeSignInLink>(),
-    Route::write::<PutOffer>(),
-    Route::read::<ReadOffer>(),
-    Route::write::<ModerateOffer>(),
-    Route::write::<PriceOffer>(),
-    Route::stream::<ImportOffers>(),
-    Route::write::<RegisterApplication>(),
-    Route::read::<ListApplications>(),
-    Route::write::<IssueToken>(),
-    Route::write::<RevokeToken>(),
-    Route::read::<ReadApplication>(),
-    Route::write::<AdjustApplication>(),
-    Route::write::<DeleteApplication>(),
-    Route::write::<AcceptApplication>(),
-    Route::write::<SuspendApplication>(),
-    Route::write::<ReinstateApplication>(),
-    Route::write::<PlaceOrder>(),
-    Route::read::<ReadOrder>(),
-    Route::write::<PayOrder>(),
-    Route::write::<CancelOrder>(),
-    Route::write::<DeliverOrder>(),
-    Route::write::<ShipOrder>(),
-    Route::write::<EraseBuyer>(),
-    Route::read::<ListChanges>(),
+    Route::read::<Healthz>("/healthz"),
+    Route::read::<Readyz>("/readyz"),
+    Route::read::<Metrics>("/metrics"),
+    Route::write::<CreateSeller>(Method::POST, "/sellers"),
+    Route::read::<ListSellers>("/sellers"),
+    Route::read::<ReadSeller>("/sellers/{seller}"),
+    Route::write::<CloseSeller>(Method::POST, "/sellers/{seller}/closure"),
+    Route::write::<InviteSeller>(Method::POST, "/sellers/{seller}/invitations"),
+    Route::write::<MakeSignInLink>(Method::POST, "/sellers/{seller}/sign-in-links"),
+    Route::write::<PutOffer>(Method::PUT, "/sellers/{seller}/offers/{offer}"),
+    Route::read::<ReadOffer>("/sellers/{seller}/offers/{offer}"),
+    Route::write::<ModerateOffer>(Method::POST, "/sellers/{seller}/offers/{offer}/moderation"),
+    Route::write::<PriceOffer>(Method::POST, "/sellers/{seller}/offers/{offer}/automatic-price"),
+    Route::stream::<ImportOffers>("/sellers/{seller}/offers:import"),
+    Route::write::<RegisterApplication>(Method::POST, "/sellers/{seller}/applications"),
+    Route::read::<ListApplications>("/sellers/{seller}/applications"),
+    Route::write::<IssueToken>(Method::POST, "/sellers/{seller}/personal-tokens"),
+    Route::write::<RevokeToken>(Method::DELETE, "/sellers/{seller}/personal-tokens/{token}"),
+    Route::read::<ReadApplication>("/applications/{client_id}"),
+    Route::write::<AdjustApplication>(Method::PATCH, "/applications/{client_id}"),
+    Route::write::<DeleteApplication>(Method::DELETE, "/applications/{client_id}"),
+    Route::write::<AcceptApplication>(Method::POST, "/applications/{client_id}/acceptance"),
+    Route::write::<SuspendOrReinstate>(Method::POST, "/applications/{client_id}/suspension"),
+    Route::write::<SuspendOrReinstate>(Method::POST, "/applications/{client_id}/reinstatement"),
+    Route::write::<PlaceOrder>(Method::POST, "/orders"),
+    Route::read::<ReadOrder>("/orders/{order}"),
+    Route::write::<MoveOrder>(Method::POST, "/orders/{order}/payment"),
+    Route::write::<MoveOrder>(Method::POST, "/orders/{order}/cancellation"),
+    Route::write::<MoveOrder>(Method::POST, "/orders/{order}/delivery"),
+    Route::write::<ShipOrder>(Method::POST, "/orders/{order}/shipment"),
+    Route::write::<EraseBuyer>(Method::POST, "/orders/{order}/buyer-erasure"),
+    Route::read::<ListChanges>("/changes"),
 ];
+
+/// The operations of a process that runs only workers: the first of [`TABLE`].
+pub(crate) static PROBES: &[Route<BackOffice>] = TABLE.split_at(3).0;
 
 /// Method, path and need of a token of every operation, for tests.
 pub fn calls() -> impl Iterator<Item = (&'static str, &'static str, bool)> {
@@ -72,10 +69,12 @@ mod tests {
 
     #[test]
     fn only_health_and_metrics_are_open_and_every_post_except_the_import_takes_a_key() {
+        let probes = ["/healthz", "/readyz", "/metrics"];
+        assert!(PROBES.iter().map(|route| route.path).eq(probes));
         for route in TABLE {
-            let open = ["/healthz", "/readyz", "/metrics"].contains(&route.path);
+            let open = probes.contains(&route.path);
             assert_eq!(route.scope == Access::Open, open, "{route:?}");
-            let keyed = route.method == actix_web::http::Method::POST && !route.path.ends_with(":import");
+            let keyed = route.method == Method::POST && !route.path.ends_with(":import");
             assert_eq!(route.is_keyed(), keyed, "{route:?}");
         }
     }

@@ -1,7 +1,7 @@
 //! Sellers: register, list, read, close, invite to the panel.
 
 use accounts::{Email, NewPassword, NewSeller, PasswordHash, Seller, SellerName};
-use actix_web::http::{Method, StatusCode};
+use actix_web::http::StatusCode;
 use kernel::{BrokenRules, Invalid, SellerId};
 use serde::Serialize;
 use serde_json::json;
@@ -61,8 +61,6 @@ pub(crate) struct CreateSeller {
 }
 
 impl Operation<BackOffice> for CreateSeller {
-    const METHOD: Method = Method::POST;
-    const PATH: &'static str = "/sellers";
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
@@ -144,8 +142,6 @@ pub(crate) struct ListSellers {
 }
 
 impl Operation<BackOffice> for ListSellers {
-    const METHOD: Method = Method::GET;
-    const PATH: &'static str = "/sellers";
     const SCOPE: Access = Access::Read;
     const QUERY: &'static [Parameter] = &[Parameter::undocumented("limit"), Parameter::undocumented("after")];
 
@@ -185,8 +181,6 @@ pub(crate) struct ReadSeller {
 }
 
 impl Operation<BackOffice> for ReadSeller {
-    const METHOD: Method = Method::GET;
-    const PATH: &'static str = "/sellers/{seller}";
     const SCOPE: Access = Access::Read;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
@@ -213,8 +207,6 @@ pub(crate) struct CloseSeller {
 }
 
 impl Operation<BackOffice> for CloseSeller {
-    const METHOD: Method = Method::POST;
-    const PATH: &'static str = "/sellers/{seller}/closure";
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
@@ -236,8 +228,6 @@ pub(crate) struct MakeSignInLink {
 }
 
 impl Operation<BackOffice> for MakeSignInLink {
-    const METHOD: Method = Method::POST;
-    const PATH: &'static str = "/sellers/{seller}/sign-in-links";
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
@@ -262,8 +252,6 @@ pub(crate) struct InviteSeller {
 }
 
 impl Operation<BackOffice> for InviteSeller {
-    const METHOD: Method = Method::POST;
-    const PATH: &'static str = "/sellers/{seller}/invitations";
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {

@@ -1,6 +1,6 @@
 //! The deliveries of a webhook subscription, and deliveries that its application asks for.
 
-use actix_web::http::{Method, StatusCode};
+use actix_web::http::StatusCode;
 use oauth::Scope;
 use usecases::Transaction;
 use usecases::redeliver::{self, Requester, redeliver, send_test_event};
@@ -83,8 +83,6 @@ pub(crate) struct ListDeliveries {
 }
 
 impl Operation<Public> for ListDeliveries {
-    const METHOD: Method = Method::GET;
-    const PATH: &'static str = "/v1/webhooks/{id}/deliveries";
     const SCOPE: &'static [Scope] = &[Scope::SettingsRead];
     const FIELDS: &'static [&'static str] = DeliveryView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(&Docs {
@@ -132,8 +130,6 @@ pub(crate) struct ReadDelivery {
 }
 
 impl Operation<Public> for ReadDelivery {
-    const METHOD: Method = Method::GET;
-    const PATH: &'static str = "/v1/webhooks/{id}/deliveries/{delivery_id}";
     const SCOPE: &'static [Scope] = &[Scope::SettingsRead];
     const FIELDS: &'static [&'static str] = DeliveryWithBodyView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(&Docs {
@@ -173,8 +169,6 @@ pub(crate) struct TestWebhook {
 }
 
 impl Operation<Public> for TestWebhook {
-    const METHOD: Method = Method::POST;
-    const PATH: &'static str = "/v1/webhooks/{id}/test";
     const SCOPE: &'static [Scope] = &[Scope::SettingsWrite];
     const FIELDS: &'static [&'static str] = DeliveryView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(&Docs {
@@ -230,8 +224,6 @@ pub(crate) struct Redeliver {
 }
 
 impl Operation<Public> for Redeliver {
-    const METHOD: Method = Method::POST;
-    const PATH: &'static str = "/v1/webhooks/{id}/deliveries/{delivery_id}/redelivery";
     const SCOPE: &'static [Scope] = &[Scope::SettingsWrite];
     const FIELDS: &'static [&'static str] = DeliveryView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(&Docs {

@@ -58,8 +58,6 @@ pub(crate) struct ListEvents {
 }
 
 impl Operation<Public> for ListEvents {
-    const METHOD: Method = Method::GET;
-    const PATH: &'static str = PATH;
     const SCOPE: &'static [Scope] = &[Scope::OrdersRead, Scope::OffersRead];
     const NEEDS_FINISHED: bool = true;
     const FIELDS: &'static [&'static str] = EventView::FIELDS;

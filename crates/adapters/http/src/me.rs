@@ -1,6 +1,5 @@
 //! `GET /v1/me`
 
-use actix_web::http::Method;
 use oauth::{Principal, Scope, TokenKind};
 use web::openapi::{Docs, JsonBody};
 use web::operation::{Call, Incoming, Operation, Read};
@@ -20,8 +19,6 @@ pub(crate) struct ReadMe {
 }
 
 impl Operation<Public> for ReadMe {
-    const METHOD: Method = Method::GET;
-    const PATH: &'static str = "/v1/me";
     const SCOPE: &'static [Scope] = &[];
     const FIELDS: &'static [&'static str] = MeView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(&Docs {

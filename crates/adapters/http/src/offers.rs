@@ -4,7 +4,6 @@ mod batch;
 
 use std::{pin::pin, time::Duration};
 
-use actix_web::http::Method;
 use kernel::{Claim, Claimed, Money, OfferId, Page};
 use oauth::Scope;
 use offers::{
@@ -37,8 +36,6 @@ pub(crate) struct ReadOffer {
 }
 
 impl Operation<Public> for ReadOffer {
-    const METHOD: Method = Method::GET;
-    const PATH: &'static str = "/v1/offers/{id}";
     const SCOPE: &'static [Scope] = &[Scope::OffersRead];
     const FIELDS: &'static [&'static str] = OfferView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(&Docs {
@@ -76,8 +73,6 @@ pub(crate) struct ListOffers {
 }
 
 impl Operation<Public> for ListOffers {
-    const METHOD: Method = Method::GET;
-    const PATH: &'static str = "/v1/offers";
     const SCOPE: &'static [Scope] = &[Scope::OffersRead];
     const FIELDS: &'static [&'static str] = OfferView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(&Docs {
@@ -142,8 +137,6 @@ pub(crate) struct PatchOffer {
 }
 
 impl Operation<Public> for PatchOffer {
-    const METHOD: Method = Method::PATCH;
-    const PATH: &'static str = "/v1/offers/{id}";
     const SCOPE: &'static [Scope] = &[Scope::OffersWrite];
     const FIELDS: &'static [&'static str] = OfferView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(&Docs {

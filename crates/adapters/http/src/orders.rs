@@ -1,6 +1,5 @@
 //! Operations on orders as one seller sees them: read, list.
 
-use actix_web::http::Method;
 use kernel::Page;
 use oauth::Scope;
 use orders::{
@@ -30,8 +29,6 @@ pub(crate) struct ReadOrder {
 }
 
 impl Operation<Public> for ReadOrder {
-    const METHOD: Method = Method::GET;
-    const PATH: &'static str = "/v1/orders/{id}";
     const SCOPE: &'static [Scope] = &[Scope::OrdersRead];
     const FIELDS: &'static [&'static str] = OrderView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(&Docs {
@@ -62,8 +59,6 @@ pub(crate) struct ListOrders {
 }
 
 impl Operation<Public> for ListOrders {
-    const METHOD: Method = Method::GET;
-    const PATH: &'static str = "/v1/orders";
     const SCOPE: &'static [Scope] = &[Scope::OrdersRead];
     const FIELDS: &'static [&'static str] = OrderView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(&Docs {

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::HashSet;
 
-use actix_web::http::{Method, StatusCode};
+use actix_web::http::StatusCode;
 use kernel::{OfferId, StoreError};
 use oauth::Scope;
 use orders::{
@@ -38,8 +38,6 @@ pub(crate) struct ListShipments {
 }
 
 impl Operation<Public> for ListShipments {
-    const METHOD: Method = Method::GET;
-    const PATH: &'static str = "/v1/orders/{id}/shipments";
     const SCOPE: &'static [Scope] = &[Scope::ShipmentsRead];
     const FIELDS: &'static [&'static str] = ShipmentView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(&Docs {
@@ -91,8 +89,6 @@ struct NewShipment {
 }
 
 impl Operation<Public> for ReportShipment {
-    const METHOD: Method = Method::POST;
-    const PATH: &'static str = "/v1/orders/{id}/shipments";
     const SCOPE: &'static [Scope] = &[Scope::ShipmentsWrite];
     const FIELDS: &'static [&'static str] = ShipmentView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(&Docs {
@@ -186,8 +182,6 @@ pub(crate) struct CorrectShipment {
 }
 
 impl Operation<Public> for CorrectShipment {
-    const METHOD: Method = Method::PATCH;
-    const PATH: &'static str = "/v1/orders/{id}/shipments/{shipment_id}";
     const SCOPE: &'static [Scope] = &[Scope::ShipmentsWrite];
     const FIELDS: &'static [&'static str] = ShipmentView::FIELDS;
     const NEEDS_FINISHED: bool = true;

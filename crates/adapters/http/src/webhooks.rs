@@ -1,6 +1,6 @@
 //! Webhook subscriptions.
 
-use actix_web::http::{Method, StatusCode};
+use actix_web::http::StatusCode;
 use chrono::TimeDelta;
 use oauth::Scope;
 use usecases::Transaction;
@@ -93,8 +93,6 @@ pub(crate) struct ListWebhooks {
 }
 
 impl Operation<Public> for ListWebhooks {
-    const METHOD: Method = Method::GET;
-    const PATH: &'static str = "/v1/webhooks";
     const SCOPE: &'static [Scope] = &[Scope::SettingsRead];
     const FIELDS: &'static [&'static str] = WebhookView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(&Docs {
@@ -133,8 +131,6 @@ pub(crate) struct CreateWebhook {
 }
 
 impl Operation<Public> for CreateWebhook {
-    const METHOD: Method = Method::POST;
-    const PATH: &'static str = "/v1/webhooks";
     const SCOPE: &'static [Scope] = &[Scope::SettingsWrite];
     const FIELDS: &'static [&'static str] = WebhookCreatedView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(&Docs {
@@ -226,8 +222,6 @@ pub(crate) struct ReadWebhook {
 }
 
 impl Operation<Public> for ReadWebhook {
-    const METHOD: Method = Method::GET;
-    const PATH: &'static str = "/v1/webhooks/{id}";
     const SCOPE: &'static [Scope] = &[Scope::SettingsRead];
     const FIELDS: &'static [&'static str] = WebhookView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(&Docs {
@@ -264,8 +258,6 @@ pub(crate) struct ChangeWebhook {
 }
 
 impl Operation<Public> for ChangeWebhook {
-    const METHOD: Method = Method::PATCH;
-    const PATH: &'static str = "/v1/webhooks/{id}";
     const SCOPE: &'static [Scope] = &[Scope::SettingsWrite];
     const FIELDS: &'static [&'static str] = WebhookView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(&Docs {
@@ -354,8 +346,6 @@ pub(crate) struct RotateSecret {
 }
 
 impl Operation<Public> for RotateSecret {
-    const METHOD: Method = Method::POST;
-    const PATH: &'static str = "/v1/webhooks/{id}/secret-rotation";
     const SCOPE: &'static [Scope] = &[Scope::SettingsWrite];
     const NEEDS_FINISHED: bool = true;
     const FIELDS: &'static [&'static str] = WebhookSecretView::FIELDS;
@@ -410,8 +400,6 @@ pub(crate) struct DeleteWebhook {
 }
 
 impl Operation<Public> for DeleteWebhook {
-    const METHOD: Method = Method::DELETE;
-    const PATH: &'static str = "/v1/webhooks/{id}";
     const SCOPE: &'static [Scope] = &[Scope::SettingsWrite];
     const DOCS: Option<&'static Docs> = Some(&Docs {
         ids: &[("The subscription's id.", examples::WEBHOOK)],

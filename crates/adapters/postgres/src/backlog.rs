@@ -4,7 +4,6 @@
 
 use std::time::Duration;
 
-use diesel::pg::Pg;
 use diesel::sql_types::{Array, BigInt, Double, Nullable, Text};
 use kernel::StoreError;
 use orders::Carrier;
@@ -57,7 +56,6 @@ pub struct Workers {
 }
 
 #[derive(Default, diesel::QueryableByName)]
-#[diesel(check_for_backend(Pg))]
 struct WorkersRow {
     #[diesel(sql_type = BigInt)]
     unreachable: i64,
@@ -81,7 +79,6 @@ pub(crate) async fn read_oldest_snapshot(statements: &Autocommit) -> Result<Dura
 }
 
 #[derive(diesel::QueryableByName)]
-#[diesel(check_for_backend(Pg))]
 struct BacklogRow {
     #[diesel(sql_type = Text)]
     queue: String,

@@ -10,10 +10,11 @@ bounds as materialized (
 ),
 queues as materialized (
     -- The delivery queues that have been due longest: they are searched for the oldest delivery. One whose receiver fails
-    -- delays its own deliveries, whatever the workers do.
+    -- delays its own deliveries, whatever the workers do; likewise a slow one, whose queue is leased, or paused for its host:
+    -- `wake_at` is then the end of the lease or the pause.
     select seller_id, id
     from subscriptions
-    where wake_at is not null
+    where wake_at <= (select at from clock)
       and not failing
     order by wake_at
     limit (select queues from bounds)

@@ -92,10 +92,10 @@ pub struct DatabaseSettings {
     /// libpq's `sslmode`, `sslrootcert`, `sslcert` and `sslkey`, and the parameters of
     /// `tokio_postgres::Config`.
     pub url: String,
-    /// Connections for transactions and rare reads, at least 1; one seller's requests use a quarter at most.
-    /// In addition, each gate opens one, each reader of offers or orders up to two, each server thread of the
-    /// panel and of `/oauth` six, changes of offers two, the outcomes of lost commits one, and
-    /// [`Database::for_workers`] up to [`WORKER_CONNECTIONS`].
+    /// Connections for transactions and rare reads, at least 1; one seller's requests use a quarter at most,
+    /// and one for releases of their keys. In addition, each gate opens one, each reader of offers or orders
+    /// up to two, each server thread of the panel and of `/oauth` six, changes of offers two, the outcomes of
+    /// lost commits one, and [`Database::for_workers`] up to [`WORKER_CONNECTIONS`].
     pub pool_size: usize,
     /// Timeout for opening a connection.
     pub connect_timeout: Duration,
@@ -269,8 +269,10 @@ impl Database {
 
     /// Claims idempotency keys.
     pub fn claims(&self) -> Arc<dyn IdempotencyClaims> {
+        let (connector, pool) = (Arc::clone(&self.connector), self.pool.clone());
         Arc::new(StoredClaims {
             statements: self.autocommit("claims"),
+            releases: Autocommit::new(connector, pool, Turns::new(1), "claims"),
             outcomes: Arc::clone(&self.outcomes),
             sealing: self.context.sealing.clone(),
         })
@@ -469,12 +471,12 @@ impl Database {
         Ok(self.autocommit("marks").execute(ANY_TABLE.bind(())).await? == 0)
     }
 
-    /// Whether any seller is registered; false without the schema.
-    pub async fn has_sellers(&self) -> Result<bool, StoreError> {
+    /// Whether any seller is registered; None without the schema.
+    pub async fn has_sellers(&self) -> Result<Option<bool>, StoreError> {
         let any = sellers::table.select(sellers::id).limit(1);
         match self.autocommit("marks").execute(any).await {
-            Err(StoreError::Unavailable(cause)) if cause.is::<SchemaOutdated>() => Ok(false),
-            found => Ok(found? > 0),
+            Err(StoreError::Unavailable(cause)) if cause.is::<SchemaOutdated>() => Ok(None),
+            found => Ok(Some(found? > 0)),
         }
     }
 

@@ -6,7 +6,6 @@ use changes::{
     ChangeCursor, ChangeItem, ChangeKind, ChangePage, ChangeReader, ChangesError, Detail, MAX_CHANGES, Topic,
 };
 use chrono::{DateTime, Utc};
-use diesel::pg::Pg;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Timestamptz};
 use kernel::{Money, StoreError};
@@ -25,7 +24,6 @@ statements! {
 
 /// The feed, and one of its rows, if there are any.
 #[derive(QueryableByName)]
-#[diesel(check_for_backend(Pg))]
 struct PageRow {
     #[diesel(sql_type = BigInt)]
     feed: i64,
@@ -37,7 +35,7 @@ struct PageRow {
 }
 
 #[derive(QueryableByName)]
-#[diesel(table_name = schema::changes, check_for_backend(Pg))]
+#[diesel(table_name = schema::changes)]
 struct FeedRow {
     xid: i64,
     id: i64,

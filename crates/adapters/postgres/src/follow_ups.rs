@@ -70,7 +70,7 @@ pub(crate) fn queue_reinstatement(tx: &Tx, client_id: ClientId) {
 /// A follow-up that a worker has taken; another one takes it over after 30 seconds. One that fails so goes
 /// behind all others.
 #[derive(QueryableByName)]
-#[diesel(table_name = follow_ups, check_for_backend(diesel::pg::Pg))]
+#[diesel(table_name = follow_ups)]
 pub(crate) struct Taken {
     id: i64,
     seller_id: Option<Uuid>,

@@ -5,7 +5,6 @@ use std::{collections::HashMap, num::NonZeroU32};
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use diesel::pg::Pg;
 use diesel::sql_types::{
     Array, BigInt, Binary, Integer, Nullable, SmallInt, Text, Timestamptz, Uuid as SqlUuid,
 };
@@ -48,7 +47,6 @@ statements! {
 
 /// A known token, or the count of an application.
 #[derive(QueryableByName)]
-#[diesel(check_for_backend(Pg))]
 struct Returned {
     /// The place of the token in the batch, from 1.
     #[diesel(sql_type = Nullable<BigInt>)]
@@ -66,7 +64,7 @@ struct Returned {
 }
 
 #[derive(QueryableByName)]
-#[diesel(table_name = applications, check_for_backend(Pg))]
+#[diesel(table_name = applications)]
 struct TokenRow {
     #[diesel(sql_type = SqlUuid)]
     seller_id: Uuid,

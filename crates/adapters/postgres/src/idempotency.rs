@@ -48,7 +48,6 @@ pub(crate) struct ClaimRow {
 }
 
 #[derive(QueryableByName)]
-#[diesel(check_for_backend(Pg))]
 struct Taken {
     #[diesel(sql_type = Bool)]
     existed: bool,
@@ -103,6 +102,8 @@ impl Outcomes {
 /// Each call is one autocommitted statement.
 pub(crate) struct StoredClaims {
     pub(crate) statements: Autocommit,
+    /// In shares of one connection, so that a claim is released while others of its seller wait.
+    pub(crate) releases: Autocommit,
     pub(crate) outcomes: Arc<Outcomes>,
     pub(crate) sealing: Sealing,
 }
@@ -113,8 +114,7 @@ impl IdempotencyClaims for StoredClaims {
         let (space, key, fence) = (claim.space.uuid(), claim.key.as_str(), claim.fence);
         let lease = i64::try_from(lease.as_micros()).unwrap_or(i64::MAX);
         let take = CLAIM.bind((space, key, fence, claim.fingerprint.bytes().as_slice(), lease));
-        let taken = self
-            .of_seller(claim)
+        let taken = of_seller(&self.statements, claim)
             .ask(|leased| async move {
                 match take.get_result::<Taken>(&mut leased.connection()).await {
                     // Another transaction is about to complete it.
@@ -136,7 +136,7 @@ impl IdempotencyClaims for StoredClaims {
     async fn release(&self, claim: &Claim) -> Result<(), StoreError> {
         let release = RELEASE.bind((claim.space.uuid(), claim.key.as_str(), claim.fence));
         // No row: the claim is completed, or belongs to another request.
-        Autocommit::execute(&self.statements, release).await?;
+        Autocommit::execute(&of_seller(&self.releases, claim), release).await?;
         Ok(())
     }
 
@@ -158,23 +158,22 @@ impl IdempotencyClaims for StoredClaims {
     }
 }
 
-impl StoredClaims {
-    /// In the seller's share of the pool, as the request's transaction: claims of one key wait for each
-    /// other. A release waits for none.
-    fn of_seller(&self, claim: &Claim) -> Autocommit {
-        match claim.space {
-            KeySpace::Seller(seller) => self.statements.of_seller(seller),
-            KeySpace::Operator => self.statements.clone(),
-        }
+/// In the seller's share: its claims of one key wait for each other, and its releases may be many.
+fn of_seller(statements: &Autocommit, claim: &Claim) -> Autocommit {
+    match claim.space {
+        KeySpace::Seller(seller) => statements.of_seller(seller),
+        KeySpace::Operator => statements.clone(),
     }
+}
 
+impl StoredClaims {
     /// The state of a key whose row another transaction has locked, to complete it: the row as it was before.
     async fn read_locked(&self, claim: &Claim) -> Result<Claimed, StoreError> {
         let read = idempotency::table
             .find((claim.space.uuid(), claim.key.as_str()))
             .filter(idempotency::expires_at.gt(api_now()))
             .select(ClaimRow::as_select());
-        let row = self.of_seller(claim).row(read).await?;
+        let row = of_seller(&self.statements, claim).row(read).await?;
         row.map_or(Ok(Claimed::InProgress), |row| row.claimed(claim, &self.sealing))
     }
 

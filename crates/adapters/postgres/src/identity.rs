@@ -5,7 +5,6 @@
 //! backups are the same database.
 
 use accounts::{Action, Actor};
-use diesel::pg::Pg;
 use diesel::sql_types::{Nullable, Text};
 use diesel_async::{RunQueryDsl as _, SimpleAsyncConnection as _};
 use kernel::{StoreError, TransactionError};
@@ -27,7 +26,6 @@ statements! {
 
 /// The present database, and the one in which its rows were written.
 #[derive(Debug, Clone, PartialEq, Eq, diesel::QueryableByName)]
-#[diesel(check_for_backend(Pg))]
 pub struct Identity {
     /// The cluster's system identifier and the database's oid.
     #[diesel(sql_type = Text)]

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
-use diesel::pg::Pg;
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use kernel::{SellerId, StoreError};
@@ -27,7 +26,6 @@ statements! {
 
 /// The state of the journal, first, or an event of the page.
 #[derive(QueryableByName)]
-#[diesel(check_for_backend(Pg))]
 struct PageRow {
     #[diesel(embed)]
     state: Option<StateRow>,
@@ -36,7 +34,6 @@ struct PageRow {
 }
 
 #[derive(QueryableByName)]
-#[diesel(check_for_backend(Pg))]
 struct StateRow {
     #[diesel(sql_type = BigInt)]
     last: i64,
@@ -58,7 +55,7 @@ struct StateRow {
 }
 
 #[derive(QueryableByName)]
-#[diesel(table_name = schema::journal, check_for_backend(Pg))]
+#[diesel(table_name = schema::journal)]
 struct EventRow {
     number: i64,
     id: Uuid,
@@ -70,7 +67,7 @@ struct EventRow {
 }
 
 #[derive(QueryableByName)]
-#[diesel(table_name = schema::journals, check_for_backend(Pg))]
+#[diesel(table_name = schema::journals)]
 struct LastNumber {
     seller_id: Uuid,
     last_number: i64,

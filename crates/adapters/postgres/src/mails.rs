@@ -41,7 +41,7 @@ fn attempt(attempts: i32) -> Result<u32, String> {
 }
 
 #[derive(QueryableByName)]
-#[diesel(table_name = mails, check_for_backend(Pg))]
+#[diesel(table_name = mails)]
 struct ShipmentRow {
     id: Uuid,
     order_id: Uuid,
@@ -158,7 +158,7 @@ pub(crate) fn account_mail(mail: AccountMail, sealing: &Sealing) -> Result<Box<d
 }
 
 #[derive(QueryableByName)]
-#[diesel(table_name = account_mails, check_for_backend(Pg))]
+#[diesel(table_name = account_mails)]
 struct AccountRow {
     id: Uuid,
     seller_id: Uuid,

@@ -7,7 +7,6 @@ pub(crate) mod issuing;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use diesel::pg::Pg;
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use futures_util::join;
@@ -37,7 +36,7 @@ statements! {
 
 /// A family, with all that a verdict on one of its credentials depends on.
 #[derive(QueryableByName)]
-#[diesel(table_name = families, check_for_backend(Pg))]
+#[diesel(table_name = families)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a column")]
 struct CredentialRow {
     /// The credential's place among those asked for, from 1.
@@ -71,7 +70,7 @@ struct CredentialRow {
 }
 
 #[derive(QueryableByName)]
-#[diesel(table_name = schema::applications, check_for_backend(Pg))]
+#[diesel(table_name = schema::applications)]
 struct HeldRow {
     status: String,
     #[diesel(sql_type = Integer)]
@@ -79,7 +78,7 @@ struct HeldRow {
 }
 
 #[derive(QueryableByName)]
-#[diesel(table_name = authorization_codes, check_for_backend(Pg))]
+#[diesel(table_name = authorization_codes)]
 struct CodeRow {
     redirect_uri: String,
     code_challenge: String,
@@ -88,7 +87,7 @@ struct CodeRow {
 }
 
 #[derive(QueryableByName)]
-#[diesel(table_name = refresh_tokens, check_for_backend(Pg))]
+#[diesel(table_name = refresh_tokens)]
 struct RefreshTokenRow {
     #[diesel(sql_type = Integer)]
     token_scopes: i32,
@@ -172,7 +171,7 @@ async fn lock(
 }
 
 #[derive(QueryableByName)]
-#[diesel(table_name = access_tokens, check_for_backend(Pg))]
+#[diesel(table_name = access_tokens)]
 struct AccessTokenRow {
     #[diesel(sql_type = Integer)]
     scopes: i32,

@@ -222,7 +222,7 @@ pub(crate) struct WholeOrders {
 
 /// A part passed by a search, with the order's number if it is the buyer's.
 #[derive(QueryableByName)]
-#[diesel(table_name = seller_orders, check_for_backend(Pg))]
+#[diesel(table_name = seller_orders)]
 struct SearchedPart {
     order_id: Uuid,
     #[diesel(sql_type = Nullable<Text>)]

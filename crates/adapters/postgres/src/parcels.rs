@@ -25,7 +25,7 @@ statements! {
 }
 
 #[derive(QueryableByName)]
-#[diesel(table_name = parcels, check_for_backend(diesel::pg::Pg))]
+#[diesel(table_name = parcels)]
 struct ParcelRow {
     seller_id: Uuid,
     order_id: Uuid,

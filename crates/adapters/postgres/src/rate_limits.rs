@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
-use diesel::pg::Pg;
 use diesel::sql_types::{Array, BigInt, SmallInt, Text, Timestamptz, Uuid as SqlUuid};
 use diesel::{QueryResult, QueryableByName};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
@@ -28,7 +27,7 @@ pub(crate) const WINDOW: TimeDelta = TimeDelta::minutes(1);
 
 /// The subject's last place in a window.
 #[derive(QueryableByName)]
-#[diesel(table_name = rate_windows, check_for_backend(Pg))]
+#[diesel(table_name = rate_windows)]
 struct Counted {
     used: i64,
     window_start: DateTime<Utc>,
@@ -48,7 +47,7 @@ impl Counted {
 }
 
 #[derive(QueryableByName)]
-#[diesel(table_name = rate_windows, check_for_backend(Pg))]
+#[diesel(table_name = rate_windows)]
 struct CountedCalls {
     kind: i16,
     subject: Uuid,

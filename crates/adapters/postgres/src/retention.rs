@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use diesel::dsl::{array, sql};
-use diesel::pg::Pg;
 use diesel::prelude::*;
 use diesel::sql_types::{
     Array, BigInt, Bool, Integer, Nullable, SingleValue, Text, Timestamptz, Uuid as SqlUuid,
@@ -43,7 +42,6 @@ type Count = Only<BigInt, i64>;
 
 /// How many rows a batch has deleted, and the position where the next one continues, if not at the beginning.
 #[derive(Default, QueryableByName)]
-#[diesel(check_for_backend(Pg))]
 struct WalkRow {
     #[diesel(sql_type = BigInt)]
     rows: i64,

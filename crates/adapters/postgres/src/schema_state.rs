@@ -2,7 +2,6 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use diesel::pg::Pg;
 use diesel::sql_types::{Array, Bool, Nullable, Text};
 use kernel::StoreError;
 
@@ -67,7 +66,6 @@ pub enum SchemaState {
 }
 
 #[derive(diesel::QueryableByName)]
-#[diesel(check_for_backend(Pg))]
 struct Facts {
     #[diesel(sql_type = Bool)]
     takes_writes: bool,
@@ -83,7 +81,6 @@ struct Facts {
 
 /// An applied migration, and the oldest version of the program that it supports.
 #[derive(diesel::QueryableByName)]
-#[diesel(check_for_backend(Pg))]
 struct Applied {
     #[diesel(sql_type = Text)]
     version: String,

@@ -3,7 +3,6 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use diesel::pg::Pg;
 use diesel::sql_types::{BigInt, Binary, Text, Uuid as SqlUuid};
 use diesel_async::RunQueryDsl as _;
 use kernel::{SealPurpose, StoreError};
@@ -12,6 +11,7 @@ use uuid::Uuid;
 use crate::connection::error::{is_lock_timeout, store_error};
 use crate::connection::pool::Autocommit;
 use crate::connection::{Connector, OpenConnection};
+use crate::schema::subscriptions;
 use crate::sealing::Sealing;
 use crate::statement::statements;
 use crate::webhooks::secret_binding;
@@ -35,7 +35,6 @@ const COLUMNS: [(&str, SealPurpose); 4] = [
 ];
 
 #[derive(diesel::QueryableByName)]
-#[diesel(check_for_backend(Pg))]
 struct CountRow {
     #[diesel(sql_type = Text)]
     name: String,
@@ -46,7 +45,6 @@ struct CountRow {
 }
 
 #[derive(diesel::QueryableByName)]
-#[diesel(check_for_backend(Pg))]
 struct SampleRow {
     #[diesel(sql_type = Text)]
     name: String,
@@ -59,16 +57,13 @@ struct SampleRow {
 }
 
 #[derive(diesel::QueryableByName)]
-#[diesel(check_for_backend(Pg))]
+#[diesel(table_name = subscriptions)]
 struct SecretRow {
-    #[diesel(sql_type = SqlUuid)]
     seller_id: Uuid,
-    #[diesel(sql_type = SqlUuid)]
     id: Uuid,
     /// The id of the sealing key.
     #[diesel(sql_type = Text)]
     key: String,
-    #[diesel(sql_type = Binary)]
     secret: Vec<u8>,
 }
 

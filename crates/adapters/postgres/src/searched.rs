@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use diesel::QueryableByName;
-use diesel::pg::Pg;
 use diesel::sql_types::Timestamptz;
 use parking_lot::Mutex;
 use tokio::time::Instant;
@@ -55,7 +54,6 @@ impl Searched {
 /// A row of a look-up of due rows: when the first of them was due, and one of the leased rows, if there are
 /// any.
 #[derive(QueryableByName)]
-#[diesel(check_for_backend(Pg))]
 pub(crate) struct Found<R> {
     #[diesel(sql_type = Timestamptz)]
     first_due: DateTime<Utc>,

@@ -62,7 +62,7 @@ statements! {
 }
 
 #[derive(QueryableByName)]
-#[diesel(table_name = subscriptions, check_for_backend(diesel::pg::Pg))]
+#[diesel(table_name = subscriptions)]
 struct SubscriptionRow {
     id: Uuid,
     client_id: Uuid,
@@ -74,7 +74,6 @@ struct SubscriptionRow {
 
 /// The application of a subscription.
 #[derive(QueryableByName)]
-#[diesel(check_for_backend(diesel::pg::Pg))]
 struct ApplicationRow {
     #[diesel(sql_type = Text)]
     app_name: String,
@@ -84,14 +83,13 @@ struct ApplicationRow {
 }
 
 #[derive(QueryableByName)]
-#[diesel(check_for_backend(diesel::pg::Pg))]
+#[diesel(table_name = subscriptions)]
 struct SellerSubscriptionRow {
     #[diesel(embed)]
     subscription: SubscriptionRow,
     /// None if it is deleted.
     #[diesel(embed)]
     application: Option<ApplicationRow>,
-    #[diesel(sql_type = Binary)]
     secret: Vec<u8>,
 }
 
@@ -122,11 +120,9 @@ fn url(id: SubscriptionId, text: &str) -> Result<WebhookUrl, StoreError> {
 }
 
 #[derive(QueryableByName)]
-#[diesel(check_for_backend(diesel::pg::Pg))]
+#[diesel(table_name = subscriptions)]
 struct SecretsRow {
-    #[diesel(sql_type = Binary)]
     secret: Vec<u8>,
-    #[diesel(sql_type = Bool)]
     active: bool,
 }
 
@@ -150,7 +146,7 @@ fn seller_subscription(
 }
 
 #[derive(QueryableByName)]
-#[diesel(table_name = deliveries, check_for_backend(diesel::pg::Pg))]
+#[diesel(table_name = deliveries)]
 struct DeliveryRow {
     id: Uuid,
     event: String,
@@ -166,7 +162,6 @@ struct DeliveryRow {
 }
 
 #[derive(QueryableByName)]
-#[diesel(check_for_backend(diesel::pg::Pg))]
 struct FoundDeliveryRow {
     #[diesel(embed)]
     delivery: DeliveryRow,
@@ -177,26 +172,22 @@ struct FoundDeliveryRow {
 }
 
 #[derive(QueryableByName)]
-#[diesel(check_for_backend(diesel::pg::Pg))]
+#[diesel(table_name = subscriptions)]
 struct SellerDeliveryRow {
     #[diesel(sql_type = SqlUuid)]
     subscription_id: Uuid,
     #[diesel(embed)]
     application: ApplicationRow,
-    #[diesel(sql_type = Text)]
     url: String,
-    #[diesel(sql_type = Bool)]
     active: bool,
     #[diesel(embed)]
     delivery: DeliveryRow,
 }
 
 #[derive(QueryableByName)]
-#[diesel(check_for_backend(diesel::pg::Pg))]
+#[diesel(table_name = deliveries)]
 struct UndeliveredRow {
-    #[diesel(sql_type = SqlUuid)]
     seller_id: Uuid,
-    #[diesel(sql_type = SqlUuid)]
     subscription_id: Uuid,
     #[diesel(sql_type = Text)]
     app_name: String,

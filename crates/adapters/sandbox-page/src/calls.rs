@@ -6,6 +6,7 @@ use kernel::error_chain;
 use reqwest::header::{CONTENT_TYPE, USER_AGENT};
 use reqwest::{Client, Method};
 use serde_json::Value;
+use url::form_urlencoded::Serializer;
 use uuid::Uuid;
 use web::form::Form;
 
@@ -22,25 +23,21 @@ pub(crate) enum By {
     Seller(usize),
     /// The operator's token; the call goes to the back office.
     Office,
+    /// The page: its endpoints want its origin, and its token in the form.
+    Page,
     Bearer(String),
     Nobody,
 }
 
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Body {
-    None,
-    Json(Value),
-    Form(Vec<(&'static str, String)>),
-}
-
-/// A call of the API, or of the back office.
+/// A call of the API, of the back office, or of the page.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Call {
     pub(crate) by: By,
     pub(crate) method: Method,
     /// With its query.
     pub(crate) path: String,
-    pub(crate) body: Body,
+    /// Null for none. It goes as a form to the token endpoint and to the page, and as JSON elsewhere.
+    pub(crate) body: Value,
     /// The `Idempotency-Key`: see [`Self::keyed`].
     pub(crate) key: Option<Uuid>,
 }
@@ -83,7 +80,7 @@ impl Answered {
 }
 
 impl Call {
-    pub(crate) fn new(by: By, method: Method, path: impl Into<String>, body: Body) -> Self {
+    pub(crate) fn new(by: By, method: Method, path: impl Into<String>, body: Value) -> Self {
         Self {
             by,
             method,
@@ -95,32 +92,30 @@ impl Call {
 
     /// With a key for its repetition, if it would do something twice and the interface takes one.
     pub(crate) fn keyed(self, settings: &Settings) -> Self {
-        let is_keyed = self.method == Method::POST && !self.path.starts_with("/oauth/");
+        let is_keyed = self.method == Method::POST && matches!(self.by, By::Seller(_) | By::Office);
         Self {
             key: is_keyed.then(|| settings.randomness.uuid()),
             ..self
         }
     }
 
-    /// The call that a form of the page asks for. Its fields: `by` (a seller's number in the settings, or
-    /// `office`), `method`, `path`, `body` (JSON, or empty); and JSON pointers into the body, such as
+    /// The call that a form of the page asks for. Its fields: `by` (a seller's number in the settings,
+    /// `office` or `page`), `method`, `path`, `body` (JSON, or empty); and JSON pointers into the body, such as
     /// `/price/amount`, with the values that a person entered.
     pub(crate) fn parse(form: &Form) -> Option<Self> {
         let by = match form.get("by")? {
             "office" => By::Office,
+            "page" => By::Page,
             seller => By::Seller(seller.parse().ok()?),
         };
-        let body = match form.get("body").unwrap_or_default() {
-            "" => Body::None,
-            text => {
-                let mut body: Value = serde_json::from_str(text).ok()?;
-                for (pointer, entered) in form.pairs().filter(|(name, _)| name.starts_with('/')) {
-                    let value = body.pointer_mut(pointer)?;
-                    *value = entered_value(value, entered);
-                }
-                Body::Json(body)
-            }
+        let mut body: Value = match form.get("body").unwrap_or_default() {
+            "" => Value::Null,
+            text => serde_json::from_str(text).ok()?,
         };
+        for (pointer, entered) in form.pairs().filter(|(name, _)| name.starts_with('/')) {
+            let value = body.pointer_mut(pointer)?;
+            *value = entered_value(value, entered);
+        }
         let path = form.get("path").filter(|path| path.starts_with('/'))?;
         Some(Self::new(by, form.get("method")?.parse().ok()?, path, body))
     }
@@ -130,24 +125,14 @@ impl Call {
         match &self.by {
             By::Seller(n) => n.to_string(),
             By::Office => "office".to_owned(),
+            By::Page => "page".to_owned(),
             By::Bearer(_) | By::Nobody => String::new(),
-        }
-    }
-
-    /// The body as a form carries it.
-    pub(crate) fn body_text(&self) -> String {
-        match &self.body {
-            Body::Json(json) => json.to_string(),
-            Body::None | Body::Form(_) => String::new(),
         }
     }
 
     /// The value that an input for this place of the body begins with.
     pub(crate) fn entered(&self, pointer: &str) -> String {
-        let Body::Json(json) = &self.body else {
-            return String::new();
-        };
-        match json.pointer(pointer) {
+        match self.body.pointer(pointer) {
             None | Some(Value::Null) => String::new(),
             Some(Value::String(text)) => text.clone(),
             Some(other) => other.to_string(),
@@ -162,47 +147,44 @@ impl Call {
         format!("{origin}{}", self.path)
     }
 
-    fn bearer<'a>(&'a self, settings: &'a Settings) -> Option<&'a str> {
-        match &self.by {
-            By::Seller(n) => settings
-                .sellers
-                .get(*n)
-                .map(|seller| seller.personal_token.as_str()),
+    fn headers(&self, settings: &Settings) -> impl Iterator<Item = (&'static str, String)> {
+        let token = match &self.by {
+            By::Seller(n) => settings.sellers.get(*n).map(|seller| &seller.personal_token),
             By::Office => Some(&settings.backoffice_token),
             By::Bearer(token) => Some(token),
-            By::Nobody => None,
-        }
+            By::Page | By::Nobody => None,
+        };
+        let token = token.map(|token| ("Authorization", format!("Bearer {token}")));
+        let key = self.key.map(|key| ("Idempotency-Key", key.to_string()));
+        let origin = (self.by == By::Page).then(|| ("Origin", settings.api_url.clone()));
+        [token, key, origin].into_iter().flatten()
+    }
+
+    /// The fields of the body, if it goes as a form.
+    fn fields(&self) -> Option<impl Iterator<Item = (&str, &str)>> {
+        let fields = self.body.as_object()?.iter();
+        let fields = fields.map(|(name, value)| (name.as_str(), value.as_str().unwrap_or_default()));
+        matches!(self.by, By::Page | By::Nobody).then_some(fields)
     }
 
     /// The command that makes the call, for a POSIX shell.
     pub(crate) fn curl(&self, settings: &Settings) -> String {
         let mut parts = vec!["curl -s".to_owned()];
-        let has_body = self.body != Body::None;
-        if !(self.method == Method::GET || self.method == Method::POST && has_body) {
+        if !(self.method == Method::GET || self.method == Method::POST && !self.body.is_null()) {
             parts.push(format!("-X {}", self.method));
         }
         parts.push(quoted(&self.url(settings)));
-        if self.by != By::Office {
+        if !matches!(self.by, By::Office | By::Page) {
             parts.push("-A MyShop/1.0".to_owned());
         }
-        if let Some(token) = self.bearer(settings) {
-            parts.push(format!("\\\n  -H 'Authorization: Bearer {token}'"));
-        }
-        if let Some(key) = self.key {
-            parts.push(format!("\\\n  -H 'Idempotency-Key: {key}'"));
-        }
-        match &self.body {
-            Body::None => {}
-            Body::Json(json) => parts.push(format!(
-                "\\\n  -H 'Content-Type: application/json' -d {}",
-                quoted(&json.to_string())
-            )),
-            Body::Form(fields) => {
-                let fields = fields
-                    .iter()
-                    .map(|(name, value)| quoted(&format!("{name}={value}")));
-                parts.extend(fields.map(|field| format!("\\\n  --data-urlencode {field}")));
-            }
+        let headers = self.headers(settings);
+        parts.extend(headers.map(|(name, value)| format!("\\\n  -H '{name}: {value}'")));
+        if let Some(fields) = self.fields() {
+            let fields = fields.map(|(name, value)| quoted(&format!("{name}={value}")));
+            parts.extend(fields.map(|field| format!("\\\n  --data-urlencode {field}")));
+        } else if !self.body.is_null() {
+            let body = quoted(&self.body.to_string());
+            parts.push(format!("\\\n  -H 'Content-Type: application/json' -d {body}"));
         }
         parts.join(" ")
     }
@@ -248,25 +230,21 @@ impl SandboxPage {
         let (settings, client) = (&self.settings, &self.http);
         let request = client.request(call.method.clone(), call.url(settings));
         let mut request = request.header(USER_AGENT, AGENT);
-        if let Some(token) = call.bearer(settings) {
-            request = request.bearer_auth(token);
+        for (name, value) in call.headers(settings) {
+            request = request.header(name, value);
         }
-        if let Some(key) = call.key {
-            request = request.header("Idempotency-Key", key.to_string());
+        if let Some(fields) = call.fields() {
+            let form = Serializer::new(String::new()).extend_pairs(fields).finish();
+            request = request
+                .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
+                .body(form);
+        } else if !call.body.is_null() {
+            request = request.json(&call.body);
         }
-        request = match &call.body {
-            Body::None => request,
-            Body::Json(json) => request.json(json),
-            Body::Form(fields) => {
-                let mut form = url::form_urlencoded::Serializer::new(String::new());
-                form.extend_pairs(fields);
-                request
-                    .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
-                    .body(form.finish())
-            }
-        };
         let response = request.send().await?;
         let trace_id = response.headers().get("x-trace-id");
+        // The timeline has none of the page's own.
+        let trace_id = trace_id.filter(|_| call.by != By::Page);
         Ok(Answered {
             status: response.status().as_u16(),
             trace_id: trace_id.and_then(|id| id.to_str().ok()).map(str::to_owned),
@@ -296,7 +274,7 @@ mod tests {
         let body = json!({"price": {"amount": 250}, "name": "12"});
         assert_eq!(
             call,
-            Call::new(By::Seller(1), Method::PATCH, "/v1/offers/1", Body::Json(body))
+            Call::new(By::Seller(1), Method::PATCH, "/v1/offers/1", body)
         );
     }
 

@@ -6,9 +6,10 @@ use askama::Template;
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use reqwest::Method;
 use ring::digest::{SHA256, digest};
+use serde_json::{Value, json};
 use web::form::Form;
 
-use crate::calls::{Answered, Body, By, Call, text};
+use crate::calls::{Answered, By, Call, text};
 use crate::inbox::Check;
 use crate::pages::{Frame, html, see_other};
 use crate::{SandboxPage, Settings};
@@ -61,28 +62,24 @@ impl Walk {
         if self.checks.is_empty() || self.checks.iter().any(|(holds, _)| !holds) {
             return None;
         }
-        let mut fields = vec![("client_id", self.client_id.clone())];
-        let mut by = By::Nobody;
-        match self.made.len() {
-            0 => fields.extend([
-                ("grant_type", "authorization_code".to_owned()),
-                ("code", self.code.clone()),
-                ("redirect_uri", self.redirect_uri.clone()),
-                ("code_verifier", self.verifier.clone()),
-            ]),
-            2 | 3 => fields.extend([
-                ("grant_type", "refresh_token".to_owned()),
-                ("refresh_token", self.token(0, "refresh_token")),
-            ]),
-            1 => by = By::Bearer(self.token(0, "access_token")),
-            4 => by = By::Bearer(self.token(2, "access_token")),
-            _ => return None,
-        }
-        let (method, path, body) = match by {
-            By::Nobody => (Method::POST, "/oauth/token", Body::Form(fields)),
-            _ => (Method::GET, "/v1/me", Body::None),
+        let grant = |form| Call::new(By::Nobody, Method::POST, "/oauth/token", form);
+        let me = |n| {
+            let by = By::Bearer(self.token(n, "access_token"));
+            Call::new(by, Method::GET, "/v1/me", Value::Null)
         };
-        Some(Call::new(by, method, path, body))
+        Some(match self.made.len() {
+            0 => grant(json!({
+                "grant_type": "authorization_code", "client_id": self.client_id, "code": self.code,
+                "redirect_uri": self.redirect_uri, "code_verifier": self.verifier,
+            })),
+            1 => me(0),
+            2 | 3 => grant(json!({
+                "grant_type": "refresh_token", "client_id": self.client_id,
+                "refresh_token": self.token(0, "refresh_token"),
+            })),
+            4 => me(2),
+            _ => return None,
+        })
     }
 }
 

@@ -1,7 +1,5 @@
 //! Who may use the page: a browser or program on this machine, on a page that came from here.
 
-use std::net::IpAddr;
-
 use actix_web::HttpResponse;
 use actix_web::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CROSS_ORIGIN_OPENER_POLICY, CROSS_ORIGIN_RESOURCE_POLICY, HOST,
@@ -41,7 +39,7 @@ pub(crate) fn check(request: &Request) -> Result<(), Refused> {
     let peer = request.http.peer_addr().map(|peer| peer.ip());
     // Behind a proxy or a tunnel on this machine, the client is elsewhere.
     let is_forwarded = FORWARDED.iter().any(|name| request.headers().contains_key(*name));
-    if is_forwarded || !peer.is_some_and(is_local) {
+    if is_forwarded || !peer.is_some_and(|peer| peer.to_canonical().is_loopback()) {
         return Err(Refused::NotFromHere);
     }
     let origin = own_origin(request.headers()).ok_or(Refused::ForeignHost)?;
@@ -60,26 +58,18 @@ pub(crate) fn check(request: &Request) -> Result<(), Refused> {
 
 /// Checks that a form comes from a page of this sandbox: its `Origin`, and the token that only such pages have.
 pub(crate) fn check_form(headers: &HeaderMap, sent: Option<&str>, token: &str) -> Result<(), Refused> {
-    if has_own_origin(headers) && sent == Some(token) {
+    let origin = headers.get(ORIGIN).and_then(|origin| origin.to_str().ok());
+    let origin = origin.and_then(|origin| Url::parse(origin).ok());
+    if origin.is_some() && origin == own_origin(headers) && sent == Some(token) {
         Ok(())
     } else {
         Err(Refused::ForeignForm)
     }
 }
 
-fn has_own_origin(headers: &HeaderMap) -> bool {
-    let origin = headers.get(ORIGIN).and_then(|origin| origin.to_str().ok());
-    let origin = origin.and_then(|origin| Url::parse(origin).ok());
-    origin.is_some() && origin == own_origin(headers)
-}
-
 fn own_origin(headers: &HeaderMap) -> Option<Url> {
     let host = headers.get(HOST)?.to_str().ok()?;
     Url::parse(&format!("http://{host}")).ok()
-}
-
-fn is_local(address: IpAddr) -> bool {
-    address.to_canonical().is_loopback()
 }
 
 /// Sets the security headers of a response that has none of its own.

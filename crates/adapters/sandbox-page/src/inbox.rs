@@ -7,14 +7,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
 use askama::Template;
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use futures_util::stream;
+use kernel::SellerId;
 use parking_lot::Mutex;
 use reqwest::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::select;
 use tokio::time::sleep;
 use web::Tasks;
@@ -25,7 +27,7 @@ use webhooks::{
     standard_signature,
 };
 
-use crate::calls::{Body, By, Call, text};
+use crate::calls::{By, Call, text};
 use crate::pages::{Frame, Shown, html, see_other, unread};
 use crate::{BODY_LIMITS, SandboxPage, Settings, unread_body};
 
@@ -52,39 +54,35 @@ kernel::words! {
 }
 
 impl Behaviour {
-    async fn answer(self, tasks: &Tasks, is_verified: bool) -> HttpResponse {
-        let waits = match self {
-            Self::Slow => Duration::from_secs(3),
-            // Longer than an attempt.
-            Self::Silent => Duration::from_mins(1),
-            Self::Accept | Self::Fail | Self::Close => Duration::ZERO,
+    /// Seconds to wait, and the status to answer with; without one, the connection is closed.
+    fn plan(self, is_verified: bool) -> (u64, Option<StatusCode>) {
+        let verdict = if is_verified {
+            StatusCode::NO_CONTENT
+        } else {
+            StatusCode::UNAUTHORIZED
         };
-        select! {
-            () = sleep(waits) => {}
-            () = tasks.stopping() => {}
-        }
         match self {
-            Self::Fail => HttpResponse::InternalServerError().finish(),
-            // A body that fails at once: actix-http ends the connection without sending the head.
-            Self::Silent | Self::Close => {
-                let error = io::Error::from(io::ErrorKind::ConnectionAborted);
-                HttpResponse::Ok().streaming(stream::once(ready(Err::<Bytes, _>(error))))
-            }
-            Self::Accept | Self::Slow if is_verified => HttpResponse::NoContent().finish(),
-            Self::Accept | Self::Slow => HttpResponse::Unauthorized().finish(),
+            Self::Accept => (0, Some(verdict)),
+            Self::Fail => (0, Some(StatusCode::INTERNAL_SERVER_ERROR)),
+            Self::Slow => (3, Some(verdict)),
+            // Longer than an attempt.
+            Self::Silent => (60, None),
+            Self::Close => (0, None),
         }
     }
 
-    /// The answer for people.
-    fn answered(self, is_verified: bool) -> &'static str {
-        match self {
-            Self::Accept if is_verified => "204",
-            Self::Slow if is_verified => "204 after 3 s",
-            Self::Accept | Self::Slow => "401",
-            Self::Fail => "500",
-            Self::Silent => "none",
-            Self::Close => "none, closed",
+    async fn answer(self, tasks: &Tasks, is_verified: bool) -> HttpResponse {
+        let (waits, status) = self.plan(is_verified);
+        select! {
+            () = sleep(Duration::from_secs(waits)) => {}
+            () = tasks.stopping() => {}
         }
+        if let Some(status) = status {
+            return HttpResponse::build(status).finish();
+        }
+        // A body that fails at once: actix-http ends the connection without sending the head.
+        let error = io::Error::from(io::ErrorKind::ConnectionAborted);
+        HttpResponse::Ok().streaming(stream::once(ready(Err::<Bytes, _>(error))))
     }
 }
 
@@ -134,6 +132,14 @@ struct Received {
     checks: Vec<Check>,
     is_verified: bool,
     behaviour: Behaviour,
+}
+
+impl Received {
+    /// The status of the answer, for people.
+    fn answered(&self) -> String {
+        let (_, status) = self.behaviour.plan(self.is_verified);
+        status.map_or_else(|| "none".to_owned(), |status| status.as_u16().to_string())
+    }
 }
 
 #[derive(Clone)]
@@ -234,33 +240,35 @@ impl ReceiverPage<'_> {
         }
     }
 
+    fn behaviour(&self) -> String {
+        let (page, words) = (self.page, Behaviour::ALL.map(Behaviour::as_str));
+        let (seller, behaviour) = (self.n.to_string(), self.receiver.behaviour.as_str());
+        let form = json!({ "token": page.form_token, "seller": seller, "behaviour": behaviour });
+        let call = Call::new(By::Page, Method::POST, "/sandbox/api/receiver", form);
+        page.button("Set", call, &[("/behaviour", "It answers", &words)])
+    }
+
     /// The button of a POST by the seller.
     fn button(&self, label: &str, path: String) -> String {
-        let call = Call::new(By::Seller(self.n), Method::POST, path, Body::None);
+        let call = Call::new(By::Seller(self.n), Method::POST, path, Value::Null);
         self.page.button(label, call, &[])
     }
 }
 
 /// `GET /sandbox/receiver`: a seller's receiver.
-pub(crate) async fn receiver(page: &SandboxPage, query: &Form) -> Shown {
-    show(page, query, String::new()).await
-}
-
-async fn show(page: &SandboxPage, query: &Form, alert: String) -> Shown {
-    let (n, seller) = page.seller(query);
+pub(crate) async fn receiver(page: &SandboxPage, query: &Form, alert: String) -> Shown {
+    let (n, seller) = page.seller(query)?;
     let receiver = page.inbox.with(n, |receiver| receiver.clone());
-    let deliveries = match (seller, &receiver.subscription) {
-        (Some(seller), Some(own)) => {
-            let filter = DeliveryFilter {
-                subscription: Some(own.id),
-                ..DeliveryFilter::default()
-            };
-            let reader = &page.settings.subscriptions;
-            let sent = reader.deliveries_of_seller(seller.id, filter, None, LISTED).await;
-            sent.map_err(|error| unread(&error))?
-        }
-        _ => Vec::new(),
-    };
+    let mut deliveries = Vec::new();
+    if let Some(own) = &receiver.subscription {
+        let filter = DeliveryFilter {
+            subscription: Some(own.id),
+            ..DeliveryFilter::default()
+        };
+        let reader = &page.settings.subscriptions;
+        let sent = reader.deliveries_of_seller(seller.id, filter, None, LISTED).await;
+        deliveries = sent.map_err(|error| unread(&error))?;
+    }
     let shown = ReceiverPage {
         frame: page.frame("Receiver"),
         page,
@@ -274,26 +282,23 @@ async fn show(page: &SandboxPage, query: &Form, alert: String) -> Shown {
 
 /// `POST /sandbox/receiver`: subscribes a seller's receiver to all events.
 pub(crate) async fn subscribe(page: &SandboxPage, form: &Form) -> Shown {
-    let (n, inbox) = (page.seller(form).0, &page.inbox);
-    match subscribed(page, n).await {
-        Ok(made) => inbox.with(n, |receiver| receiver.subscription = Some(made)),
-        Err(sentence) => return show(page, form, sentence).await,
+    let (n, seller) = page.seller(form)?;
+    match subscribed(page, n, seller.id).await {
+        Ok(made) => page.inbox.with(n, |receiver| receiver.subscription = Some(made)),
+        Err(sentence) => return receiver(page, form, sentence).await,
     }
     Ok(see_other(&format!("/sandbox/receiver?seller={n}")))
 }
 
 /// Deletes the inbox's earlier subscriptions, whose secrets may be lost, and makes one.
-async fn subscribed(page: &SandboxPage, n: usize) -> Result<Subscription, String> {
+async fn subscribed(page: &SandboxPage, n: usize, seller: SellerId) -> Result<Subscription, String> {
     let (settings, own_url) = (&page.settings, url(&page.settings, n));
-    let seller = settings.sellers.get(n).ok_or("The sandbox has no sellers.")?;
-    let all = settings
-        .subscriptions
-        .subscriptions_of_seller(seller.id, None, u16::MAX)
-        .await;
+    let reader = &settings.subscriptions;
+    let all = reader.subscriptions_of_seller(seller, None, u16::MAX).await;
     for earlier in all.map_err(|error| unread(&error))? {
         if earlier.subscription.url.as_str() == own_url {
             let path = format!("/v1/webhooks/{}", earlier.subscription.id);
-            let deletion = Call::new(By::Seller(n), Method::DELETE, path, Body::None);
+            let deletion = Call::new(By::Seller(n), Method::DELETE, path, Value::Null);
             let deleted = page.make(&deletion).await?;
             // 404: another application made it.
             if deleted.status != 404 {
@@ -312,19 +317,21 @@ async fn subscribed(page: &SandboxPage, n: usize) -> Result<Subscription, String
 
 fn subscription(settings: &Settings, n: usize) -> Call {
     let body = json!({ "url": url(settings, n), "events": WebhookEvent::ALL.map(WebhookEvent::as_str) });
-    Call::new(By::Seller(n), Method::POST, "/v1/webhooks", Body::Json(body))
+    Call::new(By::Seller(n), Method::POST, "/v1/webhooks", body)
 }
 
 fn url(settings: &Settings, n: usize) -> String {
     format!("{}/sandbox/inbox/{n}", settings.api_url)
 }
 
-/// `POST /sandbox/receiver/behaviour`: sets how a seller's receiver answers from now on.
-pub(crate) fn behave(page: &SandboxPage, form: &Form) -> HttpResponse {
-    let (n, inbox) = (page.seller(form).0, &page.inbox);
-    let chosen = form.get("behaviour").and_then(Behaviour::parse);
-    inbox.with(n, |receiver| receiver.behaviour = chosen.unwrap_or_default());
-    see_other(&format!("/sandbox/receiver?seller={n}"))
+/// `POST /sandbox/api/receiver`: sets how a seller's receiver answers from now on.
+pub(crate) fn behave(page: &SandboxPage, form: &Form) -> Shown {
+    let ((n, _), word) = (page.seller(form)?, form.get("behaviour").unwrap_or_default());
+    let Some(behaviour) = Behaviour::parse(word) else {
+        return Ok(HttpResponse::BadRequest().body("Receivers have no such behaviour.\n"));
+    };
+    page.inbox.with(n, |receiver| receiver.behaviour = behaviour);
+    Ok(HttpResponse::Ok().body(format!("The receiver's behaviour from now on: {word}.\n")))
 }
 
 #[cfg(test)]

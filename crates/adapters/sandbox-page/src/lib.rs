@@ -21,11 +21,11 @@ use actix_web::http::header::ORIGIN;
 use actix_web::web::{ServiceConfig, scope};
 use async_trait::async_trait;
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use kernel::{Clock, Randomness, SellerId};
+use kernel::{Clock, PageSize, Randomness, SellerId, StoreError};
 use oauth::ApplicationDirectory;
 use offers::OfferReader;
-use orders::OrderReader;
-use tokio::sync::Mutex;
+use orders::{OrderFilter, OrderId, OrderReader, OrderStatus};
+use tokio::sync::{Mutex, watch};
 use web::assets::Asset;
 use web::body::{BodyError, BodyLimits};
 use web::form::Form;
@@ -42,7 +42,7 @@ use crate::guard::Refused;
 use crate::inbox::Inbox;
 use crate::pages::Shown;
 
-/// A seller of the sandbox, as in `credentials.json`.
+/// A seller of the sandbox. Of one that was registered since the seeding, password and token are empty.
 #[derive(Debug, Clone)]
 pub struct SandboxSeller {
     pub id: SellerId,
@@ -50,10 +50,18 @@ pub struct SandboxSeller {
     pub email: String,
     pub password: String,
     pub personal_token: String,
-    /// An offer that is published, if there is one.
-    pub offer: Option<String>,
-    /// An order that is paid and waits to be shipped, if there was one.
-    pub order: Option<String>,
+}
+
+/// An order that this seller can ship now: paid, and without another seller's items.
+pub async fn shippable(orders: &dyn OrderReader, seller: SellerId) -> Result<Option<OrderId>, StoreError> {
+    let filter = OrderFilter {
+        status: Some(OrderStatus::Processing),
+        ..OrderFilter::default()
+    };
+    let most = PageSize::clamped(200);
+    let waiting = orders.orders(seller, filter, None, most).await?;
+    let mut own = waiting.items.iter().filter(|order| !order.several_sellers);
+    Ok(own.next().map(|order| order.id))
 }
 
 /// What the simulated carriers answer.
@@ -65,14 +73,17 @@ pub trait SimulatedParcels: Send + Sync {
 }
 
 /// What the page needs of the sandbox.
+#[derive(Clone)]
 pub struct Settings {
     /// The origin of the API, reachable from this process, without a trailing slash.
     pub api_url: String,
     /// The origin of the back office, likewise.
     pub backoffice_url: String,
     pub backoffice_token: String,
-    /// At least one.
+    /// At least one, in the order of their numbers; those with a token come first.
     pub sellers: Vec<SandboxSeller>,
+    /// The same with those that are registered meanwhile.
+    pub registered: watch::Receiver<Vec<SandboxSeller>>,
     /// A public client whose redirect URI is `/sandbox/client` at [`Self::api_url`], if there is one.
     pub client_id: Option<String>,
     /// The folder of mails, `<mail id>.eml`.
@@ -90,16 +101,17 @@ pub struct Settings {
     pub tasks: Tasks,
 }
 
-/// The page, one for all threads.
+/// The page. Clones share what it keeps.
+#[derive(Clone)]
 pub struct SandboxPage {
     pub(crate) settings: Settings,
     pub(crate) http: reqwest::Client,
     /// Proves that a form is of a page of this sandbox.
     pub(crate) form_token: String,
-    pub(crate) inbox: Inbox,
+    pub(crate) inbox: Arc<Inbox>,
     /// The built-in client's walk. Locked while a call is made, so that a form that is sent twice uses nothing
     /// twice.
-    pub(crate) client: Mutex<Option<Walk>>,
+    pub(crate) client: Arc<Mutex<Option<Walk>>>,
 }
 
 impl SandboxPage {
@@ -107,10 +119,18 @@ impl SandboxPage {
         Ok(Self {
             http: calls::client()?,
             form_token: URL_SAFE_NO_PAD.encode(settings.randomness.secret()),
-            inbox: Inbox::default(),
-            client: Mutex::default(),
+            inbox: Arc::default(),
+            client: Arc::default(),
             settings,
         })
+    }
+
+    /// With the sellers of now.
+    fn now(&self) -> Self {
+        let mut page = self.clone();
+        let sellers = self.settings.registered.borrow().clone();
+        page.settings.sellers = sellers;
+        page
     }
 }
 
@@ -120,7 +140,7 @@ pub fn configure(page: Arc<SandboxPage>) -> impl FnOnce(&mut ServiceConfig) {
     move |config| {
         let front = Front::public("sandbox", &page.settings.service);
         let answer = move |request| {
-            let page = Arc::clone(&page);
+            let page = page.now();
             async move { page.answer(request).await }
         };
         config.service(scope("/sandbox").default_service(front.route(answer)));
@@ -135,21 +155,17 @@ const BODY_LIMITS: BodyLimits = BodyLimits {
 
 impl SandboxPage {
     async fn answer(&self, mut request: Request) -> Answer {
-        let mut is_malformed = false;
-        let mut response = match guard::check(&request) {
-            Err(refused) => refused.response(),
+        let (mut response, closes) = match guard::check(&request) {
+            Err(refused) => (refused.response(), false),
             Ok(()) => match head::check(request.http.head()) {
-                Err(bad) => {
-                    is_malformed = true;
-                    HttpResponse::BadRequest().body(format!("{bad}\n"))
-                }
-                Ok(()) => self.respond(&mut request).await,
+                Err(bad) => (HttpResponse::BadRequest().body(format!("{bad}\n")), true),
+                Ok(()) => (self.respond(&mut request).await, false),
             },
         };
         guard::secure(&mut response);
         let trace_id = request.trace_id.to_header_value();
         response.headers_mut().insert(X_TRACE_ID, trace_id);
-        request.end(response, "/sandbox", is_malformed)
+        request.end(response, "/sandbox", closes)
     }
 
     async fn respond(&self, request: &mut Request) -> HttpResponse {
@@ -176,10 +192,10 @@ impl SandboxPage {
     async fn show(&self, request: &Request) -> Shown {
         let query = Form::parse(request.query().as_bytes()).unwrap_or_default();
         Ok(match request.path() {
-            "/sandbox" | "/sandbox/" => pages::first_steps(self),
+            "/sandbox" | "/sandbox/" => pages::first_steps(self).await?,
             "/sandbox/shop" => pages::shop(self, &query).await?,
             "/sandbox/marketplace" => pages::marketplace(self, &query).await?,
-            "/sandbox/receiver" => inbox::receiver(self, &query).await?,
+            "/sandbox/receiver" => inbox::receiver(self, &query, String::new()).await?,
             "/sandbox/client" => client::walk(self, &query).await,
             "/sandbox/timeline" => live::timeline(self, &query, request.query()),
             "/sandbox/live" => live::live(self),
@@ -202,9 +218,9 @@ impl SandboxPage {
             "/sandbox/preview" => pages::preview(self, form),
             "/sandbox/sign-in" => pages::sign_in(self, form).await?,
             "/sandbox/receiver" => inbox::subscribe(self, form).await?,
-            "/sandbox/receiver/behaviour" => inbox::behave(self, form),
             "/sandbox/client" => client::step(self, form).await,
             "/sandbox/api/carrier" => pages::carrier(self, form).await,
+            "/sandbox/api/receiver" => inbox::behave(self, form)?,
             _ => missing(),
         })
     }

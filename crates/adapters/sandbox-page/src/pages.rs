@@ -6,7 +6,7 @@ mod shop;
 mod trade;
 
 use actix_web::HttpResponse;
-use actix_web::http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
+use actix_web::http::header::{CONTENT_TYPE, HeaderMap, LOCATION};
 use askama::Template;
 use kernel::{StoreError, error_chain};
 use web::form::Form;
@@ -59,18 +59,18 @@ impl SandboxPage {
         }
     }
 
-    /// The seller that a form or query names by its place in the settings; else the first.
-    pub(crate) fn seller(&self, form: &Form) -> (usize, Option<&SandboxSeller>) {
-        let sellers = &self.settings.sellers;
-        let named = form.get("seller").and_then(|seller| seller.parse().ok());
-        let n = named.filter(|n| *n < sellers.len()).unwrap_or_default();
-        (n, sellers.get(n))
+    /// The seller that a form or query names by its place in the settings, and the place; else the first.
+    pub(crate) fn seller(&self, form: &Form) -> Result<(usize, &SandboxSeller), String> {
+        let n = form.get("seller").and_then(|n| n.parse::<usize>().ok());
+        let n = n.unwrap_or_default();
+        let seller = self.settings.sellers.get(n);
+        Ok((n, seller.ok_or("The sandbox has no such seller.")?))
     }
 
-    /// The seller with this id, and its place in the settings.
+    /// The seller with this id, and its place in the settings, if the page has a token of it.
     pub(crate) fn seller_with(&self, id: &str) -> Option<(usize, &SandboxSeller)> {
         let mut sellers = self.settings.sellers.iter().enumerate();
-        sellers.find(|(_, seller)| seller.id.to_string() == id)
+        sellers.find(|(_, seller)| seller.id.to_string() == id && !seller.personal_token.is_empty())
     }
 }
 
@@ -115,15 +115,16 @@ struct Button<'a> {
     token: &'a str,
     call: &'a Call,
     curl: String,
-    inputs: Inputs,
+    inputs: &'a [Input<'a>],
 }
 
-/// Values of a call's body that a person may change: JSON pointers and labels.
-pub(crate) type Inputs = &'static [(&'static str, &'static str)];
+/// A value of a call's body that a person may change: JSON pointer, label, and words to choose from; none for
+/// any text.
+pub(crate) type Input<'a> = (&'a str, &'a str, &'a [&'a str]);
 
 impl SandboxPage {
     /// The button as HTML.
-    pub(crate) fn button(&self, label: &str, call: Call, inputs: Inputs) -> String {
+    pub(crate) fn button(&self, label: &str, call: Call, inputs: &[Input<'_>]) -> String {
         let call = call.keyed(&self.settings);
         rendered(&Button {
             label,
@@ -164,7 +165,8 @@ struct OutcomePage {
 
 /// The call of a form.
 fn call_of(page: &SandboxPage, form: &Form) -> Option<Call> {
-    let call = shop::basket_call(page, form).or_else(|| Call::parse(form))?;
+    let basket = form.get("basket").map(|_| shop::place(page, form));
+    let call = basket.or_else(|| Call::parse(form))?;
     Some(call.keyed(&page.settings))
 }
 
@@ -184,14 +186,11 @@ pub(crate) async fn call(page: &SandboxPage, form: &Form, headers: &HeaderMap) -
         next: next.unwrap_or_default(),
     };
     if headers.contains_key("HX-Request") {
-        let mut response = html(&outcome);
-        // Lists of the page load themselves anew.
-        let (name, value) = (
-            HeaderName::from_static("hx-trigger"),
-            HeaderValue::from_static("called"),
-        );
-        response.headers_mut().insert(name, value);
-        return response;
+        return HttpResponse::Ok()
+            .insert_header((CONTENT_TYPE, "text/html; charset=utf-8"))
+            // Lists of the page load themselves anew.
+            .insert_header(("HX-Trigger", "called"))
+            .body(rendered(&outcome));
     }
     let frame = page.frame("The answer");
     html(&OutcomePage { frame, outcome })
@@ -203,11 +202,5 @@ pub(crate) fn preview(page: &SandboxPage, form: &Form) -> HttpResponse {
         || "The values do not make a call yet.".to_owned(),
         |call| call.curl(&page.settings),
     );
-    html(&Text { text })
-}
-
-#[derive(Template)]
-#[template(source = "{{ text }}", ext = "html")]
-struct Text {
-    text: String,
+    HttpResponse::Ok().body(text)
 }

@@ -171,7 +171,7 @@ metrics! {
         Gauge "webhook_queue_deliveries" [ATTEMPT]
             "Deliveries that wait for an attempt, due or not; 10000 stands for that many or more, NaN for unknown.";
         Gauge "webhook_queue_oldest_due_seconds" [ATTEMPT]
-            "Age of the oldest due delivery, but for subscriptions whose receiver fails; NaN for unknown.";
+            "Age of the oldest due delivery, but for subscriptions whose receiver fails or is being served; NaN for unknown.";
         Histogram "webhook_first_attempt_delay_seconds" []
             "Time from an event, or from when it is delivered anew (the database's clock), to the start of the first attempt (this machine's clock).";
         Counter "webhook_attempts_total" [ATTEMPT_OUTCOME] "Finished attempts, by the class of the status, or by the cause of the failure.";

@@ -123,5 +123,5 @@ impl SandboxDatabase {
 async fn is_free(database: &Database, is_claimed: bool) -> Result<bool, StoreError> {
     Ok(database.is_empty().await?
         || database.mark(MARK).await?.as_deref() == Some(SANDBOX)
-        || is_claimed && !database.has_sellers().await?)
+        || is_claimed && database.has_sellers().await? == Some(false))
 }

@@ -2,12 +2,20 @@
 
 use std::path::Path;
 
+use orders::OrderId;
 use webhooks::AddressPolicy;
 
 use super::data_dir::Credentials;
 
-/// The text, from `guide.txt`. Its calls work unchanged in a POSIX shell with curl.
-pub(super) fn text(credentials: &Credentials, data_dir: &Path, addresses: AddressPolicy) -> String {
+/// The text, from `guide.txt`. Its calls work unchanged in a POSIX shell with curl. The page is served at
+/// `page_origin` alone, and `order` can be shipped now.
+pub(super) fn text(
+    credentials: &Credentials,
+    data_dir: &Path,
+    addresses: AddressPolicy,
+    page_origin: &str,
+    order: Option<OrderId>,
+) -> String {
     let file = data_dir.join("credentials.json");
     let seller = credentials.sellers.first();
     let Some((seller, application)) = seller.and_then(|seller| Some((seller, seller.applications.first()?)))
@@ -28,8 +36,11 @@ pub(super) fn text(credentials: &Credentials, data_dir: &Path, addresses: Addres
             "http://127.0.0.1:9000/hooks",
         ),
     };
+    let order = order.map(|order| order.to_string());
+    let order = order.as_deref().or(seller.examples.order.as_deref());
     format!(
         include_str!("guide.txt"),
+        page_origin = page_origin,
         base_url = credentials.base_url,
         backoffice_url = credentials.backoffice_url,
         backoffice_token = credentials.backoffice_token,
@@ -37,7 +48,7 @@ pub(super) fn text(credentials: &Credentials, data_dir: &Path, addresses: Addres
         client_id = application.client_id,
         secret = application.client_secret.as_deref().unwrap_or_default(),
         offer = seller.examples.offer.as_deref().unwrap_or_default(),
-        order = seller.examples.order.as_deref().unwrap_or_default(),
+        order = order.unwrap_or_default(),
         receivers = receivers,
         receiver = receiver,
         file = file.display(),

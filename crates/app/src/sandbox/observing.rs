@@ -8,8 +8,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use accounts::AccountMail;
-use adapter_sandbox_page::{Kind, Row, Timeline};
+use accounts::{AccountMail, AccountReader};
+use adapter_sandbox_page::{Kind, Row, SandboxSeller, Timeline};
 use async_trait::async_trait;
 use changes::{ChangeCursor, ChangeItem, ChangeReader, ChangesError, Detail, MAX_CHANGES, Topic};
 use chrono::{DateTime, TimeDelta, Utc};
@@ -17,6 +17,7 @@ use kernel::{Clock, MailId, Mailer, SellerId, SendError, StoreError, error_chain
 use orders::ShipmentMail;
 use serde_json::Value;
 use tokio::select;
+use tokio::sync::watch;
 use tokio::time::sleep;
 use web::Observer;
 use web::access_log::AccessLine;
@@ -33,6 +34,8 @@ use crate::wiring::Shared;
 /// How often journals and feed are looked at.
 const PAUSE: Duration = Duration::from_millis(250);
 const EVENTS: &[WebhookEvent] = &WebhookEvent::ALL;
+/// The most sellers that are followed, and that pages show.
+const MOST_SELLERS: u16 = 200;
 /// Larger bodies are not searched for ids.
 const MOST_READ: usize = 64 * 1024;
 /// What browsers load beside pages, and pages that play or explain.
@@ -56,14 +59,18 @@ impl Observing {
         }
     }
 
-    /// Follows the journals of these sellers and the change feed, from now on and until the tasks are stopped.
-    pub(super) fn follow(&self, shared: &Shared, sellers: impl Iterator<Item = SellerId>) {
+    /// Follows the journals of these sellers, of those that are registered meanwhile, and the change feed, from
+    /// now on and until the tasks are stopped.
+    pub(super) fn follow(&self, shared: &Shared, sellers: watch::Sender<Vec<SandboxSeller>>) {
         let database = shared.database.for_workers();
+        let places = sellers.borrow().iter().map(|seller| (seller.id, None)).collect();
         let mut feeds = Feeds {
             journals: database.journals(shared.config.retention.events.time_delta()),
             changes: database.change_reader(),
             timeline: self.timeline.clone(),
-            places: sellers.map(|seller| (seller, None)).collect(),
+            accounts: database.sellers(),
+            sellers,
+            places,
             cursor: None,
         };
         let tasks = shared.tasks.clone();
@@ -271,6 +278,8 @@ struct Feeds {
     journals: Arc<dyn JournalReader>,
     changes: Arc<dyn ChangeReader>,
     timeline: Timeline,
+    accounts: Arc<dyn AccountReader>,
+    sellers: watch::Sender<Vec<SandboxSeller>>,
     /// How far each seller's journal was read; none before it was read to its end.
     places: Vec<(SellerId, Option<JournalPlace>)>,
     cursor: Option<ChangeCursor>,
@@ -296,6 +305,20 @@ impl Feeds {
 
     /// Records what is new. At first nothing is: the timeline begins with the process.
     async fn look(&mut self) -> Result<(), StoreError> {
+        let last = self.sellers.borrow().last().map_or(0, |seller| seller.seller_no);
+        let known = u16::try_from(self.places.len()).unwrap_or(MOST_SELLERS);
+        let room = MOST_SELLERS.saturating_sub(known);
+        for new in self.accounts.sellers(last, room).await? {
+            self.places.push((new.id, None));
+            let new = SandboxSeller {
+                id: new.id,
+                seller_no: new.seller_no,
+                email: new.email,
+                password: String::new(),
+                personal_token: String::new(),
+            };
+            self.sellers.send_modify(|all| all.push(new));
+        }
         let sellers: Vec<_> = self.places.iter().map(|(seller, _)| *seller).collect();
         let last = self.journals.last_numbers(&sellers).await?;
         for (seller, place) in &mut self.places {

@@ -28,6 +28,7 @@ pub(super) struct Parcels {
     pub(super) units: Arc<dyn UnitOfWork>,
     pub(super) randomness: Arc<dyn Randomness>,
     pub(super) schedule: PollSchedule,
+    pub(super) least: TimeDelta,
     pub(super) slots: TaskSlots,
 }
 
@@ -51,6 +52,7 @@ impl Parcels {
                 carriers: &*worker.carriers,
                 units: &*worker.units,
                 schedule: worker.schedule,
+                least: worker.least,
             };
             track_parcel(tracking, &parcel).await?;
             metrics::counter!("parcel_lookups_total").increment(1);

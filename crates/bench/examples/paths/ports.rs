@@ -157,7 +157,6 @@ pub(crate) fn public() -> anyhow::Result<Public> {
         addresses: AddressPolicy::Public,
         tracking: PollSchedule {
             interval: TimeDelta::minutes(15),
-            least: TimeDelta::zero(),
         },
         clock: Arc::new(SystemClock),
     };

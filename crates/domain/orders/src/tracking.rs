@@ -16,8 +16,6 @@ const TRACKED_FOR: TimeDelta = TimeDelta::days(60);
 pub struct PollSchedule {
     /// The delay of a parcel that is about to arrive; all others are multiples of it.
     pub interval: TimeDelta,
-    /// The shortest time between two look-ups of a parcel.
-    pub least: TimeDelta,
 }
 
 impl PollSchedule {
@@ -38,7 +36,7 @@ impl PollSchedule {
             (_, age) if age < TimeDelta::days(14) => 6,
             _ => 24,
         };
-        Some(now + (self.interval * times).max(self.least))
+        Some(now + self.interval * times)
     }
 
     /// The tracking of a part whose shipment was recorded or corrected at `now`; None if it is not in transit,
@@ -125,7 +123,6 @@ mod tests {
 
     const SCHEDULE: PollSchedule = PollSchedule {
         interval: TimeDelta::minutes(30),
-        least: TimeDelta::zero(),
     };
 
     fn hour(hours: i64) -> DateTime<Utc> {
@@ -149,15 +146,6 @@ mod tests {
             let next = SCHEDULE.next(at(0), status, hour(hours));
             let delay = next.map(|next| (next - hour(hours)).num_minutes());
             assert_eq!(delay, minutes, "{hours} {status:?}");
-            let least = TimeDelta::minutes(160);
-            let rarely = PollSchedule { least, ..SCHEDULE };
-            let next = rarely.next(at(0), status, hour(hours));
-            let delay = next.map(|next| (next - hour(hours)).num_minutes());
-            assert_eq!(
-                delay,
-                minutes.map(|minutes| minutes.max(160)),
-                "{hours} {status:?}"
-            );
         }
     }
 

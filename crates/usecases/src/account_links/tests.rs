@@ -4,7 +4,7 @@ use oauth::Count;
 
 use super::*;
 use crate::MockTransaction;
-use crate::test_support::{OPERATOR, by, chance, knowing_sellers, logging, now, refusal};
+use crate::test_support::{OPERATOR, by, chance, knowing_sellers, logging, now, refusal, sent_form};
 
 const URL: &str = "https://api.example";
 const INTERVAL: TimeDelta = TimeDelta::minutes(5);
@@ -34,10 +34,6 @@ fn passwords() -> (PasswordHash, PasswordHash) {
 
 fn secret() -> LinkSecret {
     LinkSecret::from_random(&[7; 32])
-}
-
-fn session() -> SecretHash {
-    SecretHash::of("s")
 }
 
 /// Stores one link of this kind, and logs this action. A mail carries the link, if any is expected.
@@ -100,25 +96,29 @@ async fn an_account_that_is_closed_or_unknown_gets_no_link_and_no_password() {
         assert_eq!(refusal(invited), NotInvited::Account(expected));
         let refused = send_reset(&tx, &chance(), by(), URL, INTERVAL, now()).await;
         assert_eq!(refusal(refused), Refusal::Account(expected));
-        let (old, new) = passwords();
-        let refused = change_password(&tx, by(), session(), &old, new).await;
+        let refused = change_password(&tx, sent_form(), Some(&passwords())).await;
         assert_eq!(refusal(refused), Refusal::Account(expected));
     }
 }
 
 #[tokio::test]
 async fn a_changed_password_ends_every_other_session_unless_something_changed_meanwhile() {
-    for (alive, current, refused) in [
-        (true, Some("old"), None),
-        (false, Some("new"), Some(Refusal::SessionEnded)),
-        (false, Some("old"), Some(Refusal::SessionEnded)),
-        (true, Some("new"), Some(Refusal::PasswordReplaced)),
-        (true, None, Some(Refusal::PasswordReplaced)),
+    let sent_before = Refusal::Form(NumberUsed::BySame);
+    for (alive, is_new, fits, current, refused) in [
+        (true, true, true, Some("old"), None),
+        (false, true, true, Some("old"), Some(Refusal::SessionEnded)),
+        (false, false, false, Some("new"), Some(Refusal::SessionEnded)),
+        (true, true, true, Some("new"), Some(Refusal::WrongPassword)),
+        (true, true, true, None, Some(Refusal::WrongPassword)),
+        (true, true, false, Some("old"), Some(Refusal::WrongPassword)),
+        // A double click: the second one finds the new password.
+        (true, false, true, Some("old"), Some(sent_before)),
+        (true, false, false, Some("new"), Some(sent_before)),
     ] {
         let times = usize::from(refused.is_none());
         let mut tx = knowing_sellers(logging(times, Action::PasswordChanged), false);
         tx.expect_has_session()
-            .withf(|hash| *hash == session())
+            .withf(|hash| *hash == sent_form().session)
             .returning(move |_| Ok(alive));
         tx.expect_password_hash()
             .returning(move |_| Ok(current.map(hash)));
@@ -128,10 +128,11 @@ async fn a_changed_password_ends_every_other_session_unless_something_changed_me
             .returning(|_, _| Ok(()));
         tx.expect_end_sessions()
             .times(times)
-            .withf(|_, but| *but == Some(session()))
+            .withf(|_, but| *but == Some(sent_form().session))
             .returning(|_, _| Ok(()));
-        let (old, new) = passwords();
-        let changed = change_password(&tx, by(), session(), &old, new).await;
+        tx.expect_store_flash().returning(move |_, _, _| Ok(is_new));
+        let passwords = passwords();
+        let changed = change_password(&tx, sent_form(), fits.then_some(&passwords)).await;
         match refused {
             None => changed.unwrap(),
             Some(expected) => assert_eq!(refusal(changed), expected),

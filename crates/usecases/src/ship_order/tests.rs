@@ -30,7 +30,6 @@ fn is_impossible(refusal: &Refusal, reason: Reason) -> bool {
 
 const SCHEDULE: PollSchedule = PollSchedule {
     interval: TimeDelta::minutes(15),
-    least: TimeDelta::zero(),
 };
 
 /// Finds these parts, and expects this many saves, and this many parcels in transit, each with a mail.

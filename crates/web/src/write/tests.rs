@@ -72,8 +72,6 @@ impl Listener for Shop {
 struct Panicking;
 
 impl Operation<Shop> for Panicking {
-    const METHOD: Method = Method::POST;
-    const PATH: &'static str = "/";
     const SCOPE: () = ();
 
     fn decode(_: &Incoming<'_>, _: &Call<Shop>) -> Result<Option<Self>, Violations> {
@@ -137,7 +135,8 @@ async fn a_panic_and_a_claim_with_a_lost_answer_release_the_key() {
             fingerprint: Fingerprint::of(&[]),
             fence: Uuid::nil(),
         };
-        let error = write(Some(Panicking), call, Some(claim)).await.err().unwrap();
+        let outcome = write(Some(Panicking), call, Some(claim), "/").await;
+        let error = outcome.err().unwrap();
         assert_eq!(
             error.retry_after(),
             retry_after,

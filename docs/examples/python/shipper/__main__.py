@@ -1,7 +1,9 @@
 """Puts it together: `python3 -m shipper`."""
 
 import logging
+import os
 import signal
+import sqlite3
 import sys
 import threading
 import time
@@ -58,13 +60,22 @@ def again_and_again(act: Callable[[], None], pause: float) -> None:
 
 
 def main() -> None:
+    # What is stored holds tokens: nobody else on this machine may read it.
+    os.umask(0o077)
     form = "%(asctime)s %(levelname)s %(threadName)s: %(message)s"
     logging.basicConfig(level=logging.INFO, stream=sys.stdout, format=form)
     # Whatever is under way is found again in the store at the next start.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     settings = Settings.from_environment()
     settings.state.mkdir(parents=True, exist_ok=True)
-    stores = {seller: Store(settings.state / f"{seller}.db") for seller in settings.sellers}
+    stores: dict[str, Store] = {}
+    for seller in settings.sellers:
+        try:
+            stores[seller] = Store(settings.state / f"{seller}.db")
+        except sqlite3.Error as error:
+            log.error("%s is left out, because its store cannot be read: %s", seller, error)
+    if not stores:
+        sys.exit(1)
     # The receiver listens before anybody is asked to send.
     listener = receiver.listen(settings.port, stores)
     for seller, store in stores.items():

@@ -16,6 +16,8 @@ log = logging.getLogger(__name__)
 
 # More items are refused.
 ITEMS_AT_ONCE = 100
+# A body of more than 64 KiB is refused.
+BYTES_AT_ONCE = 60_000
 # A key is known for a day. Later, a repeat would be done again.
 KEY_LIVES = 23 * 3600
 
@@ -24,8 +26,9 @@ def send_changes(api: Api, store: Store, file: Path) -> None:
     """Sends what the company's system has appended to a file: in each line an item of a batch.
 
     `{"id": "…", "price": {"amount": 3900, "currency": "PLN"}}` sets a price, whatever it was. `{"id": "…", "stock_adjustment": -2}`
-    takes away what was sold in the shop: orders take stock at the same time, and no change gets lost. If you count what is there
-    instead, send `stock` with `if_match`, the `etag` from before the count: it is 412 if an order has come, and you count again.
+    takes away what was sold in the shop: orders take stock at the same time, and no change gets lost. Where less is left you have
+    oversold: the stock becomes 0 at once, and somebody has to settle the orders. If you count what is there instead, send `stock` with
+    `if_match`, the `etag` from before the count: it is 412 if an order has come, and you count again.
     """
     while batch := json.loads(store.fact("batch") or "null") or _next_batch(store, file):
         if time.time() > batch["made_at"] + KEY_LIVES:
@@ -40,10 +43,13 @@ def send_changes(api: Api, store: Store, file: Path) -> None:
                 # 400 says nothing about an earlier request with the key.
                 store.remember(batch=None)
             raise
-        for item in answer["items"]:
+        oversold = []
+        for change, item in zip(json.loads(batch["body"])["items"], answer["items"]):
             if item["http_status"] != 200:
                 log.error("offer %s was not changed: %s", item["id"], item["errors"])
-        store.remember(batch=None, changes_done=str(batch["end"]))
+                if change.get("stock_adjustment", 0) < 0 and any(error["code"] == "stock_out_of_range" for error in item["errors"]):
+                    oversold.append({"id": item["id"], "stock": 0})
+        store.remember(batch=json.dumps(_batch(oversold, batch["end"])), changes_done=str(batch["end"]))
         log.info("%d changes of offers were sent", len(answer["items"]))
 
 
@@ -51,7 +57,7 @@ def _next_batch(store: Store, file: Path) -> Any:
     """The lines that follow, stored with a key before they are sent; None if there are none."""
     if not file.exists():
         return None
-    end = int(store.fact("changes_done") or 0)
+    begin = end = int(store.fact("changes_done") or 0)
     if file.stat().st_size < end:
         # To begin a new file, stop this program, see that everything was sent, and delete `changes_done` from the store.
         raise Unavailable(f"{file} is shorter than what was sent of it")
@@ -62,11 +68,16 @@ def _next_batch(store: Store, file: Path) -> Any:
             # The last line may not be whole yet. Another change of an offer belongs to the next batch.
             if not line.endswith(b"\n") or (item := json.loads(line))["id"] in items:
                 break
+            if items and end + len(line) - begin > BYTES_AT_ONCE:
+                break
             items[item["id"]] = item
             end += len(line)
-    if not items:
-        return None
-    body = json.dumps({"items": list(items.values())})
-    batch = {"key": str(uuid.uuid4()), "body": body, "made_at": time.time(), "end": end}
-    store.remember(batch=json.dumps(batch))
+    if batch := _batch(list(items.values()), end):
+        store.remember(batch=json.dumps(batch))
     return batch
+
+
+def _batch(items: list[Any], end: int) -> Any:
+    """A batch with its key; None without items."""
+    body = json.dumps({"items": items}, ensure_ascii=False)
+    return {"key": str(uuid.uuid4()), "body": body, "made_at": time.time(), "end": end} if items else None

@@ -18,6 +18,9 @@ LARGEST_BODY = 64 * 1024
 # In seconds.
 CLOCK_DIFFERENCE = 5 * 60
 
+# The sellers of whom the last delivery was rejected. Only the first of a row is logged: strangers could send many.
+rejected: set[str] = set()
+
 
 def is_genuine(secret: str, headers: Message, body: bytes) -> bool:
     """Verifies both signatures over the bytes as they came: JSON that was parsed and printed again is other bytes."""
@@ -61,7 +64,11 @@ def listen(port: int, stores: dict[str, Store]) -> ThreadingHTTPServer:
             if secret is None:
                 return self.answer(503)
             if not is_genuine(secret, self.headers, body):
+                if seller not in rejected:
+                    log.warning("a delivery was rejected: its signature is wrong, or a clock")
+                rejected.add(seller)
                 return self.answer(401)
+            rejected.discard(seller)
             delivery = json.loads(body)
             data = delivery["data"]
             # Events and fields may be added: what has no order is taken and left alone. A test event's order exists nowhere.

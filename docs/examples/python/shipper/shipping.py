@@ -28,9 +28,10 @@ class Shipping:
         for task in tasks:
             try:
                 self._ship(task, orders.get(task.order_id))
-            except NoToken:
-                raise
             except Exception as error:
+                if isinstance(error, NoToken) or (isinstance(error, Refused) and error.answer.status == 403):
+                    # Without a token, or the scope that the answer names, no other order is shipped either.
+                    raise
                 # Whatever it is, such as an order that cannot be packed, it delays no other order.
                 log.error("order %s: %s", task.order_id, error, exc_info=not isinstance(error, (Unavailable, Refused)))
                 self._store.put_off(task, PAUSE_AFTER_FAILURE)
@@ -43,6 +44,9 @@ class Shipping:
                 # Not paid yet: its `order.paid` will come. Otherwise there is nothing left to do.
                 log.info("order %s is %s", task.order_id, status)
                 return self._over(task)
+            if order["shipped_by"] == "marketplace":
+                log.info("order %s is shipped by the marketplace", task.order_id)
+                return self._over(task)
             # Key and bytes are stored before they are sent. After a crash the very same request is sent again: then the answer
             # tells what became of the first one.
             parcel = Parcel(task.order_id, str(uuid.uuid4()), json.dumps(pack(order)).encode())
@@ -50,6 +54,9 @@ class Shipping:
         try:
             shipment = self._api.write(f"/v1/orders/{task.order_id}/shipments", parcel.body, parcel.idempotency_key)
         except Refused as refusal:
+            if refusal.answer.status == 400 and any(refusal.paths):
+                # These bytes were never done. When `pack` is mended the order is packed again.
+                self._store.forget(task.order_id)
             if refusal.answer.status != 409:
                 raise
             return self._conflict(task, parcel, refusal.answer.error_codes()[0])

@@ -10,6 +10,7 @@ export interface Order {
   readonly order_number: string;
   /** More may come: what is not `processing` is not to be shipped. */
   readonly status: string;
+  readonly shipped_by: string;
   readonly shipment: { readonly tracking_number: string } | null;
 }
 

@@ -17,8 +17,8 @@ import { NoToken, Tokens } from "./tokens.js";
 const CHANGES_PAUSE = 5000;
 
 /** Starts the work for one seller: while it waits, all others go on. */
-function workFor(name: string, refreshToken: string | null, settings: Settings, store: Store): void {
-  const api = new Api(settings.apiUrl, new Tokens(settings, store, refreshToken));
+function workFor(name: string, settings: Settings, store: Store): void {
+  const api = new Api(settings.apiUrl, new Tokens(settings, store, settings.sellers[name] ?? null));
   const shipping = new Shipping(api, store);
   void againAndAgain(settings.catchUpSeconds * 1000, async () => {
     try {
@@ -53,11 +53,15 @@ for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => process.exi
 
 const settings = fromEnvironment();
 mkdirSync(settings.state, { recursive: true });
-const sellers = Object.entries(settings.sellers);
-const stores = new Map(sellers.map(([name]) => [name, new Store(`${settings.state}/${name}.json`)]));
+const stores = new Map<string, Store>();
+for (const name of Object.keys(settings.sellers)) {
+  try {
+    stores.set(name, new Store(`${settings.state}/${name}.json`));
+  } catch (error) {
+    log.error(`${name} is left out, because its store cannot be read: ${String(error)}`);
+  }
+}
+if (stores.size === 0) process.exit(1);
 // The receiver listens before anybody is asked to send.
 listen(settings.port, stores);
-for (const [name, refreshToken] of sellers) {
-  const store = stores.get(name);
-  if (store) seller.run(name, () => workFor(name, refreshToken, settings, store));
-}
+for (const [name, store] of stores) seller.run(name, () => workFor(name, settings, store));

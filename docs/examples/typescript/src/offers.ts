@@ -9,21 +9,30 @@ import type { Batch, Store } from "./store.js";
 
 /** More items are refused. */
 const ITEMS_AT_ONCE = 100;
+/** A body of more than 64 KiB is refused. */
+const BYTES_AT_ONCE = 60_000;
 /** A key is known for a day. Later, a repeat would be done again. */
 const KEY_LIVES = 23 * 3600_000;
+
+interface Change {
+  readonly id: string;
+  readonly stock?: number;
+  readonly stock_adjustment?: number;
+}
 
 interface Done {
   readonly id: string;
   readonly http_status: number;
-  readonly errors: unknown;
+  readonly errors: { readonly code: string }[] | null;
 }
 
 /**
  * Sends what the company's system has appended to a file: in each line an item of a batch.
  *
  * `{"id": "…", "price": {"amount": 3900, "currency": "PLN"}}` sets a price, whatever it was. `{"id": "…", "stock_adjustment": -2}`
- * takes away what was sold in the shop: orders take stock at the same time, and no change gets lost. If you count what is there
- * instead, send `stock` with `if_match`, the `etag` from before the count: it is 412 if an order has come, and you count again.
+ * takes away what was sold in the shop: orders take stock at the same time, and no change gets lost. Where less is left you have
+ * oversold: the stock becomes 0 at once, and somebody has to settle the orders. If you count what is there instead, send `stock` with
+ * `if_match`, the `etag` from before the count: it is 412 if an order has come, and you count again.
  */
 export async function sendChanges(api: Api, store: Store, file: string): Promise<void> {
   for (;;) {
@@ -42,10 +51,15 @@ export async function sendChanges(api: Api, store: Store, file: string): Promise
       }
       throw error;
     });
-    for (const item of items) {
-      if (item.http_status !== 200) log.error(`offer ${item.id} was not changed: ${JSON.stringify(item.errors)}`);
+    const changes = (JSON.parse(batch.body) as { items: Change[] }).items;
+    const oversold: Change[] = [];
+    for (const [index, item] of items.entries()) {
+      if (item.http_status === 200) continue;
+      log.error(`offer ${item.id} was not changed: ${JSON.stringify(item.errors)}`);
+      const isOut = item.errors?.some((error) => error.code === "stock_out_of_range");
+      if (isOut && (changes[index]?.stock_adjustment ?? 0) < 0) oversold.push({ id: item.id, stock: 0 });
     }
-    store.remember({ batch: undefined, changesDone: batch.end });
+    store.remember({ batch: newBatch(oversold, batch.end), changesDone: batch.end });
     log.info(`${items.length} changes of offers were sent`);
   }
 }
@@ -53,22 +67,29 @@ export async function sendChanges(api: Api, store: Store, file: string): Promise
 /** The lines that follow, stored with a key before they are sent; undefined if there are none. */
 function nextBatch(store: Store, file: string): Batch | undefined {
   if (!existsSync(file)) return undefined;
-  let end = store.facts.changesDone ?? 0;
-  const items = new Map<string, unknown>();
+  const begin = store.facts.changesDone ?? 0;
+  let end = begin;
+  const items = new Map<string, Change>();
   const content = readFileSync(file);
   // To begin a new file, stop this program, see that everything was sent, and delete `changesDone` from the store.
   if (content.length < end) throw new Unavailable(`${file} is shorter than what was sent of it`);
   // The last line may not be whole yet.
   const lines = content.subarray(end).toString("utf8").split("\n").slice(0, -1);
   for (const line of lines.slice(0, ITEMS_AT_ONCE)) {
-    const item = JSON.parse(line) as { id: string };
+    const [item, length] = [JSON.parse(line) as Change, Buffer.byteLength(line) + 1];
     // Another change of an offer belongs to the next batch.
     if (items.has(item.id)) break;
+    if (items.size > 0 && end + length - begin > BYTES_AT_ONCE) break;
     items.set(item.id, item);
-    end += Buffer.byteLength(line) + 1;
+    end += length;
   }
-  if (items.size === 0) return undefined;
-  const batch = { idempotencyKey: randomUUID(), body: JSON.stringify({ items: [...items.values()] }), madeAt: Date.now(), end };
-  store.remember({ batch });
+  const batch = newBatch([...items.values()], end);
+  if (batch) store.remember({ batch });
   return batch;
+}
+
+/** A batch with its key; undefined without items. */
+function newBatch(items: Change[], end: number): Batch | undefined {
+  if (items.length === 0) return undefined;
+  return { idempotencyKey: randomUUID(), body: JSON.stringify({ items }), madeAt: Date.now(), end };
 }

@@ -9,6 +9,9 @@ const LARGEST_BODY = 64 * 1024;
 /** In seconds. */
 const CLOCK_DIFFERENCE = 5 * 60;
 
+/** The sellers of whom the last delivery was rejected. Only the first of a row is logged: strangers could send many. */
+const rejected = new Set<string>();
+
 interface Delivery {
   readonly id: string;
   readonly event: string;
@@ -62,7 +65,12 @@ async function receive(request: IncomingMessage, stores: Map<string, Store>): Pr
   if (body === undefined) return 413;
   const secret = store.facts.subscription?.secret;
   if (secret === undefined) return 503;
-  if (!isGenuine(secret, new Headers(request.headers as Record<string, string>), body)) return 401;
+  if (!isGenuine(secret, new Headers(request.headers as Record<string, string>), body)) {
+    if (!rejected.has(name)) seller.run(name, () => log.warn("a delivery was rejected: its signature is wrong, or a clock"));
+    rejected.add(name);
+    return 401;
+  }
+  rejected.delete(name);
   const { id, event, data } = JSON.parse(body.toString("utf8")) as Delivery;
   const isNew = store.take([[data.event_id ?? id, data.test ? undefined : data.order_id]]);
   seller.run(name, () => log.info(`${event} ${isNew ? "came" : "came again"} of ${data.order_id}`));

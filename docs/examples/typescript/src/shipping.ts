@@ -27,7 +27,8 @@ export class Shipping {
       try {
         await this.#ship(task, byId.get(task.orderId));
       } catch (error) {
-        if (error instanceof NoToken) throw error;
+        // Without a token, or the scope that the answer names, no other order is shipped either.
+        if (error instanceof NoToken || (error instanceof Refused && error.status === 403)) throw error;
         // Whatever it is, such as an order that cannot be packed, it delays no other order.
         const isKnown = error instanceof Unavailable || error instanceof Refused;
         log.error(`order ${task.orderId}: ${isKnown || !(error instanceof Error) ? String(error) : error.stack}`);
@@ -44,6 +45,10 @@ export class Shipping {
         log.info(`order ${task.orderId} is ${order?.status ?? "not there"}`);
         return this.#over(task);
       }
+      if (order.shipped_by === "marketplace") {
+        log.info(`order ${task.orderId} is shipped by the marketplace`);
+        return this.#over(task);
+      }
       // Key and bytes are stored before they are sent. After a crash the very same request is sent again: then the answer
       // tells what became of the first one.
       parcel = { idempotencyKey: randomUUID(), body: JSON.stringify(pack(order)) };
@@ -54,7 +59,12 @@ export class Shipping {
       this.#over(task);
       log.info(`order ${task.orderId} is shipped: ${shipment.carrier_name} ${shipment.tracking_number}`);
     } catch (error) {
-      if (!(error instanceof Refused) || error.status !== 409) throw error;
+      if (!(error instanceof Refused)) throw error;
+      if (error.status === 400 && error.paths.some((path) => path !== "")) {
+        // These bytes were never done. When `pack` is mended the order is packed again.
+        this.#store.forget(task.orderId);
+      }
+      if (error.status !== 409) throw error;
       await this.#conflict(task, parcel, error);
     }
   }

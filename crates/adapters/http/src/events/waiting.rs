@@ -13,9 +13,8 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 use webhooks::JournalReader;
 
-/// The most requests of an application and seller, of a seller, and of all, that wait at once in a process.
+/// The most requests of an application and seller, and of all, that wait at once in a process.
 const MOST_OF_ONE: usize = 5;
-const MOST_OF_SELLER: usize = 50;
 const MOST: usize = 2_000;
 /// The pause between two look-ups.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -32,8 +31,8 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// How many wait, by seller and application.
-    places: HashMap<SellerId, HashMap<ClientId, usize>>,
+    /// How many wait, by application and seller.
+    places: HashMap<(ClientId, SellerId), usize>,
     all: usize,
     /// Whether a task looks.
     is_looked_for: bool,
@@ -65,22 +64,20 @@ impl Waiting {
     /// Takes a place; None if too many wait. The look-ups go on in a task while somebody waits.
     pub(super) fn enter(&self, client_id: ClientId, seller: SellerId) -> Option<Place> {
         let mut state = self.0.state.lock();
-        let of_seller = state.places.get(&seller);
-        let taken = of_seller.and_then(|of_seller| of_seller.get(&client_id));
-        let all = of_seller.map_or(0, |of_seller| of_seller.values().sum::<usize>());
-        if state.all >= MOST || all >= MOST_OF_SELLER || taken.is_some_and(|taken| *taken >= MOST_OF_ONE) {
+        let of = (client_id, seller);
+        let taken = state.places.get(&of).copied().unwrap_or_default();
+        if state.all >= MOST || taken >= MOST_OF_ONE {
             return None;
         }
         state.all += 1;
-        let of_seller = state.places.entry(seller).or_default();
-        *of_seller.entry(client_id).or_default() += 1;
+        state.places.insert(of, taken + 1);
         if !state.is_looked_for {
             state.is_looked_for = true;
             tokio::spawn(self.clone().look());
         }
         Some(Place {
             waiting: self.clone(),
-            of: (client_id, seller),
+            of,
             seen: self.0.seen.subscribe(),
         })
     }
@@ -98,7 +95,7 @@ impl Waiting {
                     self.0.seen.send_replace(Some(HashMap::new()));
                     return;
                 }
-                state.places.keys().copied().collect()
+                state.places.keys().map(|(_, seller)| *seller).collect()
             };
             let numbers = self.0.journals.last_numbers(&sellers).await.ok();
             // From the second failure in a row the requests that wait answer 500, and their log says why. One may
@@ -144,14 +141,10 @@ impl Drop for Place {
     fn drop(&mut self) {
         let mut state = self.waiting.0.state.lock();
         state.all -= 1;
-        let (client_id, seller) = self.of;
-        if let Entry::Occupied(mut of_seller) = state.places.entry(seller) {
-            if let Some(taken) = of_seller.get_mut().get_mut(&client_id) {
-                *taken -= 1;
-            }
-            of_seller.get_mut().retain(|_, taken| *taken > 0);
-            if of_seller.get().is_empty() {
-                of_seller.remove();
+        if let Entry::Occupied(mut taken) = state.places.entry(self.of) {
+            *taken.get_mut() -= 1;
+            if *taken.get() == 0 {
+                taken.remove();
             }
         }
     }
@@ -228,9 +221,6 @@ mod tests {
         assert!(places.len() == 5 && enter(1).is_none());
         places.pop();
         places.extend(enter(1));
-        let of_seller: Vec<_> = (2..).map_while(|n| waiting.enter(of(n).0, of(1).1)).collect();
-        assert_eq!(of_seller.len(), MOST_OF_SELLER - 5);
-        drop(of_seller);
         places.extend((2..).map_while(enter));
         assert_eq!(places.len(), MOST);
     }

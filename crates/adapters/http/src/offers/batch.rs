@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::collections::HashSet;
 
-use actix_web::http::{Method, StatusCode};
+use actix_web::http::StatusCode;
 use kernel::OfferId;
 use oauth::Scope;
 use offers::{IfMatch, Offer, OfferPatch};
@@ -58,8 +58,6 @@ impl Item {
 }
 
 impl Operation<Public> for PatchOffers {
-    const METHOD: Method = Method::POST;
-    const PATH: &'static str = "/v1/offers/batch";
     const SCOPE: &'static [Scope] = &[Scope::OffersWrite];
     const FIELDS: &'static [&'static str] = OfferView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(&Docs {

@@ -1,10 +1,12 @@
 //! `/panel/account`: change the password, sign out everywhere.
 
-use accounts::{NewPassword, PasswordHash, Seller};
+use accounts::{NewPassword, Seller};
 use actix_web::HttpResponse;
 use askama::Template;
 use kernel::BrokenRules;
-use usecases::account_links;
+use usecases::account_links::{self, Refusal};
+use usecases::shown_once::NumberUsed;
+use uuid::Uuid;
 
 use super::sign_in::{limit_attempts, take_place};
 use super::{done, page as html};
@@ -13,7 +15,6 @@ use crate::issues::Issues;
 use crate::next::Next;
 use crate::page_error::PageError;
 use crate::page_request::SignedInRequest;
-use crate::places::PasswordPlace;
 
 #[derive(Template)]
 #[template(path = "account.html")]
@@ -22,6 +23,8 @@ struct AccountPage {
     issues: Issues,
     seller: Seller,
     has_password: bool,
+    /// The password form's one-time number.
+    number: Uuid,
 }
 
 pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, PageError> {
@@ -31,72 +34,40 @@ pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, PageE
 /// POST: changes the password.
 pub(crate) async fn change_password(request: SignedInRequest) -> Result<HttpResponse, PageError> {
     let (panel, t) = (&request.panel, request.texts());
+    let form = request.form()?;
     limit_attempts(&request, &request.seller().email).await?;
     let place = take_place(&request)?;
     let given = request.fields.get("current_password");
     let current = panel.panel.password(request.seller().id).await?;
     let fits = panel.passwords.verify(given, current.clone()).await?;
-    if !fits && is_set(&request).await? {
-        return done("password-changed", "/panel/account");
-    }
-    let compared = current.filter(|_| fits);
-    let mut issues = Issues::none();
-    if compared.is_none() {
-        issues.add("current_password", t.passwords.current_wrong);
-    }
+    let wrong = || Issues::one("current_password", t.passwords.current_wrong);
+    let mut issues = if fits { Issues::none() } else { wrong() };
     let mut violations = BrokenRules::new();
     let new = NewPassword::new(request.fields.text("new_password"), &request.seller().email);
     let new = violations.check("new_password", new);
     issues.append(&violations, t);
-    if new.as_ref().is_some_and(|new| new.reveal() == given) {
+    let is_same = new.as_ref().is_some_and(|new| new.reveal() == given);
+    if is_same {
         issues.add("new_password", t.passwords.unchanged);
     }
-    let (new, compared) = match (new, compared) {
-        (Some(new), Some(compared)) if !issues.any() => (new, compared),
-        _ => return render(&request, issues).await,
+    let Some(new) = new.filter(|_| !is_same) else {
+        return render(&request, issues).await;
     };
-    match replace(&request, compared, &new, place).await? {
-        Ok(()) => done("password-changed", "/panel/account"),
-        Err(account_links::Refusal::SessionEnded) => Err(PageError::SignedOut(Next::default())),
-        Err(account_links::Refusal::PasswordReplaced) => {
-            let _place = take_place(&request)?;
-            if is_set(&request).await? {
-                return done("password-changed", "/panel/account");
-            }
-            let issues = Issues::one("current_password", t.passwords.current_wrong);
-            render(&request, issues).await
-        }
-        Err(_) => Err(PageError::NotFound),
-    }
-}
-
-/// Whether the new password is the account's: after a double click, the first request has set it.
-async fn is_set(request: &SignedInRequest) -> Result<bool, PageError> {
-    let stored = request.panel.panel.password(request.seller().id).await?;
-    let new = request.fields.get("new_password");
-    Ok(request.panel.passwords.verify(new, stored).await?)
-}
-
-/// Replaces the password that was just compared with a new one.
-async fn replace(
-    request: &SignedInRequest,
-    compared: PasswordHash,
-    new: &NewPassword,
-    place: PasswordPlace,
-) -> Result<Result<(), account_links::Refusal>, PageError> {
-    let hash = request.panel.passwords.hash(new.reveal()).await?;
+    let change = match current.filter(|_| fits) {
+        Some(compared) => Some((compared, panel.passwords.hash(new.reveal()).await?)),
+        None => None,
+    };
     drop(place);
-    let input = (request.acting(), request.session(), compared, hash);
-    let changed = request.change(input, |tx, _, (by, session, compared, hash)| {
-        Box::pin(account_links::change_password(
-            tx,
-            *by,
-            *session,
-            compared,
-            hash.clone(),
-        ))
+    let changed = request.change((form, change), |tx, _, (form, change)| {
+        Box::pin(account_links::change_password(tx, *form, change.as_ref()))
     });
-    changed.await
+    match changed.await? {
+        Ok(()) | Err(Refusal::Form(NumberUsed::BySame)) => done("password-changed", "/panel/account"),
+        Err(Refusal::Form(NumberUsed::ByOther)) => Err(PageError::FormUsed("/panel/account".to_owned())),
+        Err(Refusal::SessionEnded) => Err(PageError::SignedOut(Next::default())),
+        Err(Refusal::WrongPassword) => render(&request, wrong()).await,
+        Err(Refusal::DeadLink | Refusal::Account(_)) => Err(PageError::NotFound),
+    }
 }
 
 async fn render(request: &SignedInRequest, issues: Issues) -> Result<HttpResponse, PageError> {
@@ -106,6 +77,7 @@ async fn render(request: &SignedInRequest, issues: Issues) -> Result<HttpRespons
         issues,
         seller: request.seller().clone(),
         has_password: password.is_some(),
+        number: request.panel.ports.randomness.uuid(),
     };
     html(template.issues.status, &template)
 }

@@ -22,7 +22,7 @@ use uuid::Uuid;
 use super::{LinkRow, PasswordRow, SellerRow, usage};
 use crate::batch::{BatchQuery, Reader};
 use crate::connection::error::SharedFailure;
-use crate::schema::{operator_tokens, sellers};
+use crate::schema::{operator_tokens, sellers, sessions};
 use crate::sql::microseconds;
 use crate::statement::statements;
 
@@ -37,7 +37,6 @@ statements! {
 }
 
 #[derive(QueryableByName)]
-#[diesel(check_for_backend(Pg))]
 struct AccountRow {
     #[diesel(embed)]
     seller: SellerRow,
@@ -46,22 +45,19 @@ struct AccountRow {
 }
 
 #[derive(QueryableByName)]
-#[diesel(check_for_backend(Pg))]
+#[diesel(table_name = sessions)]
 struct SignedInRow {
-    #[diesel(sql_type = Binary)]
     hash: Vec<u8>,
     #[diesel(embed)]
     seller: SellerRow,
     #[diesel(sql_type = Timestamptz)]
     opened_at: DateTime<Utc>,
-    #[diesel(sql_type = Timestamptz)]
     seen_at: DateTime<Utc>,
     #[diesel(sql_type = Timestamptz)]
     now: DateTime<Utc>,
 }
 
 #[derive(QueryableByName)]
-#[diesel(check_for_backend(Pg))]
 struct SellersLink {
     #[diesel(embed)]
     link: LinkRow,
@@ -70,7 +66,6 @@ struct SellersLink {
 }
 
 #[derive(QueryableByName)]
-#[diesel(check_for_backend(Pg))]
 pub(super) struct TokenRow {
     #[diesel(sql_type = SqlUuid)]
     id: Uuid,
@@ -113,7 +108,6 @@ struct OperatorRow {
 }
 
 #[derive(QueryableByName)]
-#[diesel(check_for_backend(Pg))]
 struct KnownOperator {
     #[diesel(embed)]
     token: OperatorRow,

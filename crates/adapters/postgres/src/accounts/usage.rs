@@ -3,7 +3,6 @@
 use accounts::{HourlyUsage, UsageCount, UsageLog};
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use diesel::pg::Pg;
 use diesel::sql_types::{Array, BigInt, Nullable, SmallInt, Timestamptz, Uuid as SqlUuid};
 use kernel::StoreError;
 use oauth::{ClientId, Limiter, Subject};
@@ -39,7 +38,6 @@ impl UsageLog for Autocommit {
 }
 
 #[derive(diesel::QueryableByName)]
-#[diesel(check_for_backend(Pg))]
 struct UsageRow {
     #[diesel(sql_type = Nullable<Timestamptz>)]
     hour: Option<DateTime<Utc>>,

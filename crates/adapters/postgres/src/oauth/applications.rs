@@ -58,7 +58,6 @@ struct ApplicationRow {
 }
 
 #[derive(QueryableByName)]
-#[diesel(check_for_backend(Pg))]
 struct ListedRow {
     #[diesel(embed)]
     application: ApplicationRow,

@@ -104,7 +104,7 @@ pub(super) async fn disconnect(tx: &Tx, seller: SellerId, client_id: ClientId) -
 }
 
 #[derive(QueryableByName)]
-#[diesel(table_name = applications, check_for_backend(Pg))]
+#[diesel(table_name = applications)]
 struct ConnectionRow {
     client_id: Uuid,
     name: String,

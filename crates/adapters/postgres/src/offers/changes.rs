@@ -24,6 +24,7 @@ use usecases::Announcement;
 use uuid::Uuid;
 
 use super::{OfferRow, amount, source};
+use crate::ANSWER_TIMEOUT;
 use crate::batch::{BatchQuery, Batcher, Withdrawable};
 use crate::connection::Connector;
 use crate::connection::error::{is_lock_timeout, is_rolled_back};
@@ -94,6 +95,7 @@ impl BatchedChanges {
 impl OfferChanges<Announcement> for BatchedChanges {
     async fn read(&self, seller: SellerId, id: OfferId, claim: &Claim) -> Result<OfferToChange, StoreError> {
         let question = (seller, id.uuid(), claim.space, claim.key.as_str().to_owned());
+        let _turn = self.reads.turn(seller, ANSWER_TIMEOUT).await?;
         let ReadRow { at, key, offer } = self.reads.ask(question).await?;
         let key = key.map_or(Ok(Claimed::Run), |row| row.claimed(claim, &self.sealing))?;
         let offer = offer.map(Offer::try_from).transpose()?;

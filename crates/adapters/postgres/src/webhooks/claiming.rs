@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Nullable, Text, Timestamptz, Uuid as SqlUuid};
+use diesel::sql_types::{Array, BigInt, Integer, Nullable, Timestamptz, Uuid as SqlUuid};
 use diesel::{QueryResult, QueryableByName};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _, SimpleAsyncConnection as _};
 use futures_util::join;
@@ -19,7 +19,7 @@ use webhooks::{
     SigningSecrets, SubscriptionId, SubscriptionQueue, WebhookUrl,
 };
 
-use crate::schema::deliveries;
+use crate::schema::{deliveries, subscriptions};
 use crate::sealing::Sealing;
 use crate::searched::Searched;
 use crate::sql::{column, readable};
@@ -50,7 +50,6 @@ const LOG_EVERY: Duration = Duration::from_mins(1);
 
 /// Where the search ended, and a queue, if there is one.
 #[derive(QueryableByName)]
-#[diesel(check_for_backend(diesel::pg::Pg))]
 struct DueRow {
     #[diesel(sql_type = Timestamptz)]
     first_healthy: DateTime<Utc>,
@@ -62,21 +61,14 @@ struct DueRow {
 
 /// A queue that is due, or whose lease has expired.
 #[derive(QueryableByName)]
-#[diesel(check_for_backend(diesel::pg::Pg))]
+#[diesel(table_name = subscriptions)]
 struct QueueRow {
-    #[diesel(sql_type = SqlUuid)]
     seller_id: Uuid,
-    #[diesel(sql_type = SqlUuid)]
     id: Uuid,
-    #[diesel(sql_type = SqlUuid)]
     client_id: Uuid,
-    #[diesel(sql_type = Bool)]
     failing: bool,
-    #[diesel(sql_type = Nullable<SqlUuid>)]
     fence: Option<Uuid>,
-    #[diesel(sql_type = Text)]
     url: String,
-    #[diesel(sql_type = Binary)]
     secret: Vec<u8>,
     #[diesel(sql_type = Timestamptz)]
     at: DateTime<Utc>,
@@ -100,17 +92,14 @@ impl QueueRow {
 
 /// A leased queue with one or none of its deliveries.
 #[derive(QueryableByName)]
-#[diesel(check_for_backend(diesel::pg::Pg))]
+#[diesel(table_name = subscriptions)]
 struct LeasedRow {
-    #[diesel(sql_type = SqlUuid)]
     seller_id: Uuid,
     #[diesel(sql_type = SqlUuid)]
     subscription_id: Uuid,
     #[diesel(sql_type = SqlUuid)]
     fence: Uuid,
-    #[diesel(sql_type = Text)]
     url: String,
-    #[diesel(sql_type = Binary)]
     secret: Vec<u8>,
     #[diesel(sql_type = Timestamptz)]
     at: DateTime<Utc>,
@@ -119,7 +108,7 @@ struct LeasedRow {
 }
 
 #[derive(QueryableByName)]
-#[diesel(table_name = deliveries, check_for_backend(diesel::pg::Pg))]
+#[diesel(table_name = deliveries)]
 struct DeliveryRow {
     id: Uuid,
     event: String,

@@ -43,7 +43,6 @@ const BATCH: i64 = 1_000;
 
 /// A subscription that ended.
 #[derive(QueryableByName)]
-#[diesel(check_for_backend(diesel::pg::Pg))]
 struct Ended {
     #[diesel(embed)]
     queue: Queue,

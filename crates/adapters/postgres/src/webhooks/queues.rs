@@ -31,7 +31,6 @@ statements! {
 const QUEUES_AT_ONCE: i64 = 5_000;
 
 #[derive(QueryableByName)]
-#[diesel(check_for_backend(diesel::pg::Pg))]
 struct Reconciled {
     #[diesel(sql_type = BigInt)]
     woken: i64,

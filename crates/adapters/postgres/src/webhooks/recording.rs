@@ -95,7 +95,6 @@ async fn release(releases: &[Release], mut connection: &AsyncPgConnection) -> Qu
 
 /// A queue that was put to sleep, and for which deliveries may have been queued while it was leased.
 #[derive(QueryableByName)]
-#[diesel(check_for_backend(diesel::pg::Pg))]
 pub(super) struct Asleep {
     #[diesel(embed)]
     queue: Queue,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use futures_util::{future::join_all, join};
 use kernel::{Claim, Claimed, LOST_CLAIM};
-use tokio::time::Instant;
+use tokio::{select, time::Instant};
 use usecases::LockSet;
 
 use crate::support::{Fixture, LEASE, Parties, again, answer, claim, id};
@@ -49,6 +49,32 @@ async fn a_claim_is_released_and_completed_by_its_own_fence_alone() {
     assert_eq!(stored, Claimed::Completed(answer("b")));
     let twice = fixture.begin().await.complete(&second, &answer("c")).await;
     assert_eq!(twice.unwrap_err().conflict(), Some(LOST_CLAIM));
+}
+
+/// One connection, here of four.
+#[tokio::test]
+async fn a_sellers_releases_wait_for_their_share_of_the_pool_and_delay_no_other() {
+    let fixture = Fixture::new().await;
+    let claims = fixture.another(4).claims();
+    let (busy, other) = (id().into(), fresh());
+    let held: Vec<_> = (0..4).map(|n| claim(busy, &format!("k-{n}"), "a")).collect();
+    for first in &held {
+        fixture.claim_key(first).await;
+    }
+    let lock = "begin; select from idempotency for update";
+    fixture.tamper(lock).await;
+    let mut releases = Box::pin(join_all(held.iter().map(|first| claims.release(first))));
+    let claimed = select! {
+        biased;
+        _ = &mut releases => panic!("their rows are locked"),
+        claimed = claims.claim(&other, LEASE) => claimed,
+    };
+    assert_eq!(claimed.unwrap(), Claimed::Run);
+    fixture.tamper("rollback").await;
+    for released in releases.await {
+        released.unwrap();
+    }
+    assert_eq!(fixture.rows_of("idempotency").await, 1);
 }
 
 #[tokio::test]

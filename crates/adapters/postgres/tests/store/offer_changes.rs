@@ -6,7 +6,7 @@ use chrono::TimeDelta;
 use futures_util::{future::join_all, join};
 use kernel::{Claim, Claimed, Money, OfferId, SellerId, StoreError, TransactionError};
 use offers::{OfferChanges, OfferPatch, OptimisticChange, Stock, StockChange};
-use tokio::select;
+use tokio::{select, task::coop::unconstrained};
 use usecases::Announcement;
 use usecases::change_offer::decide_patch;
 
@@ -201,7 +201,8 @@ async fn changes_beyond_the_limits_are_refused_or_drop_out_and_hold_up_no_other_
     let change = patch.decide(&changes).await;
     let other = Patch::new(&fixture).await;
     let beside = vec![(&other, other.decide(&changes).await)];
-    let mut many = Box::pin(save(&changes, vec![(&patch, change); 1_160]));
+    // Tokio's budget would let the other one in among them.
+    let mut many = Box::pin(unconstrained(save(&changes, vec![(&patch, change); 1_160])));
     // Begins last, and is saved before all these are.
     let beside = select! {
         biased;
@@ -213,6 +214,19 @@ async fn changes_beyond_the_limits_are_refused_or_drop_out_and_hold_up_no_other_
     let saved = outcomes.iter().filter(|outcome| matches!(outcome, Ok(true)));
     let full = outcomes.iter().filter(|outcome| is_unavailable(outcome));
     assert_eq!((saved.count(), full.count()), (1, 1_160 - 128 - 1_024));
+    let reads = (0..2_000).map(|_| changes.read(patch.seller, patch.offer, &patch.claim));
+    let mut many = Box::pin(unconstrained(join_all(reads)));
+    let beside = select! {
+        biased;
+        _ = &mut many => panic!("the other seller's read waited for all of them"),
+        beside = changes.read(other.seller, other.offer, &other.claim) => beside,
+    };
+    assert!(beside.is_ok(), "{beside:?}");
+    let reads = many.await;
+    let full = reads
+        .iter()
+        .filter(|read| matches!(read, Err(StoreError::Unavailable(_))));
+    assert_eq!(full.count(), 2_000 - 256 - 1_024);
 
     let [large, small] = Patch::several(&fixture).await;
     let (first, second) = (large.decide(&changes).await, small.decide(&changes).await);

@@ -7,6 +7,7 @@ use futures_util::{future::join_all, join};
 use kernel::SellerId;
 use oauth::SecretHash;
 use usecases::account_links::{self, change_password, sign_in_by_link};
+use usecases::shown_once::SentForm;
 use usecases::{ActingSeller, Failure, Transaction};
 
 use crate::support::{Fixture, hash, id, link, session};
@@ -45,12 +46,16 @@ async fn change(
     tx: &dyn Transaction,
     (seller, session): (SellerId, SecretHash),
 ) -> Result<(), Failure<account_links::Refusal>> {
-    let by = ActingSeller {
-        seller,
-        address: HOME,
+    let form = SentForm {
+        by: ActingSeller {
+            seller,
+            address: HOME,
+        },
+        session,
+        number: id(),
+        mark: id(),
     };
-    let (before, changed) = (password("before"), password("changed"));
-    change_password(tx, by, session, &before, changed).await
+    change_password(tx, form, Some(&(password("before"), password("changed")))).await
 }
 
 fn refused<T: std::fmt::Debug>(done: Result<T, Failure<account_links::Refusal>>) -> account_links::Refusal {
@@ -307,10 +312,7 @@ async fn of_two_changes_compared_with_the_same_password_the_first_takes_effect()
         change(&*second, member),
         fixture.end_once_it_blocks_another(first, true)
     );
-    assert!(matches!(
-        refused(changed),
-        account_links::Refusal::PasswordReplaced
-    ));
+    assert!(matches!(refused(changed), account_links::Refusal::WrongPassword));
 }
 
 #[tokio::test]

@@ -221,15 +221,18 @@ async fn the_backlog_is_counted_by_queue_with_the_age_of_the_oldest_due_row() {
     let (lively, retrying) = (fixture.queue().await, fixture.queue().await);
     fixture.fill(lively, 30, 0).await;
     fixture.fill(retrying, 5, 3).await;
-    // A receiver that fails delays its own deliveries.
-    let failing = fixture.queue().await;
-    fixture.fill(failing, 1, 0).await;
-    fixture.set_queue(failing, "failing = true").await;
-    let longer = format!(
-        "update deliveries set due_at = due_at - interval '1 day' where subscription_id = '{}'",
-        failing.subscription
-    );
-    fixture.tamper(&longer).await;
+    // A receiver that fails or is slow delays its own deliveries.
+    let slow = "leased = true, fence = gen_random_uuid(), wake_at = api_now() + interval '20 s'";
+    for state in ["failing = true", slow] {
+        let queue = fixture.queue().await;
+        fixture.fill(queue, 1, 0).await;
+        fixture.set_queue(queue, state).await;
+        let longer = format!(
+            "update deliveries set due_at = due_at - interval '1 day' where subscription_id = '{}'",
+            queue.subscription
+        );
+        fixture.tamper(&longer).await;
+    }
     let others = format!(
         "set session_replication_role = replica; \
          insert into mails (id, order_id, due_at, order_number, recipient, carrier, tracking_number) \
@@ -244,7 +247,7 @@ async fn the_backlog_is_counted_by_queue_with_the_age_of_the_oldest_due_row() {
     let (hour, none) = (Duration::from_hours(1), Duration::ZERO);
     let first_due = hour.saturating_sub(Duration::from_millis(1));
     for (queue, waiting, overdue) in [
-        (&queues.first_deliveries, 31, first_due),
+        (&queues.first_deliveries, 32, first_due),
         (&queues.repeated_deliveries, 5, first_due),
         (&queues.shipment_mails, 4, none),
         (&queues.account_mails, 0, none),

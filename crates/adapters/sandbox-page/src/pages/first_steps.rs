@@ -1,34 +1,41 @@
 //! The first page: a seller's credentials, and the calls to begin with.
 
-use actix_web::HttpResponse;
 use askama::Template;
+use offers::OfferStatus;
 use reqwest::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 use url::{Position, Url};
 use web::form::Form;
 
-use super::{Frame, Shown, html, see_other};
-use crate::calls::{Body, By, Call, text};
-use crate::{SandboxPage, SandboxSeller};
+use super::{Frame, Shown, html, see_other, shop, unread};
+use crate::calls::{By, Call, text};
+use crate::{SandboxPage, SandboxSeller, Settings, shippable};
 
 #[derive(Template)]
 #[template(path = "first_steps.html")]
 struct FirstStepsPage<'a> {
     frame: Frame,
-    sellers: &'a [SandboxSeller],
+    settings: &'a Settings,
     buttons: Vec<String>,
+    /// None while no order waits to be shipped.
+    ship: Option<String>,
+}
+
+impl FirstStepsPage<'_> {
+    fn curl(&self, seller: &SandboxSeller) -> String {
+        link(seller).curl(self.settings)
+    }
 }
 
 /// `GET /sandbox`.
-pub(crate) fn first_steps(page: &SandboxPage) -> HttpResponse {
-    let sellers = &page.settings.sellers;
-    let examples = sellers
-        .first()
-        .and_then(|first| Some((first.offer.clone()?, first.order.clone()?)));
-    let (offer, order) = examples.unwrap_or_default();
-    let parcel = Body::Json(json!({ "carrier": "inpost", "tracking_number": "LATER0001" }));
+pub(crate) async fn first_steps(page: &SandboxPage) -> Shown {
+    let settings = &page.settings;
+    let (_, seller) = page.seller(&Form::default())?;
+    let offers = shop::newest(page, seller, Some(OfferStatus::Published)).await?;
+    let offer = offers.first().map(|offer| offer.id.to_string());
+    let offer = offer.unwrap_or_default();
     let first = |method, path: &str, body| Call::new(By::Seller(0), method, path, body);
-    let read = |path: &str| first(Method::GET, path, Body::None);
+    let read = |path: &str| first(Method::GET, path, Value::Null);
     let calls = [
         ("Who am I?", read("/v1/me")),
         ("My offers, newest first", read("/v1/offers?limit=5")),
@@ -37,27 +44,32 @@ pub(crate) fn first_steps(page: &SandboxPage) -> HttpResponse {
             "Orders that are paid and wait to be shipped",
             read("/v1/orders?status=processing&limit=5"),
         ),
-        (
-            "Ship one of them",
-            first(Method::POST, &format!("/v1/orders/{order}/shipments"), parcel),
-        ),
     ];
+    let order = shippable(&*settings.orders, seller.id).await;
+    let ship = order.map_err(|error| unread(&error))?.map(|order| {
+        let parcel = json!({ "carrier": "inpost", "tracking_number": "LATER0001" });
+        let call = first(Method::POST, &format!("/v1/orders/{order}/shipments"), parcel);
+        page.button("Ship one of them", call, &[])
+    });
     let shown = FirstStepsPage {
         frame: page.frame("First steps"),
-        sellers,
+        settings,
         buttons: calls.map(|(label, call)| page.button(label, call, &[])).into(),
+        ship,
     };
-    html(&shown)
+    Ok(html(&shown))
 }
 
-/// `POST /sandbox/sign-in`: into the panel as a seller, by a link that the marketplace requests.
-pub(crate) async fn sign_in(page: &SandboxPage, form: &Form) -> Shown {
-    let (_, Some(seller)) = page.seller(form) else {
-        return Err("The sandbox has no sellers.".to_owned());
-    };
+/// The marketplace requests a link into the panel.
+fn link(seller: &SandboxSeller) -> Call {
     let path = format!("/sellers/{}/sign-in-links", seller.id);
-    let call = Call::new(By::Office, Method::POST, path, Body::None);
-    let link = page.make(&call).await?.accepted()?.json();
+    Call::new(By::Office, Method::POST, path, Value::Null)
+}
+
+/// `POST /sandbox/sign-in`: into the panel as a seller.
+pub(crate) async fn sign_in(page: &SandboxPage, form: &Form) -> Shown {
+    let (_, seller) = page.seller(form)?;
+    let link = page.make(&link(seller)).await?.accepted()?.json();
     let url = Url::parse(text(&link, "url")).map_err(|error| format!("The link is no URL: {error}."))?;
     // The path alone: the browser stays at the name by which it came.
     Ok(see_other(&url[Position::BeforePath..]))

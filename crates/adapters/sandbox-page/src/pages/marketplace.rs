@@ -2,18 +2,16 @@
 
 use actix_web::HttpResponse;
 use askama::Template;
-use kernel::PageSize;
 use oauth::{Application, ApplicationStatus};
-use offers::{Offer, OfferFilter, Stock};
-use orders::TrackingStatus;
+use offers::{Offer, Stock};
 use reqwest::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 use web::form::Form;
 
 use super::shop;
 use super::trade::{self, Role};
-use super::{Card, Frame, Inputs, Shown, html, unread};
-use crate::calls::{Body, By, Call};
+use super::{Card, Frame, Input, Shown, html, unread};
+use crate::calls::{By, Call};
 use crate::{SandboxPage, SandboxSeller, Settings};
 
 #[derive(Template)]
@@ -22,6 +20,7 @@ struct MarketplacePage<'a> {
     frame: Frame,
     chosen: usize,
     settings: &'a Settings,
+    carrier: String,
     new_offer: String,
     orders: Vec<Card>,
     offers: Vec<Card>,
@@ -30,12 +29,8 @@ struct MarketplacePage<'a> {
 
 /// `GET /sandbox/marketplace`: all orders, and one seller's offers and applications.
 pub(crate) async fn marketplace(page: &SandboxPage, form: &Form) -> Shown {
-    let (n, Some(seller)) = page.seller(form) else {
-        return Err("The sandbox has no sellers.".to_owned());
-    };
-    let (filter, most) = (OfferFilter::default(), PageSize::clamped(15));
-    let offers = page.settings.offers.offers(seller.id, filter, None, most).await;
-    let offers = offers.map_err(|error| unread(&error))?.items.into_iter();
+    let (n, seller) = page.seller(form)?;
+    let offers = shop::newest(page, seller, None).await?.into_iter().take(15);
     let directory = &page.settings.applications;
     let applications = directory.applications_at(seller.id, None, 50).await;
     let applications = applications.map_err(|error| unread(&error))?.into_iter();
@@ -43,9 +38,10 @@ pub(crate) async fn marketplace(page: &SandboxPage, form: &Form) -> Shown {
         frame: page.frame("Marketplace"),
         chosen: n,
         settings: &page.settings,
+        carrier: trade::carriers_say(page, "TRANSIT0001"),
         new_offer: page.button("Feed a new offer", new_offer(page, seller), NEW_OFFER),
         orders: trade::latest(page, Role::Marketplace).await?,
-        offers: offers.map(|offer| offer_card(page, n, offer)).collect(),
+        offers: offers.map(|offer| offer_card(page, n, seller, offer)).collect(),
         applications: applications
             .map(|listed| application(page, listed.application))
             .collect(),
@@ -53,9 +49,9 @@ pub(crate) async fn marketplace(page: &SandboxPage, form: &Form) -> Shown {
     Ok(html(&shown))
 }
 
-const PRICE: (&str, &str) = ("/price/amount", "Price in grosze");
-const STOCK: (&str, &str) = ("/stock", "Stock");
-const NEW_OFFER: Inputs = &[("/title", "Title"), PRICE, STOCK];
+const PRICE: Input<'static> = ("/price/amount", "Price in grosze", &[]);
+const STOCK: Input<'static> = ("/stock", "Stock", &[]);
+const NEW_OFFER: &[Input<'static>] = &[("/title", "Title", &[]), PRICE, STOCK];
 
 fn new_offer(page: &SandboxPage, seller: &SandboxSeller) -> Call {
     let id = page.settings.randomness.uuid();
@@ -65,30 +61,32 @@ fn new_offer(page: &SandboxPage, seller: &SandboxSeller) -> Call {
         "price": { "amount": 4990, "currency": "PLN" }, "stock": 12,
     });
     let path = format!("/sellers/{}/offers/{id}", seller.id);
-    Call::new(By::Office, Method::PUT, path, Body::Json(offer))
+    Call::new(By::Office, Method::PUT, path, offer)
 }
 
-fn offer_card(page: &SandboxPage, n: usize, offer: Offer) -> Card {
+fn offer_card(page: &SandboxPage, n: usize, seller: &SandboxSeller, offer: Offer) -> Card {
     let path = format!("/sellers/{}/offers/{}", offer.seller, offer.id);
     let post = |label, what, body, inputs| {
-        let call = Call::new(
-            By::Office,
-            Method::POST,
-            format!("{path}/{what}"),
-            Body::Json(body),
-        );
+        let call = Call::new(By::Office, Method::POST, format!("{path}/{what}"), body);
         page.button(label, call, inputs)
     };
     let decision = |label, decision| post(label, "moderation", json!({ "decision": decision }), &[]);
     let stock = offer.stock.map(Stock::get);
     let price = json!({ "amount": shop::amount(&offer).unwrap_or(1_000), "currency": "PLN" });
     // An offer whose stock is not counted takes none.
-    let (change, changed): (_, Inputs) = match stock {
+    let (change, changed): (_, &[Input<'_>]) = match stock {
         Some(stock) => (json!({ "price": price, "stock": stock }), &[PRICE, STOCK]),
         None => (json!({ "price": price }), &[PRICE]),
     };
     let path = format!("/v1/offers/{}", offer.id);
-    let change = Call::new(By::Seller(n), Method::PATCH, path, Body::Json(change));
+    let change = Call::new(By::Seller(n), Method::PATCH, path, change);
+    let change = page.button("Change as its seller", change, changed);
+    let mut buttons = vec![
+        decision("Approve", "approve"),
+        decision("Reject", "reject"),
+        post("Reprice", "automatic-price", json!({ "price": price }), &[PRICE]),
+    ];
+    buttons.extend(Some(change).filter(|_| !seller.personal_token.is_empty()));
     Card {
         about: offer.status.as_str().to_owned(),
         lines: vec![
@@ -99,12 +97,7 @@ fn offer_card(page: &SandboxPage, n: usize, offer: Offer) -> Card {
             ),
         ],
         id: offer.id.to_string(),
-        buttons: vec![
-            decision("Approve", "approve"),
-            decision("Reject", "reject"),
-            post("Reprice", "automatic-price", json!({ "price": price }), &[PRICE]),
-            page.button("Change as its seller", change, changed),
-        ],
+        buttons,
         title: offer.title,
     }
 }
@@ -116,12 +109,8 @@ fn application(page: &SandboxPage, found: Application) -> Card {
         ApplicationStatus::Suspended => ("Reinstate", "reinstatement"),
     };
     let id = found.client_id.to_string();
-    let call = Call::new(
-        By::Office,
-        Method::POST,
-        format!("/applications/{id}/{step}"),
-        Body::None,
-    );
+    let path = format!("/applications/{id}/{step}");
+    let call = Call::new(By::Office, Method::POST, path, Value::Null);
     Card {
         buttons: vec![page.button(label, call, &[])],
         title: found.name,
@@ -136,9 +125,7 @@ pub(crate) async fn carrier(page: &SandboxPage, form: &Form) -> HttpResponse {
     let field = |name| form.get(name).unwrap_or_default().trim().to_owned();
     let (number, status) = (field("tracking_number"), field("status"));
     match page.settings.parcels.set(&number, &status).await {
-        Ok(()) => HttpResponse::Ok()
-            .insert_header(("HX-Trigger", "called"))
-            .body(format!("Carriers say of {number} from now on: {status}.\n")),
+        Ok(()) => HttpResponse::Ok().body(format!("Carriers say of {number} from now on: {status}.\n")),
         Err(sentence) => HttpResponse::BadRequest().body(format!("{sentence}\n")),
     }
 }

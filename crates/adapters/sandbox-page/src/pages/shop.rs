@@ -10,31 +10,35 @@ use web::form::Form;
 
 use super::trade::{self, Role};
 use super::{Card, Frame, Shown, html, unread};
-use crate::calls::{Body, By, Call};
+use crate::calls::{By, Call};
 use crate::{SandboxPage, SandboxSeller};
 
-/// How many offers of each seller the page shows, and the JSON has.
-const SHOWN: i64 = 20;
+/// How many offers of each seller are listed.
 const LISTED: i64 = 100;
 
 /// A seller, by its place in the settings, and one of its offers.
 type Listed<'a> = (usize, &'a SandboxSeller, Offer);
 
-/// The newest offers of each seller.
-async fn catalogue(
+/// The newest offers of a seller.
+pub(super) async fn newest(
     page: &SandboxPage,
+    seller: &SandboxSeller,
     status: Option<OfferStatus>,
-    most: i64,
-) -> Result<Vec<Listed<'_>>, String> {
+) -> Result<Vec<Offer>, String> {
+    let filter = OfferFilter {
+        status,
+        ..OfferFilter::default()
+    };
+    let most = PageSize::clamped(LISTED);
+    let offers = page.settings.offers.offers(seller.id, filter, None, most).await;
+    Ok(offers.map_err(|error| unread(&error))?.items)
+}
+
+/// The newest offers of each seller.
+async fn catalogue(page: &SandboxPage, status: Option<OfferStatus>) -> Result<Vec<Listed<'_>>, String> {
     let mut all = Vec::new();
     for (n, seller) in page.settings.sellers.iter().enumerate() {
-        let filter = OfferFilter {
-            status,
-            ..OfferFilter::default()
-        };
-        let most = PageSize::clamped(most);
-        let offers = page.settings.offers.offers(seller.id, filter, None, most).await;
-        let offers = offers.map_err(|error| unread(&error))?.items.into_iter();
+        let offers = newest(page, seller, status).await?.into_iter();
         all.extend(offers.map(|offer| (n, seller, offer)));
     }
     Ok(all)
@@ -64,7 +68,7 @@ struct ShopPage<'a> {
 
 /// `GET /sandbox/shop`.
 pub(crate) async fn shop(page: &SandboxPage, form: &Form) -> Shown {
-    let mut offers = catalogue(page, Some(OfferStatus::Published), SHOWN).await?;
+    let mut offers = catalogue(page, Some(OfferStatus::Published)).await?;
     offers.retain(|(_, _, offer)| offer.price.is_some() && offer.stock.map(Stock::get) != Some(0));
     let shop = ShopPage {
         frame: page.frame("Buyer"),
@@ -77,7 +81,7 @@ pub(crate) async fn shop(page: &SandboxPage, form: &Form) -> Shown {
 
 /// `GET /sandbox/api/offers`: the newest offers of all sellers of the sandbox.
 pub(crate) async fn offers_json(page: &SandboxPage) -> Shown {
-    let offers = catalogue(page, None, LISTED).await?;
+    let offers = catalogue(page, None).await?;
     let item = |(_, seller, offer): &Listed<'_>| {
         json!({
             "seller_id": seller.id.to_string(), "seller_no": seller.seller_no, "id": offer.id.to_string(),
@@ -89,13 +93,8 @@ pub(crate) async fn offers_json(page: &SandboxPage) -> Shown {
     Ok(HttpResponse::Ok().json(json!({ "items": items })))
 }
 
-/// The call that places the order of a basket, if the form is one.
-pub(crate) fn basket_call(page: &SandboxPage, form: &Form) -> Option<Call> {
-    form.get("basket").map(|_| place(page, form))
-}
-
-/// A field `q/<seller>/<offer>` has the quantity of an offer.
-fn place(page: &SandboxPage, form: &Form) -> Call {
+/// The call that places the order of a basket. A field `q/<seller>/<offer>` has the quantity of an offer.
+pub(super) fn place(page: &SandboxPage, form: &Form) -> Call {
     let items = form.pairs().filter_map(|(name, quantity)| {
         let (seller, offer) = name.strip_prefix("q/")?.split_once('/')?;
         let seller = page.settings.sellers.get(seller.parse::<usize>().ok()?)?;
@@ -114,5 +113,5 @@ fn place(page: &SandboxPage, form: &Form) -> Call {
         "is_test": wants("test"),
         "items": items.collect::<Vec<_>>(),
     });
-    Call::new(By::Office, Method::POST, "/orders", Body::Json(order))
+    Call::new(By::Office, Method::POST, "/orders", order)
 }

@@ -5,14 +5,15 @@ use orders::{OrderFilter, OrderItem, OrderStatus, SellerOrder, TrackingStatus};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{Card, Inputs, unread};
+use super::{Card, Input, unread};
 use crate::SandboxPage;
-use crate::calls::{Answered, Body, By, Call, text};
+use crate::calls::{Answered, By, Call, text};
 
 /// The most orders that are shown.
 const LATEST: i64 = 12;
+const NUMBER: Input<'static> = ("/tracking_number", "Tracking number", &[]);
 /// The places of a shipment that a person may change.
-const PARCEL: Inputs = &[("/carrier", "Carrier"), ("/tracking_number", "Tracking number")];
+const PARCEL: &[Input<'static>] = &[("/carrier", "Carrier", &[]), NUMBER];
 
 /// Who sees an order.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -52,6 +53,12 @@ fn card(page: &SandboxPage, role: Role, parts: &[SellerOrder]) -> Option<Card> {
         .iter()
         .filter_map(parcel)
         .filter(|_| role == Role::Marketplace);
+    let mut buttons = buttons(page, role, &id, status, &sellers);
+    if (role, status) == (Role::Marketplace, OrderStatus::Shipped) {
+        for parcel in parts.iter().filter_map(SellerOrder::shipment) {
+            buttons.push(carriers_say(page, parcel.tracking_number.as_str()));
+        }
+    }
     Some(Card {
         title: first.number.as_str().to_owned(),
         about: status.as_str().to_owned(),
@@ -61,7 +68,7 @@ fn card(page: &SandboxPage, role: Role, parts: &[SellerOrder]) -> Option<Card> {
             .map(item)
             .chain(parcels)
             .collect(),
-        buttons: buttons(page, role, &id, status, &sellers),
+        buttons,
         id,
     })
 }
@@ -91,7 +98,7 @@ fn buttons(
 ) -> Vec<String> {
     let step = |label, step| {
         let path = format!("/orders/{order}/{step}");
-        page.button(label, Call::new(By::Office, Method::POST, path, Body::None), &[])
+        page.button(label, Call::new(By::Office, Method::POST, path, Value::Null), &[])
     };
     let ships = |label: &str, by, path| {
         page.button(label, Call::new(by, Method::POST, path, new_parcel(page)), PARCEL)
@@ -130,11 +137,19 @@ fn buttons(
     buttons
 }
 
-fn new_parcel(page: &SandboxPage) -> Body {
+fn new_parcel(page: &SandboxPage) -> Value {
     // Carriers know no other parcel of this number.
     let id = page.settings.randomness.uuid().simple().to_string();
     let unique = id.get(24..).unwrap_or_default().to_uppercase();
-    Body::Json(json!({ "carrier": "inpost", "tracking_number": format!("TRANSIT{unique}") }))
+    json!({ "carrier": "inpost", "tracking_number": format!("TRANSIT{unique}") })
+}
+
+/// Sets what the carriers say of a parcel.
+pub(super) fn carriers_say(page: &SandboxPage, number: &str) -> String {
+    let statuses = TrackingStatus::ALL.map(TrackingStatus::as_str);
+    let form = json!({ "token": page.form_token, "tracking_number": number, "status": "delivered" });
+    let call = Call::new(By::Page, Method::POST, "/sandbox/api/carrier", form);
+    page.button("Set", call, &[NUMBER, ("/status", "Carriers say", &statuses)])
 }
 
 /// What comes next in a trade after this answer.

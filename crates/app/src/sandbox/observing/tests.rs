@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use accounts::LinkKind;
+use accounts::{LinkKind, MockAccountReader, Seller};
 use actix_web::HttpRequest;
 use actix_web::http::StatusCode;
 use actix_web::test::TestRequest;
@@ -288,11 +288,25 @@ async fn feeds_are_followed_from_now_on() {
         let next = ChangeCursor((n + 1).to_string());
         Ok(ChangePage { items, next })
     });
+    let mut accounts = MockAccountReader::new();
+    accounts.expect_sellers().returning(move |after, _| {
+        let registered = Seller {
+            id: seller,
+            seller_no: 1,
+            name: "Shop".to_owned(),
+            email: "shop@shop.example".to_owned(),
+            created_at: now(),
+            closed_at: None,
+        };
+        Ok(if after == 0 { vec![registered] } else { Vec::new() })
+    });
     let mut feeds = Feeds {
         journals: Arc::new(journals),
         changes: Arc::new(changes),
         timeline: Timeline::default(),
-        places: vec![(seller, None)],
+        accounts: Arc::new(accounts),
+        sellers: watch::Sender::default(),
+        places: Vec::new(),
         cursor: None,
     };
     let empty = format!("{:?}", Timeline::default());
@@ -303,4 +317,6 @@ async fn feeds_are_followed_from_now_on() {
     let kept = format!("{:?}", feeds.timeline);
     assert_eq!(kept.matches("title: \"offer.rejected\"").count(), 1, "{kept}");
     assert_eq!(kept.matches("title: \"order.shipped\"").count(), 1, "{kept}");
+    let known: Vec<_> = feeds.sellers.borrow().iter().map(|known| known.id).collect();
+    assert_eq!(known, [seller]);
 }

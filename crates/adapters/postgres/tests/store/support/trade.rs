@@ -27,7 +27,6 @@ pub(crate) const LEASE: Duration = Duration::from_mins(1);
 
 pub(crate) const SCHEDULE: PollSchedule = PollSchedule {
     interval: TimeDelta::minutes(10),
-    least: TimeDelta::zero(),
 };
 
 impl Fixture {
