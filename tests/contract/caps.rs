@@ -1,6 +1,6 @@
 //! Maximum sizes of a request's head and body, and the answers beyond them.
 
-use blackbox::{Expect, Wire, World, whole};
+use blackbox::{Expect, Wire, World, text, whole};
 
 use crate::world_with;
 
@@ -39,6 +39,8 @@ async fn a_body_may_have_64_kib() {
     for bytes in beyond {
         let answer = Wire::last(base, bytes).await;
         answer.is_problem(400, &[whole("validation_error")]);
+        let message = text(&answer.json()["errors"][0], "message");
+        assert!(message.contains("at most 65536 bytes"), "{message}");
         assert_eq!(answer.must("connection").to_lowercase(), "close");
     }
 }

@@ -171,6 +171,17 @@ async fn a_refresh_with_a_key_is_repeated_until_its_new_refresh_token_is_used() 
 }
 
 #[tokio::test]
+async fn a_repeat_shows_a_revoked_access_token_as_expired() {
+    let (world, mut member, app) = with_partner(&["offers:read"]).await;
+    let used = world.pair(&mut member.browser, &app, "offers:read").await.refresh;
+    let pair = Pair::of(keyed(&world, &app, &used, KEY).send().await);
+    world.revoke(&app, &pair.access).await.expect(200);
+    let again = keyed(&world, &app, &used, KEY).send().await.expect(200).json();
+    assert_eq!(again["access_token"], pair.access);
+    assert_eq!(again["expires_in"], 0);
+}
+
+#[tokio::test]
 async fn reuse_without_the_key_or_with_another_one_ends_the_family() {
     let (world, mut member, app) = with_partner(&["offers:read"]).await;
     for other in [None, Some("another key of 24 chars.")] {

@@ -86,14 +86,17 @@ async fn both_are_limited_by_the_clock_minute_and_only_what_is_queued_counts() {
     for _ in 1..30 {
         one_again().await.expect(200);
     }
-    let limited = |answer: Answer| {
+    let limited = |answer: Answer, limit: &str| {
         answer.refused(429, "rate_limited");
+        let message = text(&answer.json()["errors"][0], "message");
+        let said = format!("this subscription reached: {limit} a minute");
+        assert!(message.contains(&said), "{message}");
         assert_eq!(answer.must("retry-after"), "35");
         assert_eq!(answer.must("x-ratelimit-limit"), "1000000");
         assert!(answer.number("x-ratelimit-remaining") > 0);
     };
-    limited(one_test().await);
-    limited(one_again().await);
+    limited(one_test().await, "10");
+    limited(one_again().await, "30");
     // Another subscription has its own limits.
     let other = world.hook(&own.token, &Receiver::start().await).await;
     let elsewhere = world.testing(&own.token, &other.id);

@@ -82,6 +82,24 @@ async fn an_operator_token_is_made_listed_and_revoked() {
     let ci = listed.iter().find(|one| one["name"] == "ci").unwrap();
     assert!(ci["used_at"].is_string() && ci["expires_at"].is_null(), "{ci}");
     assert_eq!(ci["scopes"], json!(["read", "write"]));
+    // A leaked token is revoked without its id.
+    let leaked = made["token"].as_str().unwrap();
+    let revoked = [json!({"line": 1, "operator_token": made["id"], "revoked": true})];
+    for _ in 0..2 {
+        let done = revoke(&world, leaked).await.success();
+        assert_eq!(json_lines(&done), revoked);
+    }
+    assert_eq!(office(&world, leaked).await, 401);
+    is_audited(&world, made["id"].as_str().unwrap(), "operator_token.revoked").await;
+    // That is no use of it.
+    let unused = admin(&world, "operator-tokens create unused").await.success();
+    revoke(&world, unused.stdout.trim()).await.success();
+    let listed = admin_json(&world, "operator-tokens list").await;
+    let unused = listed.iter().find(|one| one["name"] == "unused").unwrap();
+    assert!(
+        unused["used_at"].is_null() && unused["revoked_at"].is_string(),
+        "{unused}"
+    );
 
     let unknown = format!("revoke {}", offer_id(1));
     for (wrong, code) in [
@@ -307,7 +325,8 @@ async fn tokens_from_stdin_are_revoked_line_by_line_and_never_printed() {
         (unknown.as_str(), 3),
         ("", 2),
         (&application.client_secret, 2),
-        (&world.server.operator_token, 2),
+        ("ps_op_cut", 2),
+        (&format!("ps_op_{}", "A".repeat(43)), 3),
     ] {
         let refused = revoke(&world, text).await.ended(code).output();
         assert!(text.is_empty() || !refused.contains(text), "{refused}");

@@ -71,6 +71,11 @@ async fn each_request_has_one_line_with_trace_id_caller_route_ids_status_and_dur
     let operator: String = database.query_one(find, &[]).await.unwrap().get(0);
     assert_eq!(line["operator_token"], operator);
     assert_eq!((&line["ids"], line.get("client_id")), (&json!(seller.id), None));
+    for (number, is_kept) in [("SO-2027-1", true), ("so-1", false), ("SO%0A1", false)] {
+        let answer = world.office_get(&format!("/orders/{number}")).await;
+        let line = line_of(&world, &answer).await;
+        assert_eq!(line["ids"].as_str(), is_kept.then_some(number), "{line}");
+    }
     let revoke = "update operator_tokens set revoked_at = now()";
     database.execute(revoke, &[]).await.unwrap();
     let line = line_of(&world, &world.office_get("/sellers").await.expect(401)).await;

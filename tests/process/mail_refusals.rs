@@ -59,10 +59,14 @@ async fn what_a_server_refuses_for_good_is_given_up_and_holds_up_no_other() {
     let world = World::with(PROGRAM, |options| server.given_to(options)).await;
     let clock = world.database.control_clock().await;
     server.refuses("gone@buyer.example", "550 5.1.1 <gone@buyer.example> is unknown");
+    server.refuses("gone@shop.example", "550 5.1.1 <gone@shop.example> is unknown");
     let (gone, gone_id) = shipped(&world, "gone@buyer.example").await;
     let (here, here_id) = shipped(&world, "here@buyer.example").await;
     is_recorded(&world, &gone_id, GIVEN_UP).await;
     is_recorded(&world, &here_id, "sent_at is not null and attempts = 1").await;
+    let invited = world.registered(json!({"email": "gone@shop.example"})).await.id;
+    let is_told = "select count(*) from account_mails where dead_at is not null and seller_id::text = $1";
+    world.until_count("the invitation", is_told, &[&invited], 1).await;
     server.is_well();
     server.fails("CONTENT", Reply("554 5.7.1 it looks like spam"));
     let (spam, spam_id) = shipped(&world, "here@buyer.example").await;
@@ -78,10 +82,11 @@ async fn what_a_server_refuses_for_good_is_given_up_and_holds_up_no_other() {
     let metrics = metrics(&world).await;
     let given_up = "mail_outcomes_total{about=\"shipment\",outcome=\"given_up\"} 2";
     assert!(metrics.lines().any(|line| line == given_up), "{metrics}");
-    let log = world
-        .server
-        .log_with(|log| log.contains("a mail was given up"))
-        .await;
+    let is_named = |line: &str| {
+        let words = ["a mail was given up", "\"kind\":\"invitation\"", &invited];
+        words.iter().all(|word| line.contains(word))
+    };
+    let log = world.server.log_with(|log| log.lines().any(is_named)).await;
     assert!(log.contains("550 5.1.1") && log.contains("554 5.7.1"), "{log}");
     assert!(log.contains("the mail server is "), "{log}");
     assert!(!log.contains("buyer.example"), "the log has a buyer's address");

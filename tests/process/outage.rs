@@ -111,7 +111,7 @@ async fn a_database_that_closes_and_refuses_is_survived() {
         world.database.block_connections().await;
         holds_out(&world, &token, &seller.id).await;
         for path in ["/panel/sign-in", "/panel/invitation/ps_ln_x"] {
-            let page = in_time(world.client.get(&world.url(path))).await.expect(503);
+            let page = in_time(world.client.get(&world.url(path))).await.expect(500);
             may_be_repeated(&page);
             assert!(page.must("content-type").starts_with("text/html"), "{page:?}");
         }

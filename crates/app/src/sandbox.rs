@@ -4,7 +4,6 @@ mod data_dir;
 mod database;
 mod guide;
 mod observing;
-mod parcels;
 mod plan;
 mod seed;
 mod walk;
@@ -24,15 +23,14 @@ use webhooks::AddressPolicy;
 use self::data_dir::{Credentials, DataDir, SellerCredentials};
 use self::database::SandboxDatabase;
 use self::observing::Observing;
-use self::parcels::Parcels;
 use crate::command::print;
 use crate::config::{Config, Loaded, Period, TlsConfig, reachable};
 use crate::external_services::ExternalServices;
 use crate::http_server::BoundSocket;
 use crate::process::Signals;
-use crate::serve::Service;
+use crate::serve;
 use crate::tls::Tls;
-use crate::wiring;
+use crate::wiring::{self, Shared};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
@@ -53,13 +51,12 @@ pub(crate) struct Options {
 /// Runs `sandbox`. However this process ends, the private PostgreSQL ends with it.
 pub(crate) async fn run(loaded: Loaded, options: Options) -> anyhow::Result<ExitCode> {
     let mut signals = Signals::new()?;
-    let (service, home, guide, _in_use) = tokio::select! {
+    let (shared, sockets, home, guide, _in_use) = tokio::select! {
         prepared = prepare(loaded, options) => prepared?,
         _ = signals.next() => return Ok(ExitCode::SUCCESS),
     };
-    let outcome = service
-        .run(Audience::Operators, signals, || Ok(print(guide)?))
-        .await;
+    let (tls, readers) = (Tls::default(), Audience::Operators);
+    let outcome = serve::run(shared, sockets, tls, readers, signals, || Ok(print(guide)?)).await;
     let stopped = home.stop().await;
     if let (Err(_), Err(error)) = (&outcome, &stopped) {
         tracing::warn!(
@@ -71,12 +68,12 @@ pub(crate) async fn run(loaded: Loaded, options: Options) -> anyhow::Result<Exit
     stopped.map(|()| code)
 }
 
-/// The service, its database, the text to print once it serves, and the data directory, locked until this is
-/// dropped.
+/// The service, its sockets and database, the text to print once it serves, and the data directory, locked until
+/// this is dropped.
 async fn prepare(
     loaded: Loaded,
     options: Options,
-) -> anyhow::Result<(Service, SandboxDatabase, String, DataDir)> {
+) -> anyhow::Result<(Shared, [BoundSocket; 2], SandboxDatabase, String, DataDir)> {
     let data_dir = DataDir::open(&options.data_dir)?;
     let mut config = loaded.config.clone();
     let (public, backoffice) = bind(&mut config, &options)?;
@@ -121,17 +118,10 @@ async fn prepare(
     let external = observing.services(external);
     let observer: Arc<dyn Observer> = Arc::new(observing.clone());
     let api_url = format!("http://{}", reachable(public.address()));
-    let mut service = Service::new(
-        &config,
-        public,
-        backoffice,
-        external,
-        Tls::default(),
-        Some(observer),
-    )?;
+    let mut shared = Shared::new(&config, credentials.base_url.clone(), external, Some(observer))?;
     let sellers = page_sellers(&credentials)?;
     let (all, registered) = watch::channel(sellers.clone());
-    observing.follow(&service.shared, all);
+    observing.follow(&shared, all);
     let Some(first) = sellers.first().map(|seller| seller.id) else {
         bail!("the sandbox has no sellers: begin anew with --fresh");
     };
@@ -143,10 +133,11 @@ async fn prepare(
         );
     });
     // The service's own pool: the one that seeded would log the loss of its connections at the stop.
-    let readers = &service.shared.database;
+    let readers = &shared.database;
     let order = shippable(&*readers.order_reader(), first).await?;
     let addresses = config.webhooks.addresses;
     let guide = guide::text(&credentials, data_dir.folder(), addresses, &api_url, order);
+    let parcels = readers.clone();
     let page = SandboxPage::new(Settings {
         api_url,
         backoffice_url: credentials.backoffice_url.clone(),
@@ -155,9 +146,10 @@ async fn prepare(
         registered,
         client_id: client_id.ok().map(|client_id| client_id.to_string()),
         mails: data_dir.mails(),
-        parcels: Arc::new(Parcels {
-            carriers,
-            database: readers.clone(),
+        set_parcel: Arc::new(move |number, status| {
+            let database = parcels.clone();
+            carriers.set(number.clone(), status);
+            Box::pin(async move { database.ask_about_parcels(number.as_str()).await })
         }),
         offers: readers.offer_reader(),
         orders: readers.order_reader(),
@@ -165,12 +157,12 @@ async fn prepare(
         subscriptions: readers.subscriptions(),
         timeline: observing.timeline,
         clock: observing.clock,
-        randomness: service.shared.randomness.clone(),
-        service: Arc::clone(&service.shared.service),
-        tasks: service.shared.tasks.clone(),
+        randomness: shared.randomness.clone(),
+        service: Arc::clone(&shared.service),
+        tasks: shared.tasks.clone(),
     });
-    service.shared.page = Some(Arc::new(page.context("the sandbox's page cannot be set up")?));
-    Ok((service, home, guide, data_dir))
+    shared.page = Some(Arc::new(page.context("the sandbox's page cannot be set up")?));
+    Ok((shared, [public, backoffice], home, guide, data_dir))
 }
 
 /// The sellers with what the page needs to act for them.

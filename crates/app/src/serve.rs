@@ -2,7 +2,7 @@
 //! runs only the workers and a listener for probes.
 
 use std::process::ExitCode;
-use std::sync::{Arc, atomic::Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use actix_web::dev::{Server, ServerHandle};
@@ -13,9 +13,8 @@ use sd_notify::NotifyState;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
-use web::Observer;
 
-use crate::config::{Config, Loaded, WorkersMode};
+use crate::config::{Loaded, WorkersMode};
 use crate::external_services::ExternalServices;
 use crate::http_server::BoundSocket;
 use crate::process::Signals;
@@ -24,25 +23,18 @@ use crate::tls::Tls;
 use crate::wiring::Shared;
 use crate::{logging, process, workers};
 
-/// A service with a checked configuration and bound sockets that do not listen yet.
-pub(crate) struct Service {
-    pub(crate) shared: Shared,
-    public: BoundSocket,
-    backoffice: BoundSocket,
-    tls: Tls,
-}
-
 /// Runs `serve`.
 pub(crate) async fn serve(loaded: &Loaded) -> anyhow::Result<ExitCode> {
     let signals = Signals::new()?;
     let config = &loaded.config;
     let public = BoundSocket::bind(config.server.bind.0, "--bind")?;
     let backoffice = BoundSocket::bind(config.server.backoffice_bind.0, "--backoffice-bind")?;
-    let external = ExternalServices::real(loaded, &config.server.public_url_at(public.address()))?;
+    let public_url = config.server.public_url_at(public.address());
+    let external = ExternalServices::real(loaded, &public_url)?;
     let tls = Tls::load(&config.server, &external.clock).await?;
-    Service::new(config, public, backoffice, external, tls, None)?
-        .run(Audience::Integrators, signals, || Ok(()))
-        .await
+    let shared = Shared::new(config, public_url, external, None)?;
+    let (sockets, readers) = ([public, backoffice], Audience::Integrators);
+    run(shared, sockets, tls, readers, signals, || Ok(())).await
 }
 
 /// Runs `worker`.
@@ -65,72 +57,48 @@ pub(crate) async fn work(loaded: &Loaded) -> anyhow::Result<ExitCode> {
     .await
 }
 
-impl Service {
-    /// Wires everything together, without connecting to anything yet.
-    pub(crate) fn new(
-        config: &Config,
-        public: BoundSocket,
-        backoffice: BoundSocket,
-        external: ExternalServices,
-        tls: Tls,
-        observer: Option<Arc<dyn Observer>>,
-    ) -> anyhow::Result<Self> {
-        let public_url = config.server.public_url_at(public.address());
-        let trusted = config.server.trusted_proxies.iter().map(|proxy| proxy.0);
-        for network in trusted.filter(|network| network.prefix_len() == 0) {
-            tracing::warn!(
-                "ANY client is trusted to set `X-Forwarded-For`, and so chooses the address by which it is limited and logged: \
-                 `server.trusted_proxies` contains {network}; list the proxies alone"
-            );
-        }
-        Ok(Self {
-            shared: Shared::new(config, public_url, external, observer)?,
-            public,
-            backoffice,
-            tls,
-        })
-    }
-
-    /// Serves until a signal arrives and requests in flight have ended. Calls `listening` once both listeners
-    /// answer. `readers` of the documentation decide which of its pages are served.
-    pub(crate) async fn run(
-        self,
-        readers: Audience,
-        signals: Signals,
-        listening: impl FnOnce() -> anyhow::Result<()>,
-    ) -> anyhow::Result<ExitCode> {
-        let Self {
-            shared,
-            public,
-            backoffice,
-            tls,
-        } = self;
-        let (server, webhooks) = (&shared.config.server, &shared.config.webhooks);
-        process::raise_open_files_limit(
-            server
-                .max_connections
-                .saturating_add(webhooks.concurrency.get().into()),
+/// Serves until a signal arrives and requests in flight have ended. Calls `listening` once both listeners
+/// answer. `readers` of the documentation decide which of its pages are served.
+pub(crate) async fn run(
+    shared: Shared,
+    [public, backoffice]: [BoundSocket; 2],
+    tls: Tls,
+    readers: Audience,
+    signals: Signals,
+    listening: impl FnOnce() -> anyhow::Result<()>,
+) -> anyhow::Result<ExitCode> {
+    let (server, webhooks) = (&shared.config.server, &shared.config.webhooks);
+    let trusted = server.trusted_proxies.iter().map(|proxy| proxy.0);
+    for network in trusted.filter(|network| network.prefix_len() == 0) {
+        tracing::warn!(
+            "ANY client is trusted to set `X-Forwarded-For`, and so chooses the address by which it is limited and logged: \
+             `server.trusted_proxies` contains {network}; list the proxies alone"
         );
-        let [public_tls, backoffice_tls] = tls.server_configs()?;
-        let _reloading = tls.keep_current()?;
-        let has_workers = server.workers == WorkersMode::All;
-        set_role(if has_workers { "both" } else { "serve" });
-        shared.readiness.look_at_identity().await;
-        let addresses = (public.address(), backoffice.address());
-        let servers = vec![
-            shared.public(public.listen()?, public_tls, readers)?,
-            shared.backoffice(backoffice.listen()?, backoffice_tls)?,
-        ];
-        run_until_stopped(&shared, servers, signals, || {
-            tracing::info!(public = %addresses.0, backoffice = %addresses.1, "listening");
-            workers::start_counting(&shared);
-            if has_workers {
-                workers::start(&shared);
-            }
-            listening()
-        })
-        .await
     }
+    process::raise_open_files_limit(
+        server
+            .max_connections
+            .saturating_add(webhooks.concurrency.get().into()),
+    );
+    let [public_tls, backoffice_tls] = tls.server_configs()?;
+    let _reloading = tls.keep_current()?;
+    let has_workers = server.workers == WorkersMode::All;
+    set_role(if has_workers { "both" } else { "serve" });
+    shared.readiness.look_at_identity().await;
+    let addresses = (public.address(), backoffice.address());
+    let servers = vec![
+        shared.public(public.listen()?, public_tls, readers)?,
+        shared.backoffice(backoffice.listen()?, backoffice_tls)?,
+    ];
+    run_until_stopped(&shared, servers, signals, || {
+        tracing::info!(public = %addresses.0, backoffice = %addresses.1, "listening");
+        workers::start_counting(&shared);
+        if has_workers {
+            workers::start(&shared);
+        }
+        listening()
+    })
+    .await
 }
 
 /// The time limit for exporting the last spans.

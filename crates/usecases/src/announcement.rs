@@ -40,14 +40,16 @@ impl Announcement {
     /// The change of a part with its announcements.
     pub fn of_order(change: Change<SellerOrder, OrderEvent>, at: DateTime<Utc>) -> Change<SellerOrder, Self> {
         let seller = change.after.seller;
-        let delivered_at = change.after.delivered_at();
+        let (shipped_at, delivered_at) = (change.after.shipped_at(), change.after.delivered_at());
         change.map_events(|event| Self {
             seller,
             item: ChangeItem::of_order(seller, &event, at),
             occurred_at: match event.kind {
-                OrderEventKind::Delivered => delivered_at.unwrap_or(at),
-                _ => at,
-            },
+                OrderEventKind::Shipped => shipped_at,
+                OrderEventKind::Delivered => delivered_at,
+                _ => None,
+            }
+            .unwrap_or(at),
             event: Event::of_order(seller, &event),
             at,
         })

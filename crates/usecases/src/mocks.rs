@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, net::IpAddr};
 
 use accounts::{
     AccountMail, AccountStore, Action, Actor, Link, LinkKind, NewOperatorToken, NewSeller, PasswordHash,
-    Seller, Session,
+    Seller, Session, ValidPersonalToken,
 };
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -12,8 +12,8 @@ use kernel::{Change, Claim, MailId, OfferId, SellerId, StoreError, StoredRespons
 use mockall::mock;
 use oauth::{
     AccessToken, Application, ApplicationStore, ClientId, Consent, ConsentId, Count, FamiliesOf, Family,
-    FamilyId, GrantStore, Limiter, NewConsent, NewPair, NewToken, SecretHash, StoredCredential, Subject,
-    TokenKey, Viewer,
+    FamilyId, GrantStore, Limiter, NewConsent, NewPair, SecretHash, StoredCredential, Subject, TokenKey,
+    Viewer,
 };
 use offers::{Offer, OfferStore};
 use orders::{OrderId, OrderNumber, OrderRef, OrderStore, SellerOrder, ShipmentMail, TrackedParcel};
@@ -53,7 +53,6 @@ mock! {
 
     #[async_trait]
     impl GrantStore for Transaction {
-        async fn issue_token(&self, token: NewToken) -> Result<(), StoreError>;
         async fn add_consent(&self, consent: NewConsent) -> Result<(), StoreError>;
         async fn lock_family(&self, id: FamilyId) -> Result<Option<Family>, StoreError>;
         async fn lock_credential(&self, key: TokenKey) -> Result<Option<(Family, StoredCredential)>, StoreError>;
@@ -114,10 +113,11 @@ mock! {
         async fn take_flash(&self, session: SecretHash, form: Uuid) -> Result<Option<Vec<u8>>, StoreError>;
         async fn count_action(&self, limiter: Limiter, subject: Subject) -> Result<Count, StoreError>;
         async fn log_action(&self, actor: Actor, address: Option<IpAddr>, action: Action, subject: &str, changes: Option<Value>) -> Result<(), StoreError>;
-        async fn add_personal_token(&self, seller: SellerId, family: FamilyId, name: &str) -> Result<(), StoreError>;
+        async fn add_personal_token(&self, seller: SellerId, client_id: ClientId, key: TokenKey, token: ValidPersonalToken) -> Result<(), StoreError>;
         async fn count_personal_tokens(&self, seller: SellerId, now: DateTime<Utc>) -> Result<usize, StoreError>;
         async fn revoke_personal_token(&self, seller: SellerId, family: FamilyId) -> Result<bool, StoreError>;
         async fn add_operator_token(&self, id: Uuid, hash: SecretHash, token: NewOperatorToken) -> Result<(), StoreError>;
+        async fn operator_token(&self, hash: SecretHash) -> Result<Option<Uuid>, StoreError>;
         async fn revoke_operator_token(&self, id: Uuid) -> Result<bool, StoreError>;
     }
 }

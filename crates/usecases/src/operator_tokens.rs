@@ -2,10 +2,12 @@
 
 use accounts::{AccountStore, Action, NewOperatorToken};
 use kernel::{Randomness, TransactionError};
-use oauth::OperatorToken;
+use oauth::{OperatorToken, SecretHash};
 use uuid::Uuid;
 
-use crate::ActingOperator;
+use crate::failure::refuse;
+use crate::revoke_tokens::NoSuchToken;
+use crate::{ActingOperator, Failure};
 
 /// Creates a token, which is shown once, with a name that [`accounts::token_name`] accepts.
 pub async fn create_operator_token(
@@ -31,4 +33,16 @@ pub async fn revoke_operator_token(accounts: &dyn AccountStore, id: Uuid) -> Res
         by.log(accounts, Action::OperatorTokenRevoked, id).await?;
     }
     Ok(revoked)
+}
+
+/// Revokes a leaked token; returns its id. Revoking it again is harmless.
+pub async fn revoke_presented(
+    accounts: &dyn AccountStore,
+    hash: SecretHash,
+) -> Result<Uuid, Failure<NoSuchToken>> {
+    let Some(id) = accounts.operator_token(hash).await? else {
+        return refuse(NoSuchToken);
+    };
+    revoke_operator_token(accounts, id).await?;
+    Ok(id)
 }

@@ -3,10 +3,7 @@
 use accounts::{AccountStore, Action, MAX_PERSONAL_TOKENS, PersonalTokenRequest, Rule};
 use chrono::{DateTime, Utc};
 use kernel::{BrokenRules, Randomness, Sealer, SellerId, StoreError};
-use oauth::{
-    ApplicationStatus, ApplicationStore, BearerToken, FamilyId, FamilyKind, Grant, GrantStore, NewToken,
-    TokenKind,
-};
+use oauth::{ApplicationStatus, ApplicationStore, BearerToken, FamilyId, TokenKind};
 
 use crate::sellers::{NotOpen, lock_open};
 use crate::shown_once::{NumberUsed, PredrawnRandomness, SentForm, ShownSecret};
@@ -30,7 +27,6 @@ pub enum Refusal {
 /// Creates a personal token. Locks the account's row, so that the limit of live tokens holds under
 /// concurrency.
 pub async fn issue_personal_token(
-    grants: &dyn GrantStore,
     applications: &dyn ApplicationStore<Announcement>,
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
@@ -53,19 +49,9 @@ pub async fn issue_personal_token(
     }
     let family = FamilyId::from(randomness.uuid());
     let token = BearerToken::from_random(TokenKind::Personal, family, &randomness.secret());
-    let new = NewToken {
-        family,
-        kind: FamilyKind::Personal,
-        grant: Grant {
-            seller,
-            client_id: application.client_id,
-            scopes: valid.scopes,
-        },
-        hash: token.key().hash,
-        expires_at: valid.expires_at,
-    };
-    grants.issue_token(new).await?;
-    accounts.add_personal_token(seller, family, &valid.name).await?;
+    accounts
+        .add_personal_token(seller, application.client_id, token.key(), valid)
+        .await?;
     Ok(token)
 }
 
@@ -92,9 +78,7 @@ pub enum PanelRefusal {
 }
 
 /// Creates a token, which is stored to be shown once.
-#[expect(clippy::too_many_arguments, reason = "three stores")]
 pub async fn issue_in_panel(
-    grants: &dyn GrantStore,
     applications: &dyn ApplicationStore<Announcement>,
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
@@ -109,7 +93,7 @@ pub async fn issue_in_panel(
     let shown = ShownSecret::Token(id.uuid(), token.reveal().to_owned());
     form.store::<PanelRefusal>(accounts, sealer, &shown).await?;
     let by = form.by;
-    issue_personal_token(grants, applications, accounts, &predrawn, by.seller, request, now)
+    issue_personal_token(applications, accounts, &predrawn, by.seller, request, now)
         .await
         .map_err(Failure::refused_as)?;
     by.log(accounts, Action::PersonalTokenCreated, id).await?;

@@ -74,6 +74,9 @@ pub enum Refusal {
     InsufficientStock(Vec<(usize, i32)>),
 }
 
+/// The most bytes of all titles, handles and `sku` in an order: who reads a hundred orders gets them a hundred times.
+const MAX_TEXTS: usize = 256 * 1024;
+
 type Offers = BTreeMap<(SellerId, OfferId), Offer>;
 
 /// Places the order. Offers are locked in the order of sellers and ids, so that concurrent orders cannot
@@ -95,10 +98,12 @@ pub async fn place_order(
     opened.map_err(|error| number_taken(error, order.number.is_some()))?;
     let known = lock_offers(offers, &order.items).await?;
     check_lines(&order.items, &known)?;
+    let parts = parts(id, &number, order, &known, now);
+    check_texts(&parts)?;
     if !order.is_test {
         take_stock(offers, &order.items, &known, now).await?;
     }
-    orders.save_parts(parts(id, &number, order, &known, now)).await?;
+    orders.save_parts(parts).await?;
     Ok(Placed { id, number })
 }
 
@@ -152,6 +157,20 @@ fn check_lines(lines: &[Line], known: &Offers) -> Result<(), Failure<Refusal>> {
     violations
         .into_result()
         .map_err(|violations| Failure::Refused(Refusal::Invalid(violations)))
+}
+
+fn check_texts(parts: &[Change<SellerOrder, Announcement>]) -> Result<(), Failure<Refusal>> {
+    let items = parts.iter().flat_map(|part| &part.after.items);
+    let texts = items.flat_map(|item| [&item.title, &item.handle, &item.sku]);
+    if texts.flatten().map(String::len).sum::<usize>() <= MAX_TEXTS {
+        return Ok(());
+    }
+    let mut violations = BrokenRules::new();
+    let reason = format!(
+        "must have at most {MAX_TEXTS} bytes of titles, handles and sku in all: place several orders"
+    );
+    violations.add("items", Invalid::new(reason));
+    refuse(Refusal::Invalid(violations))
 }
 
 async fn take_stock(
@@ -260,6 +279,18 @@ mod tests {
         items: &[(u128, u128, i32)],
         (counted, is_test, saves): (bool, bool, usize),
     ) -> Result<Placed, Failure<Refusal>> {
+        tx.expect_save_offers()
+            .times(saves)
+            .withf(|_, changes| changes.iter().all(|change| change.after.stock.unwrap().get() < 5))
+            .returning(|_, _| Ok(()));
+        place_with(tx, order(items, None, is_test), counted).await
+    }
+
+    async fn place_with(
+        mut tx: MockTransaction,
+        order: NewOrder,
+        counted: bool,
+    ) -> Result<Placed, Failure<Refusal>> {
         tx.expect_lock_offers().returning(move |seller, ids| {
             let known = ids.iter().filter(|id| id.uuid().as_u128() < 100);
             let offers = known.map(|id| Offer {
@@ -268,12 +299,7 @@ mod tests {
             });
             Ok(offers.collect())
         });
-        tx.expect_save_offers()
-            .times(saves)
-            .withf(|_, changes| changes.iter().all(|change| change.after.stock.unwrap().get() < 5))
-            .returning(|_, _| Ok(()));
         tx.expect_open_order().returning(|_, _, _, _, _| Ok(()));
-        let order = order(items, None, is_test);
         place_order(&tx, &tx, &chance(), &order, now()).await
     }
 
@@ -319,6 +345,23 @@ mod tests {
             place(tx, &[(1, 1, quantity)], (counted, is_test, saves))
                 .await
                 .unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn an_orders_texts_are_bounded() {
+        let lines: Vec<_> = (1..=99).map(|n| (1, n, 1)).collect();
+        for (length, is_placed) in [(2_500, true), (2_700, false)] {
+            let mut order = order(&lines, None, true);
+            for line in &mut order.items {
+                line.title = Some("x".repeat(length));
+            }
+            let mut tx = MockTransaction::new();
+            tx.expect_save_parts()
+                .times(usize::from(is_placed))
+                .returning(|_| Ok(()));
+            let placed = place_with(tx, order, true).await;
+            assert_eq!(placed.is_ok(), is_placed);
         }
     }
 

@@ -118,13 +118,6 @@ fn own_items(part: &SellerOrder) -> Vec<OfferId> {
     part.items.iter().map(|item| item.offer).collect()
 }
 
-#[derive(Debug, Clone)]
-pub struct ShipmentCorrection {
-    pub order: OrderRef,
-    pub shipment: ShipmentId,
-    pub correction: Correction,
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CorrectionRefusal {
     #[error("no such shipment")]
@@ -140,17 +133,17 @@ pub async fn correct_shipment(
     orders: &dyn OrderStore<Announcement>,
     randomness: &dyn Randomness,
     seller: SellerId,
-    correction: &ShipmentCorrection,
+    (order, shipment): (&OrderRef, ShipmentId),
+    correction: &Correction,
     schedule: PollSchedule,
     now: DateTime<Utc>,
 ) -> Result<SellerOrder, Failure<CorrectionRefusal>> {
-    let part = orders.lock_part(seller, &correction.order).await?;
-    let is_its =
-        |part: &SellerOrder| part.shipment().map(|shipment| shipment.id) == Some(correction.shipment);
+    let part = orders.lock_part(seller, order).await?;
+    let is_its = |part: &SellerOrder| part.shipment().is_some_and(|its| its.id == shipment);
     let Some(part) = part.filter(is_its) else {
         return refuse(CorrectionRefusal::NoSuchShipment);
     };
-    let change = part.correct(correction.correction.clone(), now);
+    let change = part.correct(correction.clone(), now);
     let change = change.map_err(|locked| Failure::Refused(locked.into()))?;
     let after = change.after.clone();
     if change.events.is_empty() {

@@ -8,6 +8,7 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::USER_AGENT;
 use kernel::{SellerId, canonical_uuid};
 use oauth::{ClientId, FamilyId};
+use orders::OrderNumber;
 use uuid::Uuid;
 
 use crate::path::capture;
@@ -15,6 +16,9 @@ use crate::trace_id::TraceId;
 
 /// Routes that monitoring polls. Their successful requests are logged at DEBUG.
 const PROBES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
+
+/// How the routes of an order begin. Its number may stand for its id.
+const OF_ORDER: [&str; 2] = ["/v1/orders/{", "/orders/{"];
 
 /// Maximum length of a logged `User-Agent`.
 const MAX_USER_AGENT: usize = 100;
@@ -95,11 +99,16 @@ impl AccessLine<'_> {
         }
     }
 
-    /// The well-formed ids at the variables of the route's template. Other text may be a secret or forged.
+    /// The well-formed ids at the variables of the route's template, and an order's number at its own. Other
+    /// text may be a secret or forged.
     pub fn ids(&self) -> Vec<&str> {
-        let is_id = |part: &&str| canonical_uuid(part).is_ok() || part.parse::<ClientId>().is_ok();
+        let is_id = |part: &str| canonical_uuid(part).is_ok() || part.parse::<ClientId>().is_ok();
+        let is_number = |part: &str| OrderNumber::new(part.to_owned()).is_ok();
+        let of_order = OF_ORDER.iter().any(|start| self.route.starts_with(start));
         let parts = capture(self.route, self.request.uri().path());
-        parts.into_iter().flatten().filter(is_id).collect()
+        let parts = parts.into_iter().flatten().zip([of_order, false]);
+        let ids = parts.filter(|(part, is_order)| is_id(part) || *is_order && is_number(part));
+        ids.map(|(part, _)| part).collect()
     }
 
     /// Whether monitoring polls the route.

@@ -20,9 +20,9 @@ pub struct BodyLimits {
 /// caller closes the connection with [`crate::response::closing`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum BodyError {
-    /// Larger than the cap, as announced in `Content-Length` or as sent.
-    #[error("The body is too large for this endpoint.")]
-    TooLarge,
+    /// Larger than this cap, as announced in `Content-Length` or as sent.
+    #[error("The body is too large: at most {0} bytes.")]
+    TooLarge(usize),
     #[error("The body did not arrive in time.")]
     TimedOut,
     /// The body ended too early or broke the transfer coding; most likely the client is gone.
@@ -39,7 +39,7 @@ where
     S: Stream<Item = Result<Bytes, E>> + Unpin,
 {
     if announced(headers).is_some_and(|length| length > limits.cap) {
-        return Err(BodyError::TooLarge);
+        return Err(BodyError::TooLarge(limits.cap));
     }
     tokio::time::timeout(limits.within, collect(payload, limits.cap))
         .await
@@ -62,7 +62,7 @@ where
     while let Some(chunk) = payload.next().await {
         let chunk = chunk.map_err(|_| BodyError::Broken)?;
         if first.len().max(all.len()).saturating_add(chunk.len()) > cap {
-            return Err(BodyError::TooLarge);
+            return Err(BodyError::TooLarge(cap));
         }
         // Most bodies arrive in one chunk, which is returned without a copy.
         if first.is_empty() {

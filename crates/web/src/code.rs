@@ -52,7 +52,7 @@ codes! {
     InsufficientScope, "insufficient_scope", FORBIDDEN, None;
     /// The resource does not exist or belongs to another seller; the answer is the same.
     NotFound, "not_found", NOT_FOUND, None;
-    /// The order already has a shipment.
+    /// The order is already shipped or delivered.
     AlreadyShipped, "already_shipped", CONFLICT, Some("To zamówienie zostało już wysłane.");
     /// The order is not paid.
     OrderUnpaid, "order_unpaid", CONFLICT,

@@ -20,8 +20,6 @@ pub struct Docs {
     pub tag: &'static str,
     /// The Markdown file.
     pub prose: &'static str,
-    /// The variables of the path, in order: what each identifies, and its value in examples.
-    pub ids: &'static [(&'static str, &'static str)],
     /// The JSON request body.
     pub body: Option<JsonBody>,
     /// The request body may be absent.
@@ -48,13 +46,12 @@ impl JsonBody {
 }
 
 impl Docs {
-    /// The documentation of an operation without ids, bodies and refusals of its own.
+    /// The documentation of an operation without bodies and refusals of its own.
     pub const fn new(id: &'static str, tag: &'static str, prose: &'static str) -> Self {
         Self {
             id,
             tag,
             prose,
-            ids: &[],
             body: None,
             is_body_optional: false,
             status: StatusCode::OK,

@@ -137,7 +137,8 @@ impl Problem {
     /// 422: the idempotency key was used with another request.
     pub fn key_reused() -> Self {
         let message = "This Idempotency-Key was used for another request: with another method, path or body, or by another \
-                       application, since all applications of a seller share one key space. Send a new key.";
+                       application, since a seller's applications share one key space. A repeat needs the first request's \
+                       bytes, a new task a new key.";
         Self::new(Code::IdempotencyKeyReused, message)
     }
 

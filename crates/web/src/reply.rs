@@ -1,7 +1,5 @@
 //! The successful answer of an operation.
 
-use std::fmt::Display;
-
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_TYPE, ETAG, HeaderName, HeaderValue};
@@ -77,8 +75,8 @@ impl Reply {
 
     /// Adds the entity tag of what was read or changed.
     #[must_use]
-    pub fn tagged(self, etag: impl Display) -> Self {
-        let etag = Some(etag.to_string());
+    pub fn tagged(self, etag: impl Into<String>) -> Self {
+        let etag = Some(etag.into());
         Self { etag, ..self }
     }
 

@@ -51,7 +51,7 @@ crate::view! {
             => offer.external_id,
         "created_at": date_time() => Timestamp::new(offer.created_at),
         "updated_at": date_time().describe("Changes whenever another field does.") => Timestamp::new(offer.updated_at),
-        "etag": string().describe("The entity tag of this state, quotes included, for `If-Match`.") => offer.etag().to_string(),
+        "etag": string().describe("The entity tag of this state, quotes included, for `If-Match`.") => offer.etag(),
     }
 }
 

@@ -10,11 +10,14 @@ use std::task::{Context, Poll, ready};
 use actix_web::HttpResponse;
 use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::http::header::{
-    CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue, X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, CROSS_ORIGIN_RESOURCE_POLICY,
+    HeaderMap, HeaderValue, REFERRER_POLICY, STRICT_TRANSPORT_SECURITY, X_CONTENT_TYPE_OPTIONS,
+    X_FRAME_OPTIONS,
 };
 use actix_web::http::{ConnectionType, StatusCode};
 use bytes::Bytes;
 use kernel::SellerId;
+use oauth::ClientId;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
@@ -23,6 +26,7 @@ use crate::trace_id::{TraceId, X_TRACE_ID};
 pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 const NO_SNIFF: HeaderValue = HeaderValue::from_static("nosniff");
+pub const SAME_ORIGIN: HeaderValue = HeaderValue::from_static("same-origin");
 
 /// The length of a rate-limit window, in seconds (contract: Limits).
 pub const WINDOW_SECONDS: u32 = 60;
@@ -49,6 +53,26 @@ pub fn set_common_headers(headers: &mut HeaderMap, trace_id: &TraceId) {
     headers.insert(CACHE_CONTROL, NO_STORE);
     headers.insert(X_CONTENT_TYPE_OPTIONS, NO_SNIFF);
     headers.insert(X_TRACE_ID, trace_id.to_header_value());
+}
+
+/// Sets `X-Trace-Id` and, unless the page has set them itself, its security headers and `no-store`.
+pub fn set_page_headers(headers: &mut HeaderMap, trace_id: &TraceId, policy: HeaderValue, https: bool) {
+    headers.insert(X_TRACE_ID, trace_id.to_header_value());
+    let a_year = HeaderValue::from_static("max-age=31536000");
+    let always = [
+        (CONTENT_SECURITY_POLICY, policy),
+        (REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
+        (X_CONTENT_TYPE_OPTIONS, NO_SNIFF),
+        (X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
+        (CROSS_ORIGIN_RESOURCE_POLICY, SAME_ORIGIN),
+        (CACHE_CONTROL, NO_STORE),
+    ];
+    let with_https = https.then_some((STRICT_TRANSPORT_SECURITY, a_year));
+    for (name, value) in always.into_iter().chain(with_https) {
+        if !headers.contains_key(&name) {
+            headers.insert(name, value);
+        }
+    }
 }
 
 /// A response after which the connection is closed, because the rest of the request's body is not worth
@@ -104,13 +128,13 @@ const SLICE: usize = 32 * 1024;
 /// actix-http copies each chunk of a body into the connection's buffer, and checks for room only before a
 /// chunk. So a large body yields slices. An empty body is polled too: otherwise redirects, pipelined by a
 /// client that does not read, would fill memory.
-pub(crate) fn in_slices(response: HttpResponse, owner: Owner) -> HttpResponse {
+pub(crate) fn in_slices(response: HttpResponse, owners: Owners) -> HttpResponse {
     let size = response.body().size();
     if matches!(size, BodySize::Sized(1..=LARGE)) {
         return response;
     }
     let mut response = response.map_body(|_, body| match body.try_into_bytes() {
-        Ok(bytes) if bytes.is_unique() && !bytes.is_empty() => BoxBody::new(UNSENT.add(owner, bytes)),
+        Ok(bytes) if bytes.is_unique() && !bytes.is_empty() => BoxBody::new(UNSENT.add(owners, bytes)),
         Ok(shared) => slices(BoxBody::new(shared)),
         Err(body) => slices(body),
     });
@@ -164,12 +188,16 @@ impl MessageBody for Slices {
 /// The large bodies of this process that are not sent yet, each the answer to one request.
 static UNSENT: Unsent = Unsent::new(64 * 1024 * 1024);
 
-/// Whose answer a body is: the seller's for whom it was asked or, without one, that of the address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Owner {
     Seller(SellerId),
+    Application(ClientId),
     Address(IpAddr),
 }
+
+/// Whose answer a body is: that of the seller for whom it was asked or, without one, of the address; and that
+/// of the application that asked.
+pub(crate) type Owners = [Option<Owner>; 2];
 
 /// Bodies that were not sent yet. Beyond so many bytes, whoever has most of them loses the body that was read
 /// longest ago, and its connection ends.
@@ -186,7 +214,7 @@ struct UnsentBodies {
 }
 
 struct UnsentEntry {
-    owner: Owner,
+    owners: Owners,
     size: usize,
     left: Arc<Mutex<Left>>,
 }
@@ -216,7 +244,7 @@ impl Unsent {
         Self { most, bodies }
     }
 
-    fn add(&'static self, owner: Owner, body: Bytes) -> UnsentBody {
+    fn add(&'static self, owners: Owners, body: Bytes) -> UnsentBody {
         let size = body.len();
         let left = Arc::new(Mutex::new(Left {
             bytes: Some(body),
@@ -227,7 +255,7 @@ impl Unsent {
         bodies.bytes += size;
         let number = bodies.last_number;
         let entry = UnsentEntry {
-            owner,
+            owners,
             size,
             left: Arc::clone(&left),
         };
@@ -247,11 +275,15 @@ impl UnsentBodies {
     fn give_up(&mut self) -> bool {
         let mut of_owners = HashMap::<Owner, usize>::new();
         for entry in self.by_number.values() {
-            *of_owners.entry(entry.owner).or_default() += entry.size;
+            for owner in entry.owners.into_iter().flatten() {
+                *of_owners.entry(owner).or_default() += entry.size;
+            }
         }
         let precedence = |entry: &UnsentEntry| {
             let read_at = entry.left.lock().read_at;
-            (of_owners.get(&entry.owner).copied(), Reverse(read_at))
+            let owners = entry.owners.iter().flatten();
+            let most = owners.filter_map(|owner| of_owners.get(owner)).max();
+            (most.copied(), Reverse(read_at))
         };
         // Of equal ones the first, which was begun before the others.
         let entries = self.by_number.iter().rev();
@@ -314,7 +346,7 @@ mod tests {
         static UNSENT: Unsent = Unsent::new(8 * SLICE);
         let greedy = Owner::Seller(Uuid::from_u128(1).into());
         let modest = Owner::Address(Ipv4Addr::LOCALHOST.into());
-        let body = |owner, n: u8| UNSENT.add(owner, vec![n; 2 * SLICE].into());
+        let body = |owner, n: u8| UNSENT.add([Some(owner), None], vec![n; 2 * SLICE].into());
         let first = body(modest, 1);
         let [second, mut third, fourth] = [2, 3, 4].map(|n| body(greedy, n));
         sleep(Duration::from_millis(1)).await;
@@ -334,5 +366,25 @@ mod tests {
         }
         let bodies = UNSENT.bodies.lock();
         assert!(bodies.bytes == 0 && bodies.by_number.is_empty());
+    }
+
+    #[tokio::test]
+    async fn neither_many_sellers_nor_many_applications_take_what_another_asked_for() {
+        static UNSENT: Unsent = Unsent::new(4 * SLICE);
+        let body = |[seller, application]: [u128; 2], size: usize| {
+            let seller = Owner::Seller(Uuid::from_u128(seller).into());
+            let application = Owner::Application(Uuid::from_u128(application).into());
+            UNSENT.add([Some(seller), Some(application)], vec![0_u8; size].into())
+        };
+        for greedy in [[1_u128, 0], [0, 1]] {
+            let unread: Vec<_> = (1..=4).map(|n| body(greedy.map(|id| id * n), SLICE)).collect();
+            let others = body([9, 9], 2 * SLICE);
+            assert!(to_bytes(others).await.is_ok());
+            let mut given_up = 0;
+            for one in unread {
+                given_up += usize::from(to_bytes(one).await.is_err());
+            }
+            assert_eq!(given_up, 2);
+        }
     }
 }

@@ -11,7 +11,7 @@ use crate::head::only;
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// The header of every response that carries the trace id (contract: Common rules).
-pub const X_TRACE_ID: HeaderName = HeaderName::from_static("x-trace-id");
+pub(crate) const X_TRACE_ID: HeaderName = HeaderName::from_static("x-trace-id");
 
 const MIN_LENGTH: usize = 8;
 const MAX_LENGTH: usize = 64;

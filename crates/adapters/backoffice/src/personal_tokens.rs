@@ -43,7 +43,7 @@ impl Operation<BackOffice> for IssueToken {
 impl Write<BackOffice> for IssueToken {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let (randomness, request) = (call.state.ports.randomness.as_ref(), self.request.clone());
-        let token = issue_personal_token(tx, tx, tx, randomness, self.seller, request, tx.now())
+        let token = issue_personal_token(tx, tx, randomness, self.seller, request, tx.now())
             .await
             .map_refusal(problem)?;
         let action = Action::PersonalTokenCreated;

@@ -9,7 +9,7 @@ use crate::applications::{
     RegisterApplication, SuspendOrReinstate,
 };
 use crate::changes::ListChanges;
-use crate::health::{Healthz, Metrics, Readyz};
+use crate::health::Probe;
 use crate::import::ImportOffers;
 use crate::offers::{ModerateOffer, PriceOffer, PutOffer, ReadOffer};
 use crate::orders::{EraseBuyer, MoveOrder, PlaceOrder, ReadOrder, ShipOrder};
@@ -19,9 +19,9 @@ use crate::sellers::{CloseSeller, CreateSeller, InviteSeller, ListSellers, MakeS
 
 /// Every operation.
 pub(crate) static TABLE: &[Route<BackOffice>] = &[
-    Route::read::<Healthz>("/healthz"),
-    Route::read::<Readyz>("/readyz"),
-    Route::read::<Metrics>("/metrics"),
+    Route::read::<Probe>("/healthz"),
+    Route::read::<Probe>("/readyz"),
+    Route::read::<Probe>("/metrics"),
     Route::write::<CreateSeller>(Method::POST, "/sellers"),
     Route::read::<ListSellers>("/sellers"),
     Route::read::<ReadSeller>("/sellers/{seller}"),

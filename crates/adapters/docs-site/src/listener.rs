@@ -3,10 +3,8 @@
 use std::sync::{Arc, OnceLock};
 
 use actix_web::http::header::{
-    ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, CROSS_ORIGIN_OPENER_POLICY,
-    CROSS_ORIGIN_RESOURCE_POLICY, ETAG, EntityTag, Header as _, HeaderMap, HeaderValue, IF_NONE_MATCH,
-    IfNoneMatch, LOCATION, REFERRER_POLICY, RETRY_AFTER, STRICT_TRANSPORT_SECURITY, X_CONTENT_TYPE_OPTIONS,
-    X_FRAME_OPTIONS,
+    ALLOW, CACHE_CONTROL, CONTENT_TYPE, CROSS_ORIGIN_OPENER_POLICY, ETAG, EntityTag, Header as _,
+    HeaderValue, IF_NONE_MATCH, IfNoneMatch, LOCATION, RETRY_AFTER,
 };
 use actix_web::http::{Method, StatusCode};
 use actix_web::web::{ServiceConfig, scope};
@@ -18,8 +16,8 @@ use web::form::Form;
 use web::front::Front;
 use web::openapi::ServedDocument;
 use web::request::{Answer, Request};
-use web::trace_id::{TraceId, X_TRACE_ID};
-use web::{ServiceSettings, head};
+use web::response::{SAME_ORIGIN, set_page_headers};
+use web::{ServiceSettings, TraceId, head};
 
 use crate::site::{Document, HOME, REFERENCE_PAGE, SEARCH_PAGE, Site};
 use crate::sources::Audience;
@@ -120,8 +118,12 @@ impl Docs {
             Some(site) => respond(&site, &request.http),
         };
         let headers = response.headers_mut();
-        headers.insert(X_TRACE_ID, request.trace_id.to_header_value());
-        secure(headers, request.path(), self.service.is_https());
+        headers.insert(CROSS_ORIGIN_OPENER_POLICY, SAME_ORIGIN);
+        let policy = HeaderValue::from_static(match request.path() {
+            REFERENCE_PAGE => REFERENCE_POLICY,
+            _ => PAGE_POLICY,
+        });
+        set_page_headers(headers, &request.trace_id, policy, self.service.is_https());
         request.end(response, route, is_too_large)
     }
 
@@ -185,29 +187,6 @@ fn respond(site: &Site, request: &HttpRequest) -> Routed {
     }
 }
 
-/// Sets the security headers of every response.
-fn secure(headers: &mut HeaderMap, path: &str, is_https: bool) {
-    let policy = if path == REFERENCE_PAGE {
-        REFERENCE_POLICY
-    } else {
-        PAGE_POLICY
-    };
-    for (name, value) in [
-        (CONTENT_SECURITY_POLICY, policy),
-        (REFERRER_POLICY, "no-referrer"),
-        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (X_FRAME_OPTIONS, "DENY"),
-        (CROSS_ORIGIN_RESOURCE_POLICY, "same-origin"),
-        (CROSS_ORIGIN_OPENER_POLICY, "same-origin"),
-    ] {
-        headers.insert(name, HeaderValue::from_static(value));
-    }
-    if is_https {
-        let a_year = HeaderValue::from_static("max-age=31536000");
-        headers.insert(STRICT_TRANSPORT_SECURITY, a_year);
-    }
-}
-
 /// A page of the site; 304 if the client has the current version.
 fn of_document(request: &HttpRequest, document: &Document, cached: &'static str) -> HttpResponse {
     let tag = EntityTag::new_strong(document.etag.clone());
@@ -236,7 +215,6 @@ fn of_document(request: &HttpRequest, document: &Document, cached: &'static str)
 fn failure(trace_id: &TraceId) -> HttpResponse {
     let mut response = HttpResponse::InternalServerError();
     response.insert_header((CONTENT_TYPE, "text/plain; charset=utf-8"));
-    response.insert_header((CACHE_CONTROL, "no-store"));
     let trace_id = trace_id.as_str();
     response.body(format!(
         "The documentation cannot be shown. Tell support the number {trace_id}.\n"
@@ -247,6 +225,5 @@ fn failure(trace_id: &TraceId) -> HttpResponse {
 fn page(status: StatusCode, html: String, route: &'static str) -> Routed {
     let mut response = HttpResponse::build(status);
     response.insert_header((CONTENT_TYPE, "text/html; charset=utf-8"));
-    response.insert_header((CACHE_CONTROL, "no-store"));
     (response.body(html), route)
 }

@@ -86,7 +86,6 @@ impl Operation<Public> for ListDeliveries {
     const SCOPE: &'static [Scope] = &[Scope::SettingsRead];
     const FIELDS: &'static [&'static str] = DeliveryView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(&Docs {
-        ids: &[("The subscription's id.", examples::WEBHOOK)],
         response: Some(JsonBody::new(DeliveryList::schema, || {
             Node::of([("items", vec![example!("delivery")()].into())])
         })),
@@ -133,10 +132,6 @@ impl Operation<Public> for ReadDelivery {
     const SCOPE: &'static [Scope] = &[Scope::SettingsRead];
     const FIELDS: &'static [&'static str] = DeliveryWithBodyView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(&Docs {
-        ids: &[
-            ("The subscription's id.", examples::WEBHOOK),
-            ("The delivery's id.", examples::DELIVERY),
-        ],
         response: Some(JsonBody::new(DeliveryWithBodyView::schema, || {
             example!("delivery")().with("body", examples::DELIVERY_BODY)
         })),
@@ -172,7 +167,6 @@ impl Operation<Public> for TestWebhook {
     const SCOPE: &'static [Scope] = &[Scope::SettingsWrite];
     const FIELDS: &'static [&'static str] = DeliveryView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(&Docs {
-        ids: &[("The subscription's id.", examples::WEBHOOK)],
         body: Some(JsonBody::new(
             || new_test_event().schema(),
             example!("new_test_event"),
@@ -227,10 +221,6 @@ impl Operation<Public> for Redeliver {
     const SCOPE: &'static [Scope] = &[Scope::SettingsWrite];
     const FIELDS: &'static [&'static str] = DeliveryView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(&Docs {
-        ids: &[
-            ("The subscription's id.", examples::WEBHOOK),
-            ("The delivery's id.", examples::DELIVERY),
-        ],
         response: Some(JsonBody::new(DeliveryView::schema, example!("queued_delivery"))),
         refusals: &[under_way, inactive],
         ..docs!("redeliverWebhookDelivery", "Webhooks")
@@ -276,7 +266,12 @@ fn problem(refusal: redeliver::Refusal) -> Problem {
         }
         redeliver::Refusal::Inactive => inactive(),
         redeliver::Refusal::UnderWay => under_way(),
-        redeliver::Refusal::TooMany(quota) => Problem::rate_limited(retry_after(&quota)),
+        redeliver::Refusal::TooMany(quota) => {
+            let (limit, seconds) = (quota.limit, retry_after(&quota));
+            let message =
+                format!("Rate limit of this subscription reached: {limit} a minute. Retry in {seconds} s.");
+            Problem::new(Code::RateLimited, message).retry_after(seconds)
+        }
         // Of the panel alone.
         redeliver::Refusal::Form(_) => Problem::internal(),
     }

@@ -24,7 +24,7 @@ use web::view::View;
 use web::{Code, Entry, Error, MapRefusal, Problem, Violations, both, if_match};
 
 use crate::Public;
-use crate::documents::{docs, example, examples};
+use crate::documents::{docs, example};
 use crate::page::{self, List, PageRequest};
 
 pub(crate) use batch::PatchOffers;
@@ -39,7 +39,6 @@ impl Operation<Public> for ReadOffer {
     const SCOPE: &'static [Scope] = &[Scope::OffersRead];
     const FIELDS: &'static [&'static str] = OfferView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(&Docs {
-        ids: &[("The offer's id.", examples::OFFER)],
         response: Some(JsonBody::new(OfferView::schema, example!("offer"))),
         is_tagged: true,
         ..docs!("getOffer", "Offers")
@@ -140,7 +139,6 @@ impl Operation<Public> for PatchOffer {
     const SCOPE: &'static [Scope] = &[Scope::OffersWrite];
     const FIELDS: &'static [&'static str] = OfferView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(&Docs {
-        ids: &[("The offer's id.", examples::OFFER)],
         body: Some(JsonBody::new(|| patch().schema(), example!("offer_update"))),
         response: Some(JsonBody::new(OfferView::schema, example!("offer"))),
         is_tagged: true,
@@ -297,7 +295,7 @@ fn entry(reason: PatchRefusal) -> Entry {
     match reason {
         PatchRefusal::OtherState => Entry::new(
             Code::PreconditionFailed,
-            "The offer is in another state than the one in If-Match. Read it again.",
+            "The offer is not in the state that the tag names. Read it again.",
         ),
         PatchRefusal::NoPrice => Entry::new(
             Code::NoPriceRow,

@@ -22,6 +22,7 @@ use web::route::Route;
 use web::schema::{Components, Map, Node, string};
 
 use crate::Public;
+use crate::documents::examples;
 use crate::routes::TABLE;
 use errors::Errors;
 
@@ -156,7 +157,14 @@ fn security(scopes: &[Scope]) -> Node {
 }
 
 fn parameters(route: &Route<Public>, docs: &Docs) -> Node {
-    let id = |(name, (description, example)): (&str, (&str, &str))| {
+    let id = |(name, _): (&str, &str)| {
+        let (description, example) = match (name, route.path.split('/').nth(2)) {
+            ("shipment_id", _) => ("The shipment's id.", examples::SHIPMENT),
+            ("delivery_id", _) => ("The delivery's id.", examples::DELIVERY),
+            (_, Some("offers")) => ("The offer's id.", examples::OFFER),
+            (_, Some("orders")) => ("The order's id, or its number.", examples::ORDER),
+            _ => ("The subscription's id.", examples::WEBHOOK),
+        };
         Node::of([
             ("name", name.into()),
             ("in", "path".into()),
@@ -171,8 +179,7 @@ fn parameters(route: &Route<Public>, docs: &Docs) -> Node {
         .split('{')
         .skip(1)
         .filter_map(|rest| rest.split_once('}'));
-    let names = variables.map(|(name, _)| name);
-    let mut parameters: Vec<Node> = names.zip(docs.ids.iter().copied()).map(id).collect();
+    let mut parameters: Vec<Node> = variables.map(id).collect();
     parameters.push(reference("parameters", "UserAgent"));
     parameters.push(reference("parameters", "RequestId"));
     if route.effect == Effect::Write {

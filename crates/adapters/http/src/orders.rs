@@ -18,7 +18,7 @@ use web::view::View;
 use web::{Error, Problem, Violations};
 
 use crate::Public;
-use crate::documents::{docs, example, examples};
+use crate::documents::{docs, example};
 use crate::page::{self, List, PageRequest};
 use crate::shipments::carrier_code;
 
@@ -32,7 +32,6 @@ impl Operation<Public> for ReadOrder {
     const SCOPE: &'static [Scope] = &[Scope::OrdersRead];
     const FIELDS: &'static [&'static str] = OrderView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(&Docs {
-        ids: &[("The order's id, or its number.", examples::ORDER)],
         response: Some(JsonBody::new(OrderView::schema, example!("order"))),
         ..docs!("getOrder", "Orders")
     });

@@ -7,12 +7,11 @@ use actix_web::http::StatusCode;
 use kernel::{OfferId, StoreError};
 use oauth::Scope;
 use orders::{
-    Carrier, Correction, OrderRef, Reason, SellerOrder, Shipment, ShipmentLocked, TrackingNumber,
+    Carrier, Correction, OrderRef, Reason, SellerOrder, Shipment, ShipmentId, ShipmentLocked, TrackingNumber,
     TrackingReport,
 };
 use usecases::ship_order::{
-    self, CorrectionRefusal, Report, ShipmentCorrection, ask_carrier, check_report, correct_shipment,
-    record_report,
+    self, CorrectionRefusal, Report, ask_carrier, check_report, correct_shipment, record_report,
 };
 use usecases::{LockSet, Row, Transaction, Turn};
 use web::decode::{Shape, list, object, one_of, text};
@@ -41,7 +40,6 @@ impl Operation<Public> for ListShipments {
     const SCOPE: &'static [Scope] = &[Scope::ShipmentsRead];
     const FIELDS: &'static [&'static str] = ShipmentView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(&Docs {
-        ids: &[("The order's id, or its number.", examples::ORDER)],
         response: Some(JsonBody::new(ShipmentList::schema, || {
             Node::of([("items", vec![example!("shipment")()].into())])
         })),
@@ -81,18 +79,10 @@ pub(crate) struct ReportShipment {
     fields: Selection,
 }
 
-/// The request body.
-struct NewShipment {
-    carrier: Carrier,
-    tracking_number: TrackingNumber,
-    item_ids: Vec<String>,
-}
-
 impl Operation<Public> for ReportShipment {
     const SCOPE: &'static [Scope] = &[Scope::ShipmentsWrite];
     const FIELDS: &'static [&'static str] = ShipmentView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(&Docs {
-        ids: &[("The order's id, or its number.", examples::ORDER)],
         body: Some(JsonBody::new(
             || new_shipment().schema(),
             example!("new_shipment"),
@@ -110,14 +100,14 @@ impl Operation<Public> for ReportShipment {
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
         let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS));
-        let (fields, shipment) = incoming.json(fields, &new_shipment())?;
+        let (fields, (carrier, tracking_number, item_ids)) = incoming.json(fields, &new_shipment())?;
         let order = incoming.id(0);
         Ok(order.map(|order| Self {
             report: Report {
                 order,
-                carrier: shipment.carrier,
-                tracking_number: shipment.tracking_number,
-                item_ids: shipment.item_ids,
+                carrier,
+                tracking_number,
+                item_ids,
             },
             asking: None,
             tracking_report: None,
@@ -177,7 +167,9 @@ fn shipment_of(order: &SellerOrder, fields: Selection) -> Result<ShipmentView<'_
 
 /// Corrects the seller's shipment, and tells the buyer.
 pub(crate) struct CorrectShipment {
-    correction: ShipmentCorrection,
+    order: OrderRef,
+    shipment: ShipmentId,
+    correction: Correction,
     fields: Selection,
 }
 
@@ -186,16 +178,12 @@ impl Operation<Public> for CorrectShipment {
     const FIELDS: &'static [&'static str] = ShipmentView::FIELDS;
     const NEEDS_FINISHED: bool = true;
     const DOCS: Option<&'static Docs> = Some(&Docs {
-        ids: &[
-            ("The order's id, or its number.", examples::ORDER),
-            ("The shipment's id.", examples::SHIPMENT),
-        ],
         body: Some(JsonBody::new(
             || correction().schema(),
             example!("shipment_correction"),
         )),
         response: Some(JsonBody::new(ShipmentView::schema, example!("shipment"))),
-        refusals: &[|| correction_problem(CorrectionRefusal::Locked(ShipmentLocked))],
+        refusals: &[|| correction_problem(ShipmentLocked::NotInTransit.into())],
         ..docs!("correctShipment", "Shipments")
     });
 
@@ -204,11 +192,9 @@ impl Operation<Public> for CorrectShipment {
         let (fields, correction) = incoming.json(fields, &correction())?;
         let ids = incoming.id(0).zip(incoming.id(1));
         Ok(ids.map(|(order, shipment)| Self {
-            correction: ShipmentCorrection {
-                order,
-                shipment,
-                correction,
-            },
+            order,
+            shipment,
+            correction,
             fields,
         }))
     }
@@ -216,7 +202,7 @@ impl Operation<Public> for CorrectShipment {
 
 impl Write<Public> for CorrectShipment {
     fn locks(&self, call: &Call<Public>) -> LockSet {
-        LockSet::of_row(Row::Part(call.caller.seller, self.correction.order.clone()))
+        LockSet::of_row(Row::Part(call.caller.seller, self.order.clone()))
     }
 
     async fn apply(&self, call: &Call<Public>, transaction: &dyn Transaction) -> Result<Reply, Error> {
@@ -224,6 +210,7 @@ impl Write<Public> for CorrectShipment {
             transaction,
             call.state.ports.randomness.as_ref(),
             call.caller.seller,
+            (&self.order, self.shipment),
             &self.correction,
             call.state.settings.tracking,
             transaction.now(),
@@ -246,19 +233,17 @@ fn correction() -> impl Shape<Value = Correction> {
 fn correction_problem(refusal: CorrectionRefusal) -> Problem {
     match refusal {
         CorrectionRefusal::NoSuchShipment => Problem::not_found(),
-        CorrectionRefusal::Locked(ShipmentLocked) => Problem::new(
-            Code::ShipmentLocked,
-            "The shipment can no longer be corrected: the order is delivered, it was corrected three times, or the marketplace made it.",
-        ),
+        CorrectionRefusal::Locked(reason) => Problem::new(Code::ShipmentLocked, to_sentence(&reason)),
     }
 }
 
-fn new_shipment() -> impl Shape<Value = NewShipment> {
-    object!(NewShipment {
+fn new_shipment() -> impl Shape<Value = (Carrier, TrackingNumber, Vec<String>)> {
+    object!(
         carrier: required(reported_carrier()),
         tracking_number: required(tracking_number()),
-        item_ids: optional(item_ids()).unwrap_or_default(),
-    })
+        item_ids: optional(item_ids()).unwrap_or_default()
+        => (carrier, tracking_number, item_ids)
+    )
     .named("NewShipment")
 }
 
@@ -308,7 +293,9 @@ fn refused_transition(reason: Reason, own_items: &[OfferId]) -> Entry {
     match reason {
         Reason::Cancelled => Entry::new(Code::OrderCancelled, "The order is cancelled."),
         Reason::Unpaid => Entry::new(Code::OrderUnpaid, "The order is not paid yet."),
-        Reason::AlreadyShipped => Entry::new(Code::AlreadyShipped, "The order already has a shipment."),
+        Reason::AlreadyShipped => {
+            Entry::new(Code::AlreadyShipped, "The order is already shipped or delivered.")
+        }
         Reason::SeveralSellers => {
             let ids: Vec<_> = own_items.iter().map(OfferId::to_string).collect();
             let message = "The order also contains other sellers' items: the marketplace ships it.";

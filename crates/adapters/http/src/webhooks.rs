@@ -23,7 +23,7 @@ use webhooks::{
 };
 
 use crate::Public;
-use crate::documents::{docs, example, examples};
+use crate::documents::{docs, example};
 
 /// The longest URL, in characters (D54).
 const MAX_URL_LENGTH: i64 = 2048;
@@ -225,7 +225,6 @@ impl Operation<Public> for ReadWebhook {
     const SCOPE: &'static [Scope] = &[Scope::SettingsRead];
     const FIELDS: &'static [&'static str] = WebhookView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(&Docs {
-        ids: &[("The subscription's id.", examples::WEBHOOK)],
         response: Some(JsonBody::new(WebhookView::schema, example!("webhook"))),
         ..docs!("getWebhook", "Webhooks")
     });
@@ -261,7 +260,6 @@ impl Operation<Public> for ChangeWebhook {
     const SCOPE: &'static [Scope] = &[Scope::SettingsWrite];
     const FIELDS: &'static [&'static str] = WebhookView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(&Docs {
-        ids: &[("The subscription's id.", examples::WEBHOOK)],
         body: Some(JsonBody::new(
             || webhook_update(AddressPolicy::Public, true).schema(),
             example!("webhook_update"),
@@ -350,7 +348,6 @@ impl Operation<Public> for RotateSecret {
     const NEEDS_FINISHED: bool = true;
     const FIELDS: &'static [&'static str] = WebhookSecretView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(&Docs {
-        ids: &[("The subscription's id.", examples::WEBHOOK)],
         body: Some(JsonBody::new(|| rotation().schema(), example!("rotation"))),
         is_body_optional: true,
         response: Some(JsonBody::new(WebhookSecretView::schema, example!("rotated"))),
@@ -402,7 +399,6 @@ pub(crate) struct DeleteWebhook {
 impl Operation<Public> for DeleteWebhook {
     const SCOPE: &'static [Scope] = &[Scope::SettingsWrite];
     const DOCS: Option<&'static Docs> = Some(&Docs {
-        ids: &[("The subscription's id.", examples::WEBHOOK)],
         status: StatusCode::NO_CONTENT,
         ..docs!("deleteWebhook", "Webhooks")
     });

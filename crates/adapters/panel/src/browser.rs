@@ -1,5 +1,5 @@
-//! Cookies with the browser's secret and the chosen language, and the response headers that restrict a page:
-//! it may only display itself and send its own forms.
+//! Cookies with the browser's secret and the chosen language, and the policy of a page: it may only display
+//! itself and send its own forms.
 //!
 //! One cookie holds the browser's secret, before and after signing in. CSRF tokens are derived from it, and
 //! the browser is signed in while the store has a session under its hash. Signing in replaces the secret.
@@ -7,21 +7,15 @@
 use accounts::SESSION_LIFETIME;
 use actix_web::HttpResponse;
 use actix_web::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, COOKIE, HeaderMap, HeaderName, HeaderValue, REFERRER_POLICY,
-    SET_COOKIE, STRICT_TRANSPORT_SECURITY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+    CLEAR_SITE_DATA, CONTENT_SECURITY_POLICY, COOKIE, HeaderMap, HeaderValue, SET_COOKIE,
 };
 use oauth::BrowserSecret;
 use url::{Host, Url};
-use web::TraceId;
-use web::trace_id::X_TRACE_ID;
 
 use crate::language::Language;
 
 const BROWSER: &str = "seller_panel";
 const LANGUAGE: &str = "seller_panel_language";
-const CLEAR_SITE_DATA: HeaderName = HeaderName::from_static("clear-site-data");
-const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
-const HSTS: HeaderValue = HeaderValue::from_static("max-age=31536000");
 /// One year, in seconds.
 const YEAR_IN_SECONDS: i64 = 365 * 24 * 3600;
 
@@ -99,25 +93,6 @@ fn set(headers: &mut HeaderMap, (name, value): (&str, &str), age: Option<i64>, h
     }
 }
 
-/// Sets the headers of every response, except those that the page has set itself.
-pub(crate) fn set_security_headers(headers: &mut HeaderMap, trace_id: &TraceId, https: bool) {
-    headers.insert(X_TRACE_ID, trace_id.to_header_value());
-    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.insert(X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
-    let same_origin = HeaderValue::from_static("same-origin");
-    headers.insert(CROSS_ORIGIN_RESOURCE_POLICY, same_origin);
-    if https {
-        headers.insert(STRICT_TRANSPORT_SECURITY, HSTS);
-    }
-    if !headers.contains_key(CACHE_CONTROL) {
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    }
-    if !headers.contains_key(CONTENT_SECURITY_POLICY) {
-        headers.insert(CONTENT_SECURITY_POLICY, policy(None));
-    }
-}
-
 /// Lets the forms of a page lead to the origin of this address by a redirect. Browsers apply `form-action` to
 /// every redirect of a form, not only to its first target.
 pub(crate) fn allow_form_redirect_to(response: &mut HttpResponse, address: &str) {
@@ -126,7 +101,8 @@ pub(crate) fn allow_form_redirect_to(response: &mut HttpResponse, address: &str)
         .insert(CONTENT_SECURITY_POLICY, policy(targets(address).as_deref()));
 }
 
-fn policy(form_targets: Option<&str>) -> HeaderValue {
+/// `form_targets`: where forms may lead besides this origin.
+pub(crate) fn policy(form_targets: Option<&str>) -> HeaderValue {
     let target = form_targets
         .map(|targets| format!(" {targets}"))
         .unwrap_or_default();

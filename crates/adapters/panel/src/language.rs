@@ -1,6 +1,7 @@
 //! The language of a page: the chosen one, or the one that the browser prefers.
 
-use actix_web::http::header::{ACCEPT_LANGUAGE, HeaderMap};
+use actix_web::HttpRequest;
+use actix_web::http::header::{AcceptLanguage, Header as _, Quality};
 
 use crate::texts::{self, Texts};
 
@@ -35,28 +36,12 @@ impl Language {
         }
     }
 
-    /// The language that the browser prefers (RFC 9110 §12.5.4); English if it names neither.
-    pub(crate) fn preferred(headers: &HeaderMap) -> Self {
-        let mut best = (Self::English, 0.0);
-        let values = headers.get_all(ACCEPT_LANGUAGE);
-        let ranges = values
-            .filter_map(|value| value.to_str().ok())
-            .flat_map(|value| value.split(','));
-        for (language, weight) in ranges.filter_map(range) {
-            if weight > best.1 {
-                best = (language, weight);
-            }
-        }
-        best.0
+    /// The one of these languages that the browser prefers (RFC 9110 §12.5.4).
+    pub(crate) fn preferred(request: &HttpRequest) -> Option<Self> {
+        let mut ranges = AcceptLanguage::parse(request).ok()?;
+        // Quality 0: not acceptable.
+        ranges.retain(|range| range.quality > Quality::ZERO);
+        let mut ranked = ranges.ranked().into_iter();
+        ranked.find_map(|range| Self::parse(range.item()?.primary_language()))
     }
-}
-
-/// A supported language range with its weight, such as `pl-PL;q=0.8`.
-fn range(text: &str) -> Option<(Language, f32)> {
-    let mut parts = text.split(';').map(str::trim);
-    let tag = parts.next()?.to_ascii_lowercase();
-    let language = Language::parse(tag.split('-').next()?)?;
-    let weight = parts.find_map(|part| part.strip_prefix("q="));
-    let weight = weight.map_or(Some(1.0), |weight| weight.parse().ok())?;
-    Some((language, weight))
 }

@@ -118,9 +118,9 @@ impl PageError {
             Self::DeadLink => (StatusCode::GONE, t.dead_link),
             Self::FormUsed(_) => (StatusCode::CONFLICT, t.form_used),
             Self::ShownBefore => (StatusCode::GONE, t.shown_before),
-            Self::Unavailable(_) | Self::HasherBusy | Self::Busy => {
-                (StatusCode::SERVICE_UNAVAILABLE, t.unavailable)
-            }
+            // Clients cause these, and an alert does not count them.
+            Self::HasherBusy | Self::Busy => (StatusCode::SERVICE_UNAVAILABLE, t.unavailable),
+            Self::Unavailable(_) => (StatusCode::INTERNAL_SERVER_ERROR, t.unavailable),
             Self::Failed(_) => (StatusCode::INTERNAL_SERVER_ERROR, t.failed),
         };
         (status, title, text.into())

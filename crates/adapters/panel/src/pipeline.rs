@@ -16,6 +16,7 @@ use web::head;
 use web::media_type::MediaType;
 use web::meters;
 use web::request::{Answer, Request};
+use web::response::set_page_headers;
 
 use crate::browser::{self, Cookies};
 use crate::fields::Fields;
@@ -50,7 +51,8 @@ pub(crate) async fn answer(panel: Arc<Panel>, mut request: Request) -> Answer {
     if chosen(&request.http).is_some() {
         browser::set_language(response.headers_mut(), language, https);
     }
-    browser::set_security_headers(response.headers_mut(), &trace_id, https);
+    // No Cross-Origin-Opener-Policy: an application may open the consent screen in a popup.
+    set_page_headers(response.headers_mut(), &trace_id, browser::policy(None), https);
     request.end(response, template, closes)
 }
 
@@ -203,7 +205,8 @@ fn language(request: &HttpRequest, https: bool) -> Language {
     let cookies = Cookies::new(request.headers(), https);
     chosen(request)
         .or_else(|| cookies.language())
-        .unwrap_or_else(|| Language::preferred(request.headers()))
+        .or_else(|| Language::preferred(request))
+        .unwrap_or(Language::English)
 }
 
 /// The language that a link on our pages selects.

@@ -8,15 +8,15 @@ use std::net::IpAddr;
 
 use accounts::{
     AccountMail, AccountStore, Action, Actor, Link, LinkKind, NewOperatorToken, NewSeller, PasswordHash,
-    Seller, Session,
+    Seller, Session, ValidPersonalToken,
 };
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use diesel::pg::Pg;
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Binary, Bool, Nullable, Text, Timestamptz, Uuid as SqlUuid};
+use diesel::sql_types::{BigInt, Binary, Bool, Integer, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use kernel::{SellerId, StoreError};
-use oauth::{Count, FamilyId, FamilyKind, Limiter, SecretHash, Subject};
+use oauth::{ClientId, Count, FamilyId, FamilyKind, Limiter, SecretHash, Subject, TokenKey};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -31,6 +31,7 @@ use crate::unit_of_work::{Tx, expect_rows};
 statements! {
     "accounts.sql";
     ADD_OPERATOR_TOKEN: (SqlUuid, Text, Binary, Nullable<BigInt>, Bool);
+    ISSUE_PERSONAL_TOKEN: (SqlUuid, Integer, SqlUuid, SqlUuid, Binary, Nullable<Timestamptz>);
     CLOSE_SELLER: (SqlUuid, Timestamptz);
     OPEN_SESSION: (Binary, SqlUuid, Timestamptz, Timestamptz);
     END_SESSIONS: (SqlUuid, Nullable<Binary>);
@@ -87,6 +88,12 @@ impl PasswordRow {
 struct LinkRow {
     kind: String,
     expires_at: DateTime<Utc>,
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = operator_tokens, check_for_backend(Pg))]
+struct OperatorTokenRow {
+    id: Uuid,
 }
 
 #[async_trait]
@@ -244,13 +251,23 @@ impl AccountStore for Tx {
     async fn add_personal_token(
         &self,
         seller: SellerId,
-        family: FamilyId,
-        name: &str,
+        client_id: ClientId,
+        key: TokenKey,
+        token: ValidPersonalToken,
     ) -> Result<(), StoreError> {
+        let issue = ISSUE_PERSONAL_TOKEN.bind((
+            key.family.uuid(),
+            token.scopes.bits(),
+            seller.uuid(),
+            client_id.uuid(),
+            key.hash.bytes(),
+            token.expires_at,
+        ));
+        expect_rows("access_tokens", self.execute(issue).await?, 1)?;
         let insert = diesel::insert_into(personal_tokens::table).values((
             personal_tokens::seller_id.eq(seller.uuid()),
-            personal_tokens::id.eq(family.uuid()),
-            personal_tokens::name.eq(name),
+            personal_tokens::id.eq(key.family.uuid()),
+            personal_tokens::name.eq(token.name),
         ));
         expect_rows("personal_tokens", self.execute(insert).await?, 1)
     }
@@ -280,6 +297,13 @@ impl AccountStore for Tx {
         let lifetime = token.lifetime.map(microseconds);
         let add = ADD_OPERATOR_TOKEN.bind((id, token.name, hash.bytes(), lifetime, token.read_only));
         expect_rows("operator_tokens", self.execute(add).await?, 1)
+    }
+
+    async fn operator_token(&self, hash: SecretHash) -> Result<Option<Uuid>, StoreError> {
+        let known = operator_tokens::table
+            .filter(operator_tokens::hash.eq(hash.bytes().as_slice()))
+            .select(OperatorTokenRow::as_select());
+        Ok(self.row(known).await?.map(|token| token.id))
     }
 
     async fn revoke_operator_token(&self, id: Uuid) -> Result<bool, StoreError> {

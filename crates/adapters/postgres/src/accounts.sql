@@ -3,6 +3,21 @@
 insert into operator_tokens (id, name, hash, expires_at, read_only)
 values ($1, $2, $3, api_now() + $4::bigint * interval '1 microsecond', $5)
 
+-- name: ISSUE_PERSONAL_TOKEN
+-- $1 the family; $2 its scopes; $3 the seller; $4 the application; $5 the token's hash; $6 its expiry, or null.
+with family as (
+    insert into families (id, kind, scopes, seller_id, client_id, seller_generation, application_generation)
+    select $1, 'personal', $2, s.id, a.client_id, s.token_generation, a.token_generation
+    from sellers as s
+    cross join applications as a
+    where s.id = $3
+      and a.client_id = $4
+    returning id
+)
+insert into access_tokens (family_id, hash, expires_at)
+select id, $5, $6
+from family
+
 -- name: CLOSE_SELLER
 -- $1 the seller; $2 the time, unless it was closed before.
 update sellers

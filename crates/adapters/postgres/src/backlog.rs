@@ -8,7 +8,8 @@ use diesel::sql_types::{Array, BigInt, Double, Nullable, Text};
 use kernel::StoreError;
 use orders::Carrier;
 
-use crate::connection::pool::Autocommit;
+use crate::database::Database;
+use crate::layout::Layout;
 use crate::sql::column;
 use crate::statement::{Only, statements};
 
@@ -63,21 +64,6 @@ struct WorkersRow {
     in_doubt: i64,
 }
 
-pub(crate) async fn read_workers(statements: &Autocommit) -> Result<Workers, StoreError> {
-    let row = statements.row(WORKERS.bind(())).await?.unwrap_or_default();
-    Ok(Workers {
-        unreachable: u32::try_from(row.unreachable).map_err(StoreError::unexpected)?,
-        in_doubt: u32::try_from(row.in_doubt).map_err(StoreError::unexpected)?,
-    })
-}
-
-/// The age of the oldest transaction, prepared or not, that holds a snapshot or has written.
-pub(crate) async fn read_oldest_snapshot(statements: &Autocommit) -> Result<Duration, StoreError> {
-    let oldest = statements.row(OLDEST_SNAPSHOT.bind(())).await?;
-    let seconds = oldest.map_or(0.0, |oldest| oldest.0);
-    Ok(Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX))
-}
-
 #[derive(diesel::QueryableByName)]
 struct BacklogRow {
     #[diesel(sql_type = Text)]
@@ -100,25 +86,50 @@ impl BacklogRow {
     }
 }
 
-pub(crate) async fn read(statements: &Autocommit) -> Result<Queues, StoreError> {
-    let carriers = Carrier::ALL
-        .into_iter()
-        .filter(|carrier| *carrier != Carrier::Other);
-    let carriers = carriers.collect::<Vec<_>>();
-    let names = column(&carriers, |carrier| carrier.as_str());
-    let rows = statements.rows(QUEUES.bind((QUEUE_LIMIT, names))).await?;
-    let of = |queue: &str| {
-        let row = rows.iter().find(|row| row.queue == queue);
-        row.map(BacklogRow::backlog).unwrap_or_default()
-    };
-    Ok(Queues {
-        first_deliveries: of("first"),
-        repeated_deliveries: of("repeated"),
-        shipment_mails: of("shipment_mails"),
-        account_mails: of("account_mails"),
-        parcels: carriers
-            .iter()
-            .map(|carrier| (*carrier, of(carrier.as_str())))
-            .collect(),
-    })
+impl Database {
+    /// The amount of pending background work; for monitoring, not for every request.
+    pub async fn queues(&self) -> Result<Queues, StoreError> {
+        let carriers = Carrier::ALL
+            .into_iter()
+            .filter(|carrier| *carrier != Carrier::Other);
+        let carriers = carriers.collect::<Vec<_>>();
+        let names = column(&carriers, |carrier| carrier.as_str());
+        let queues = QUEUES.bind((QUEUE_LIMIT, names));
+        let rows = self.autocommit("queues").rows(queues).await?;
+        let of = |queue: &str| {
+            let row = rows.iter().find(|row| row.queue == queue);
+            row.map(BacklogRow::backlog).unwrap_or_default()
+        };
+        Ok(Queues {
+            first_deliveries: of("first"),
+            repeated_deliveries: of("repeated"),
+            shipment_mails: of("shipment_mails"),
+            account_mails: of("account_mails"),
+            parcels: carriers
+                .iter()
+                .map(|carrier| (*carrier, of(carrier.as_str())))
+                .collect(),
+        })
+    }
+
+    /// The age of the oldest transaction in the server, prepared or not, that holds a snapshot or has written:
+    /// what was deleted or changed since then stays in tables and indexes.
+    pub async fn oldest_snapshot(&self) -> Result<Duration, StoreError> {
+        let oldest = self.autocommit("queues").row(OLDEST_SNAPSHOT.bind(())).await?;
+        let seconds = oldest.map_or(0.0, |oldest| oldest.0);
+        Ok(Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX))
+    }
+
+    /// The state of the workers of a Citus cluster; None in the other layout.
+    pub async fn workers(&self) -> Result<Option<Workers>, StoreError> {
+        if self.context.layout == Layout::Single {
+            return Ok(None);
+        }
+        let row = self.autocommit("queues").row(WORKERS.bind(())).await?;
+        let row = row.unwrap_or_default();
+        Ok(Some(Workers {
+            unreachable: u32::try_from(row.unreachable).map_err(StoreError::unexpected)?,
+            in_doubt: u32::try_from(row.in_doubt).map_err(StoreError::unexpected)?,
+        }))
+    }
 }

@@ -25,7 +25,6 @@ use webhooks::{JournalReader, SubscriptionQueues, SubscriptionReader};
 
 use crate::accounts::audit::AuditLog;
 use crate::accounts::panel::Sessions;
-use crate::backlog::{Queues, Workers};
 use crate::batch::{BatchQuery, Batcher, Reader};
 use crate::connection::error::{SchemaOutdated, is_permission_denied};
 use crate::connection::pool::{Autocommit, PoolState};
@@ -34,7 +33,6 @@ use crate::connection::url::DatabaseUrlError;
 use crate::connection::{Connector, url};
 use crate::gate::Requests;
 use crate::idempotency::{Outcomes, StoredClaims};
-use crate::identity::{Adoption, Arrival, Identity};
 use crate::journal::Journals;
 use crate::layout::Layout;
 use crate::listing::{List, Listed};
@@ -49,7 +47,6 @@ use crate::parcels::Parcels;
 use crate::rate_limits::Calls;
 use crate::retention::{Cleared, Expired};
 use crate::schema::{instance, sellers};
-use crate::schema_state::SchemaState;
 use crate::sealed::SealedValues;
 use crate::sealing::Sealing;
 use crate::searched::Searched;
@@ -58,7 +55,7 @@ use crate::statement::{Only, statements};
 use crate::turns::Turns;
 use crate::unit_of_work::{PgUnitOfWork, Tx, WriteContext, expect_rows};
 use crate::webhooks::{DeliveryDirectory, RecentlyAsleep, StoredQueues, StoredSubscriptions};
-use crate::{ANSWER_TIMEOUT, backlog, follow_ups, identity, retention, schema_state, slow_reads};
+use crate::{ANSWER_TIMEOUT, follow_ups, retention, slow_reads};
 
 statements! {
     "database.sql";
@@ -112,8 +109,8 @@ pub struct DatabaseSettings {
 /// and reopened after they have died.
 #[derive(Clone)]
 pub struct Database {
-    connector: Arc<Connector>,
-    pooler: Arc<Pooler>,
+    pub(crate) connector: Arc<Connector>,
+    pub(crate) pooler: Arc<Pooler>,
     pool: Pool<AsyncPgConnection>,
     slow: Arc<SlowReads>,
     worker_pool: Pool<AsyncPgConnection>,
@@ -122,10 +119,10 @@ pub struct Database {
     asleep: RecentlyAsleep,
     outcomes: Arc<Outcomes>,
     /// Whether the schema is finished.
-    finished: Arc<AtomicBool>,
+    pub(crate) finished: Arc<AtomicBool>,
     statement_timeout: Duration,
     default_rate_limit: NonZeroU32,
-    context: WriteContext,
+    pub(crate) context: WriteContext,
 }
 
 impl Database {
@@ -397,41 +394,15 @@ impl Database {
         Arc::new(Batcher::new(Calls, Arc::clone(&self.connector)))
     }
 
-    /// Whether this program can work with the schema. Fails while the database is unreachable, so it also
-    /// serves as a probe. The first call also checks whether a pooler in between supports prepared
-    /// statements.
-    pub async fn schema_state(&self) -> Result<SchemaState, StoreError> {
-        if !self.pooler.supports_prepared_statements(&self.connector).await? {
-            return Ok(SchemaState::PreparedStatementsLost);
-        }
-        let statements = self.autocommit("schema").of_any_database();
-        schema_state::read(&statements, self.context.layout, &self.finished).await
-    }
-
     /// Whether [`Self::schema_state`] last found a schema that is finished: it admits no program of the
     /// release before any more. All handles share it.
     pub fn finished_flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.finished)
     }
 
-    /// The statements by which the tables' owner gives the role the rights that it lacks; none if it has all.
-    pub async fn missing_grants(&self) -> Result<Option<String>, StoreError> {
-        schema_state::missing_grants(&self.autocommit("schema").of_any_database()).await
-    }
-
     /// How the database's servers are reached.
     pub fn connector(&self) -> &Connector {
         &self.connector
-    }
-
-    /// Which database this is, and in which one its rows were written. Needs the schema.
-    pub async fn identity(&self) -> Result<Identity, StoreError> {
-        identity::read(&self.autocommit("schema").of_any_database()).await
-    }
-
-    /// Makes rows that were written in another database this one's own.
-    pub async fn adopt(&self, arrival: Arrival) -> Result<Adoption, TransactionError> {
-        identity::adopt(&self.connector, arrival, self.context.os_user.clone()).await
     }
 
     /// Deletes or erases one small batch of expired data, and reports whether more is left.
@@ -444,7 +415,7 @@ impl Database {
     /// Does one small batch of the follow-up that has been due longest; false if none is due.
     pub async fn follow_up(&self) -> Result<bool, StoreError> {
         let tx = self.unit_of_work().open_transaction(&LockSet::default()).await?;
-        let taken = follow_ups::take(&tx).await?;
+        let taken = tx.row(follow_ups::TAKE.bind(())).await?;
         let Some(taken) = finish(tx, taken).await? else {
             return Ok(false);
         };
@@ -501,29 +472,10 @@ impl Database {
         self.autocommit("parcels").execute(ask).await.map(drop)
     }
 
-    /// The amount of pending background work; for monitoring, not for every request.
-    pub async fn queues(&self) -> Result<Queues, StoreError> {
-        backlog::read(&self.autocommit("queues")).await
-    }
-
     /// The database's time.
     pub async fn now(&self) -> Result<Option<DateTime<Utc>>, StoreError> {
         let clock = self.autocommit("queues").row(CLOCK.bind(())).await?;
         Ok(clock.map(|now| now.0))
-    }
-
-    /// How old the oldest snapshot in the server is: what was deleted or changed since then stays in tables
-    /// and indexes.
-    pub async fn oldest_snapshot(&self) -> Result<Duration, StoreError> {
-        backlog::read_oldest_snapshot(&self.autocommit("queues")).await
-    }
-
-    /// The state of the workers of a Citus cluster; None in the other layout.
-    pub async fn workers(&self) -> Result<Option<Workers>, StoreError> {
-        match self.context.layout {
-            Layout::Single => Ok(None),
-            Layout::Citus => backlog::read_workers(&self.autocommit("queues")).await.map(Some),
-        }
     }
 
     /// The current load of the pool. Sends no query.

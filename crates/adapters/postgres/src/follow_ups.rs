@@ -19,7 +19,8 @@ use crate::webhooks::{delete_subscriptions, end_subscriptions, wake_queues};
 
 statements! {
     "follow_ups.sql";
-    TAKE: () -> Taken;
+    /// Takes the follow-up that has been due longest.
+    pub(crate) TAKE: () -> Taken;
     REVOKE_FAMILIES_OF_APPLICATION: (SqlUuid, BigInt);
     REVOKE_FAMILIES_OF_SELLER: (SqlUuid, BigInt);
 }
@@ -86,11 +87,6 @@ struct Ends {
     deleted_at: Option<DateTime<Utc>>,
     #[diesel(select_expression = sellers::closed_at)]
     owner_closed_at: Option<DateTime<Utc>>,
-}
-
-/// Takes the follow-up that has been due longest.
-pub(crate) async fn take(tx: &Tx) -> Result<Option<Taken>, StoreError> {
-    tx.row(TAKE.bind(())).await
 }
 
 /// Does one batch, and removes the follow-up if nothing was left.

@@ -10,9 +10,9 @@ use diesel_async::{RunQueryDsl as _, SimpleAsyncConnection as _};
 use kernel::{StoreError, TransactionError};
 
 use crate::accounts::audit;
+use crate::connection::BEGIN_UNLIMITED;
 use crate::connection::error::store_error;
-use crate::connection::pool::Autocommit;
-use crate::connection::{BEGIN_UNLIMITED, Connector};
+use crate::database::Database;
 use crate::schema::changes;
 use crate::statement::{Prepared, statements};
 
@@ -49,11 +49,6 @@ impl Identity {
     }
 }
 
-pub(crate) async fn read(statements: &Autocommit) -> Result<Identity, StoreError> {
-    let identity = statements.row(IDENTITY.bind(())).await?;
-    identity.ok_or_else(|| StoreError::unexpected("the database has no identity"))
-}
-
 /// How rows of another database came into this one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrival {
@@ -85,41 +80,48 @@ pub enum Adoption {
     Adopted { removed: usize },
 }
 
-/// Makes the database's rows its own, in one transaction without time limits.
-pub(crate) async fn adopt(
-    connector: &Connector,
-    arrival: Arrival,
-    os_user: Option<String>,
-) -> Result<Adoption, TransactionError> {
-    let open = connector.open().await.map_err(StoreError::from)?;
-    let mut connection = open.connection();
-    let begun = connection.batch_execute(BEGIN_UNLIMITED).await;
-    begun.map_err(store_error)?;
-    let adopted = ADOPT.bind(()).execute(&mut connection).await;
-    let is_own = adopted.map_err(store_error)? == 0;
-    if is_own && arrival == Arrival::Upgraded {
-        return Ok(Adoption::Unneeded);
+impl Database {
+    /// Which database this is, and in which one its rows were written. Needs the schema.
+    pub async fn identity(&self) -> Result<Identity, StoreError> {
+        let statements = self.autocommit("schema").of_any_database();
+        let identity = statements.row(IDENTITY.bind(())).await?;
+        identity.ok_or_else(|| StoreError::unexpected("the database has no identity"))
     }
-    let removed = match arrival {
-        Arrival::Restored => {
-            let begun = BEGIN_FEED.bind(()).execute(&mut connection).await;
-            begun.map_err(store_error)?;
-            let emptied = Prepared(diesel::delete(changes::table)).execute(&mut connection);
-            emptied.await.map_err(store_error)?
+
+    /// Makes rows that were written in another database this one's own, in one transaction without time
+    /// limits.
+    pub async fn adopt(&self, arrival: Arrival) -> Result<Adoption, TransactionError> {
+        let open = self.connector.open().await.map_err(StoreError::from)?;
+        let mut connection = open.connection();
+        let begun = connection.batch_execute(BEGIN_UNLIMITED).await;
+        begun.map_err(store_error)?;
+        let adopted = ADOPT.bind(()).execute(&mut connection).await;
+        let is_own = adopted.map_err(store_error)? == 0;
+        if is_own && arrival == Arrival::Upgraded {
+            return Ok(Adoption::Unneeded);
         }
-        Arrival::Upgraded => {
-            let ahead = AHEAD.bind(()).execute(&mut connection).await;
-            if ahead.map_err(store_error)? > 0 {
-                return Ok(Adoption::FeedAhead);
+        let removed = match arrival {
+            Arrival::Restored => {
+                let begun = BEGIN_FEED.bind(()).execute(&mut connection).await;
+                begun.map_err(store_error)?;
+                let emptied = Prepared(diesel::delete(changes::table)).execute(&mut connection);
+                emptied.await.map_err(store_error)?
             }
-            0
-        }
-    };
-    let (by, action) = (Actor::CommandLine, Action::DatabaseAdopted);
-    let entry = audit::entry(by, None, action, arrival.as_str(), None, os_user);
-    entry.send(connection).await?;
-    let committed = connection.batch_execute("commit").await;
-    committed.map_err(|error| TransactionError::Unknown(store_error(error)))?;
-    connector.set_foreign(false);
-    Ok(Adoption::Adopted { removed })
+            Arrival::Upgraded => {
+                let ahead = AHEAD.bind(()).execute(&mut connection).await;
+                if ahead.map_err(store_error)? > 0 {
+                    return Ok(Adoption::FeedAhead);
+                }
+                0
+            }
+        };
+        let (by, action) = (Actor::CommandLine, Action::DatabaseAdopted);
+        let os_user = self.context.os_user.clone();
+        let entry = audit::entry(by, None, action, arrival.as_str(), None, os_user);
+        entry.send(connection).await?;
+        let committed = connection.batch_execute("commit").await;
+        committed.map_err(|error| TransactionError::Unknown(store_error(error)))?;
+        self.connector.set_foreign(false);
+        Ok(Adoption::Adopted { removed })
+    }
 }

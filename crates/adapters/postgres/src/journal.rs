@@ -20,17 +20,11 @@ use crate::statement::statements;
 
 statements! {
     "journal.sql";
-    PAGE: (SqlUuid, Nullable<BigInt>, Nullable<Timestamptz>, Array<Text>, BigInt, BigInt) -> PageRow;
+    /// The state of the journal, first, or an event of the page.
+    PAGE: (
+        SqlUuid, Nullable<BigInt>, Nullable<Timestamptz>, Array<Text>, BigInt, BigInt
+    ) -> (Option<StateRow>, Option<EventRow>);
     LAST_NUMBERS: (Array<SqlUuid>) -> LastNumber;
-}
-
-/// The state of the journal, first, or an event of the page.
-#[derive(QueryableByName)]
-struct PageRow {
-    #[diesel(embed)]
-    state: Option<StateRow>,
-    #[diesel(embed)]
-    event: Option<EventRow>,
 }
 
 #[derive(QueryableByName)]
@@ -44,7 +38,7 @@ struct StateRow {
     present: Option<Uuid>,
     #[diesel(sql_type = Timestamptz)]
     at: DateTime<Utc>,
-    /// When the journals began.
+    /// When the journals began, or the time before which events were cleared.
     #[diesel(sql_type = Nullable<Timestamptz>)]
     begun_at: Option<DateTime<Utc>>,
     #[diesel(sql_type = BigInt)]
@@ -149,7 +143,7 @@ impl JournalReader for Journals {
             looked_at,
         ));
         let mut rows = self.pool.of_seller(seller).rows(page).await?.into_iter();
-        let Some(found) = rows.next().and_then(|first| first.state) else {
+        let Some(found) = rows.next().and_then(|(state, _)| state) else {
             return Err(StoreError::unexpected("a journal without a state"));
         };
         let (at, present) = (found.at, found.present.map(EventId::from));
@@ -160,7 +154,7 @@ impl JournalReader for Journals {
         let kept_since = at - self.kept_for;
         let begins = found.begun_at.map_or(kept_since, |begun| begun.max(kept_since));
         let judged = match start {
-            // What is older than the journal was given out by one that a restore has ended.
+            // What is older was given out by a journal that a restore has ended, or is not followed by all events.
             JournalStart::After(place) => state.admits(place, present, begins),
             JournalStart::Since(since) if since < begins => Err(JournalRefusal::TooOld(begins)),
             JournalStart::Oldest | JournalStart::Since(_) => Ok(()),
@@ -178,7 +172,7 @@ impl JournalReader for Journals {
         let mut place = looked_to;
         let mut has_more = end < state.last;
         let mut events = Vec::with_capacity(rows.len());
-        for row in rows.filter_map(|row| row.event) {
+        for row in rows.filter_map(|(_, event)| event) {
             if events.len() == most {
                 has_more = true;
                 break;

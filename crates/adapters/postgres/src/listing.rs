@@ -1,7 +1,8 @@
 //! A seller's rows of a table, by their ids, and in pages, newest first.
 //!
 //! A page is an index scan that starts at its first row and stops at its last. Pages without a filter by
-//! time, the most frequent ones, are read in batches, except on Citus.
+//! time, the most frequent ones, are read in batches, except on Citus. A page of orders also ends once the
+//! documents of its items have a megabyte: an order may have a thousand items.
 //!
 //! # `updated_after`
 //!
@@ -42,6 +43,9 @@ use crate::statement::{Statement, TableRow};
 
 const _: () = assert!(MAX_PAGE_SIZE + 1 == 201, "a literal in the SQL of the lists");
 
+/// The most rows that are read at once by ids that one caller names.
+const AT_ONCE: usize = 25;
+
 /// The parameters of the statements: see `offers/list.sql`.
 pub(crate) type ByIdParameters = (Array<SqlUuid>, Array<SqlUuid>);
 pub(crate) type PagesParameters = (
@@ -72,7 +76,7 @@ pub(crate) trait Listed: Send + Sync + 'static {
     /// The type of an item.
     type Item: Clone + Send + TryFrom<Self::Row, Error = StoreError>;
     const BY_ID: Statement<ByIdParameters, Placed<Self::Row>>;
-    const PAGES: Statement<PagesParameters, Placed<Self::Row>>;
+    const PAGES: Statement<PagesParameters, Paged<Self::Row>>;
     const UPDATED: Statement<UpdatedParameters, Walked<Self::Row>>;
 
     /// On Citus: one seller's rows of these ids, with their ids.
@@ -90,7 +94,7 @@ pub(crate) trait Listed: Send + Sync + 'static {
         filter: Filter,
         after: Keyset,
         rows: i64,
-    ) -> Result<Vec<Self::Row>, StoreError>;
+    ) -> Result<Vec<Walked<Self::Row>>, StoreError>;
 
     /// Whose item it is, and its position in the list.
     fn key(item: &Self::Item) -> (SellerId, Keyset);
@@ -112,12 +116,41 @@ impl<R: TableRow> QueryableByName<Pg> for Placed<R> {
     }
 }
 
-/// A row of a list by `updated_after`.
-pub(crate) struct Walked<R> {
-    matches: bool,
-    /// Whether the walk ended with this row.
+/// A row of a page, and the place of its page in the batch from 1: the column `n`.
+pub(crate) struct Paged<R> {
+    n: i64,
+    /// Whether the page ends with this row, although more rows follow.
     is_end: bool,
     row: R,
+}
+
+impl<R: TableRow> QueryableByName<Pg> for Paged<R> {
+    fn build<'a>(row: &impl NamedRow<'a, Pg>) -> deserialize::Result<Self> {
+        let (n, is_end) = (row.get_value::<BigInt, _, _>(0)?, row.get_value::<Bool, _, _>(1)?);
+        Ok(Self {
+            n,
+            is_end,
+            row: R::at(2, row)?,
+        })
+    }
+}
+
+/// A row of a page that is read alone.
+pub(crate) struct Walked<R> {
+    matches: bool,
+    /// Whether the page ends with this row, although more rows may follow.
+    is_end: bool,
+    row: R,
+}
+
+impl<R> Walked<R> {
+    pub(crate) const fn matching(row: R, is_end: bool) -> Self {
+        Self {
+            matches: true,
+            is_end,
+            row,
+        }
+    }
 }
 
 impl<R: TableRow> QueryableByName<Pg> for Walked<R> {
@@ -167,12 +200,17 @@ impl<L: Listed> List<L> {
     /// they are read where pages are, and delay no read of one item.
     pub(crate) async fn by_ids(&self, seller: SellerId, ids: Vec<Uuid>) -> Result<Vec<L::Item>, StoreError> {
         let questions = ids.into_iter().map(|id| (seller, id)).collect::<Vec<_>>();
-        let by_id = ById::<L>(self.layout, PhantomData);
-        let connection = self.connection_of_pages();
+        let (layout, connection) = (self.layout, self.connection_of_pages());
         let read = async move {
-            let answers =
-                connection.ask(|open| async move { by_id.answer(open.connection(), &questions).await });
-            answers.await
+            let mut answers = Vec::with_capacity(questions.len());
+            // Other reads come in between: the rows may be large.
+            for some in questions.chunks(AT_ONCE) {
+                let by_id = ById::<L>(layout, PhantomData);
+                let answer =
+                    connection.ask(|open| async move { by_id.answer(open.connection(), some).await });
+                answers.extend(answer.await?);
+            }
+            Ok(answers)
         };
         let answers = self.alone(seller, Box::pin(read)).await?;
         let found = answers.into_iter().filter_map(Result::transpose);
@@ -231,7 +269,7 @@ impl<L: Listed> List<L> {
         } else {
             // On Citus a statement over several sellers would go to every shard.
             let is_batched = self.layout == Layout::Single && newer_than.is_none();
-            let rows = if is_batched {
+            if is_batched {
                 let question = PageQuestion {
                     seller,
                     status,
@@ -244,13 +282,7 @@ impl<L: Listed> List<L> {
                 let connection = self.connection_of_pages();
                 let read = async move { L::page(&connection, of, filter, after, rows).await };
                 self.alone(seller, read).await?
-            };
-            let matching = |row| Walked {
-                matches: true,
-                is_end: false,
-                row,
-            };
-            rows.into_iter().map(matching).collect()
+            }
         };
         Self::page_of(seller, size, rows)
     }
@@ -389,14 +421,14 @@ impl<L: Listed> BatchQuery for Batched<L> {
     /// Few: each page waits for the rows of all.
     const MAX_MEMBERS: usize = 8;
     type Question = PageQuestion;
-    type Answer = Vec<L::Row>;
+    type Answer = Vec<Walked<L::Row>>;
 
     /// The pages of a batch fail together.
     async fn answer(
         &self,
         connection: &AsyncPgConnection,
         pages: &[PageQuestion],
-    ) -> QueryResult<Vec<Result<Vec<L::Row>, StoreError>>> {
+    ) -> QueryResult<Vec<Result<Vec<Walked<L::Row>>, StoreError>>> {
         let read = L::PAGES.bind((
             column(pages, |page| page.seller.uuid()),
             column(pages, |page| page.status),
@@ -405,9 +437,9 @@ impl<L: Listed> BatchQuery for Batched<L> {
             column(pages, |page| page.rows),
         ));
         let mut found = pages.iter().map(|_| Vec::new()).collect::<Vec<_>>();
-        for Placed { n, row } in read.get_results(&mut { connection }).await? {
+        for Paged { n, is_end, row } in read.get_results(&mut { connection }).await? {
             if let Some(rows) = usize::try_from(n - 1).ok().and_then(|place| found.get_mut(place)) {
-                rows.push(row);
+                rows.push(Walked::matching(row, is_end));
             }
         }
         Ok(found.into_iter().map(Ok).collect())

@@ -1,11 +1,13 @@
 //! Mails to buyers and to sellers: queued in a transaction, leased by workers, their outcomes recorded.
 
+use std::iter;
+
 use accounts::{AccountMail, LinkKind};
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use diesel::pg::Pg;
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Nullable, Text, Timestamptz, Uuid as SqlUuid};
+use diesel::sql_types::{Array, BigInt, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use kernel::{DueMail, MailId, MailQueue, MailStep, StoreError};
 use orders::{GivenUpMail, ShipmentMail};
 use uuid::Uuid;
@@ -25,6 +27,7 @@ statements! {
     RECORD_SHIPMENT_STEP: (Text, Nullable<BigInt>, SqlUuid, SqlUuid);
     LEASE_ACCOUNT_MAILS: (Timestamptz, BigInt, SqlUuid, BigInt) -> Found<AccountRow>;
     RECORD_ACCOUNT_STEP: (Text, Nullable<BigInt>, SqlUuid, SqlUuid);
+    GIVE_BACK_ACCOUNT_MAILS: (Array<SqlUuid>, SqlUuid);
 }
 
 /// A mail's next step for SQL: a word, and the microseconds until the next attempt.
@@ -206,11 +209,28 @@ impl MailQueue<AccountMail> for AccountMails {
         limit: u16,
         lease: TimeDelta,
     ) -> Result<Vec<DueMail<AccountMail>>, StoreError> {
-        let (first, lease) = (self.searched.next(), microseconds(lease));
-        let lease = LEASE_ACCOUNT_MAILS.bind((first, i64::from(limit), fence, lease));
-        let leased = self.searched.leased(self.statements.rows(lease).await?);
-        let leased = readable(leased.map(|row| row.leased(fence, &self.sealing)));
-        Ok(leased.into_iter().flatten().collect())
+        loop {
+            let first = self.searched.next();
+            let lease = LEASE_ACCOUNT_MAILS.bind((first, i64::from(limit), fence, microseconds(lease)));
+            let (mut due, mut unreadable) = (Vec::new(), Vec::new());
+            for row in self.searched.leased(self.statements.rows(lease).await?) {
+                let id = row.id;
+                let read = readable(iter::once(row.leased(fence, &self.sealing)));
+                if read.is_empty() {
+                    unreadable.push(id);
+                }
+                due.extend(read.into_iter().flatten());
+            }
+            let is_done = !due.is_empty() || unreadable.is_empty();
+            if !unreadable.is_empty() {
+                let give_back = GIVE_BACK_ACCOUNT_MAILS.bind((unreadable, fence));
+                self.statements.execute(give_back).await?;
+            }
+            // They keep no others waiting.
+            if is_done {
+                return Ok(due);
+            }
+        }
     }
 
     async fn record_step(&self, mail: MailId, fence: Uuid, next: MailStep) -> Result<(), StoreError> {

@@ -126,3 +126,14 @@ set fence = null,
 from (select api_now() as at) as clock
 where id = $3
   and fence = $4
+
+-- name: GIVE_BACK_ACCOUNT_MAILS
+-- $1 the mails; $2 the fence.
+-- This process cannot read them, another one may. It was no attempt.
+update account_mails
+set fence = null,
+    attempts = attempts - 1,
+    due_at = clock.at + interval '1 minute'
+from (select api_now() as at) as clock
+where id = any($1)
+  and fence = $2

@@ -17,7 +17,6 @@ use crate::connection::error::is_permission_denied;
 use crate::connection::url::DatabaseUrlError;
 use crate::connection::{BEGIN_UNLIMITED, ConnectError, Connector, url};
 use crate::layout::MAX_ROWS_WITHOUT_CONFIRMATION;
-use crate::schema_state::OLDEST_IF_FINISHED;
 use crate::statement::statements;
 
 statements! {
@@ -30,6 +29,10 @@ statements! {
     FINISH: (Text);
     TABLE_ROWS: (Text);
 }
+
+/// The oldest program that a finished schema admits: the release that added operations whose effects older
+/// ones would misread.
+pub(crate) const OLDEST_IF_FINISHED: &str = "1.1.0";
 
 const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../../migrations");
 /// Has a table of the locks that each migration takes.

@@ -1,5 +1,5 @@
-//! Applications, grants and tokens. This file issues, locks, consumes and revokes token families within a
-//! transaction.
+//! Applications, grants and tokens. This file locks, consumes and revokes token families within a
+//! transaction, and decides consents, which open connections.
 
 pub(crate) mod applications;
 pub(crate) mod consents;
@@ -7,19 +7,22 @@ pub(crate) mod issuing;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
+use diesel::pg::Pg;
 use diesel::prelude::*;
-use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Nullable, Text, Timestamptz, Uuid as SqlUuid};
+use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Text, Timestamptz, Uuid as SqlUuid};
 use futures_util::join;
 use kernel::{SellerId, StoreError};
 use oauth::{
     AccessToken, ApplicationStatus, ClientId, Code, CodeChallenge, Consent, ConsentId, FamiliesOf, Family,
-    FamilyId, FamilyKind, FamilyStatus, GrantStore, NewConsent, NewPair, NewToken, RefreshToken, ScopeSet,
+    FamilyId, FamilyKind, FamilyStatus, GrantStore, NewConsent, NewPair, RefreshToken, ScopeSet, SecretHash,
     StoredCredential, TokenKey, UnknownScope, Viewer,
 };
 use uuid::Uuid;
 
 use crate::follow_ups::FollowUp;
-use crate::schema::{self, access_tokens, api_now, authorization_codes, families, refresh_tokens, sellers};
+use crate::schema::{
+    self, access_tokens, api_now, authorization_codes, connections, families, refresh_tokens, sellers,
+};
 use crate::sql::column;
 use crate::statement::{Bound, statements};
 use crate::unit_of_work::{Tx, expect_rows};
@@ -28,7 +31,7 @@ statements! {
     "oauth.sql";
     LOCK_FAMILY: (SqlUuid);
     CREDENTIALS: (Array<SqlUuid>, Array<Binary>) -> CredentialRow;
-    ISSUE_TOKEN: (SqlUuid, Text, Integer, SqlUuid, SqlUuid, Binary, Nullable<Timestamptz>);
+    ADD_CONSENT: (SqlUuid, SqlUuid, SqlUuid, Text, Integer, Binary, Timestamptz, Text, Text);
     USE_CREDENTIAL: (SqlUuid, Binary, Binary, Timestamptz, Binary, Timestamptz, Integer);
     ACCESS_TOKEN: (SqlUuid, Binary) -> AccessTokenRow;
     REVOKE_FAMILY: (SqlUuid);
@@ -178,26 +181,31 @@ struct AccessTokenRow {
     expires_at: Option<DateTime<Utc>>,
 }
 
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = schema::consents, check_for_backend(Pg))]
+struct ConsentRow {
+    seller_id: Uuid,
+    session_hash: Vec<u8>,
+    expires_at: DateTime<Utc>,
+    decided_at: Option<DateTime<Utc>>,
+}
+
 #[async_trait]
 impl GrantStore for Tx {
-    async fn issue_token(&self, token: NewToken) -> Result<(), StoreError> {
-        if token.expires_at.is_none() && token.kind != FamilyKind::Personal {
-            return Err(StoreError::unexpected("only a personal token may never expire"));
-        }
-        let issue = ISSUE_TOKEN.bind((
-            token.family.uuid(),
-            token.kind.as_str(),
-            token.grant.scopes.bits(),
-            token.grant.seller.uuid(),
-            token.grant.client_id.uuid(),
-            token.hash.bytes().as_slice(),
-            token.expires_at,
-        ));
-        expect_rows("access_tokens", self.execute(issue).await?, 1)
-    }
-
+    /// Opens the connection, unless it is open, and stores a family under its generation, with the code.
     async fn add_consent(&self, consent: NewConsent) -> Result<(), StoreError> {
-        consents::add(self, &consent).await
+        let add = ADD_CONSENT.bind((
+            consent.client_id.uuid(),
+            consent.seller.uuid(),
+            consent.family.uuid(),
+            FamilyKind::AuthorizationCode.as_str(),
+            consent.scopes.bits(),
+            consent.code.bytes().as_slice(),
+            consent.expires_at,
+            consent.redirect_uri.as_str(),
+            consent.challenge.as_str(),
+        ));
+        expect_rows("authorization_codes", self.execute(add).await?, 1)
     }
 
     async fn lock_family(&self, id: FamilyId) -> Result<Option<Family>, StoreError> {
@@ -267,13 +275,38 @@ impl GrantStore for Tx {
         Ok(self.execute(revoke).await? > 0)
     }
 
+    /// Locks a consent screen, or creates it. The update changes nothing: it waits for a row that another
+    /// transaction has locked or is inserting, and then reads its new version.
     async fn lock_consent(
         &self,
         id: ConsentId,
         viewer: Viewer,
         expires_at: DateTime<Utc>,
     ) -> Result<Consent, StoreError> {
-        consents::lock(self, id, viewer, expires_at).await
+        let lock = diesel::insert_into(schema::consents::table)
+            .values((
+                schema::consents::id.eq(id.uuid()),
+                schema::consents::seller_id.eq(viewer.seller.uuid()),
+                schema::consents::session_hash.eq(viewer.session.bytes().as_slice()),
+                schema::consents::expires_at.eq(expires_at),
+            ))
+            .on_conflict(schema::consents::id)
+            .do_update()
+            .set(schema::consents::seller_id.eq(schema::consents::seller_id))
+            .returning(ConsentRow::as_returning());
+        let row = self.row(lock).await?;
+        let row = row.ok_or_else(|| StoreError::unexpected("a consent screen was not stored"))?;
+        let session = SecretHash::try_from(row.session_hash.as_slice())
+            .map_err(|invalid| StoreError::corrupt("consents", id, format!("session_hash {invalid}")))?;
+        Ok(Consent {
+            id,
+            viewer: Viewer {
+                session,
+                seller: row.seller_id.into(),
+            },
+            expires_at: row.expires_at,
+            decided_at: row.decided_at,
+        })
     }
 
     async fn save_consent(&self, consent: Consent) -> Result<(), StoreError> {
@@ -297,7 +330,20 @@ impl GrantStore for Tx {
         Ok(self.execute(release).await? == 1)
     }
 
+    /// False if none is open. The connection's generation rises: everything issued, or being issued, under the
+    /// previous one is invalid.
     async fn disconnect(&self, seller: SellerId, client_id: ClientId) -> Result<bool, StoreError> {
-        consents::disconnect(self, seller, client_id).await
+        let open = connections::table
+            .find((client_id.uuid(), seller.uuid()))
+            .filter(connections::disconnected_at.is_null());
+        let end = diesel::update(open).set((
+            connections::generation.eq(connections::generation + 1),
+            connections::disconnected_at.eq(api_now().nullable()),
+        ));
+        if self.execute(end).await? == 0 {
+            return Ok(false);
+        }
+        FollowUp::Connection(seller, client_id).queue(self);
+        Ok(true)
     }
 }

@@ -54,19 +54,28 @@ cross join lateral (
     offset 0
 ) as stored
 
--- name: ISSUE_TOKEN
--- $1 the family; $2 its kind; $3 its scopes; $4 the seller; $5 the application; $6 the token's hash; $7 its expiry.
-with family as (
-    insert into families (id, kind, scopes, seller_id, client_id, seller_generation, application_generation)
-    select $1, $2, $3, s.id, a.client_id, s.token_generation, a.token_generation
-    from sellers as s
-    cross join applications as a
-    where s.id = $4
-      and a.client_id = $5
+-- name: ADD_CONSENT
+-- $1 the application; $2 the seller; $3 the family; $4 its kind; $5 its scopes; $6 the code's hash; $7 its expiry;
+-- $8 the redirect URI; $9 the challenge.
+with connection as (
+    insert into connections as c (client_id, seller_id, connected_at)
+    values ($1, $2, (select api_now()))
+    on conflict (client_id, seller_id) do update
+    set disconnected_at = null,
+        connected_at = case when c.disconnected_at is null then c.connected_at else excluded.connected_at end
+    returning client_id, seller_id, generation
+),
+family as (
+    insert into families
+        (id, kind, scopes, seller_id, client_id, generation, seller_generation, application_generation)
+    select $3, $4, $5, c.seller_id, c.client_id, c.generation, s.token_generation, a.token_generation
+    from connection as c
+    join sellers as s on s.id = c.seller_id
+    join applications as a on a.client_id = c.client_id
     returning id
 )
-insert into access_tokens (family_id, hash, expires_at)
-select id, $6, $7
+insert into authorization_codes (family_id, hash, expires_at, redirect_uri, code_challenge)
+select id, $6, $7, $8, $9
 from family
 
 -- name: USE_CREDENTIAL
@@ -110,8 +119,8 @@ select family_id, $5, $7, $6
 from used
 
 -- name: ACCESS_TOKEN
--- $1 the family; $2 the access token's hash.
-select coalesce(t.scopes, f.scopes) as scopes, t.expires_at
+-- $1 the family; $2 the access token's hash. A revoked one expired at that time.
+select coalesce(t.scopes, f.scopes) as scopes, least(t.expires_at, t.revoked_at) as expires_at
 from access_tokens as t
 join families as f on f.id = t.family_id
 where f.id = $1

@@ -15,7 +15,7 @@ use usecases::Announcement;
 use uuid::Uuid;
 
 use crate::connection::shared::SharedConnection;
-use crate::listing::{self, Filter, List, Listed, NEWEST, Placed, Walked};
+use crate::listing::{self, Filter, List, Listed, NEWEST, Paged, Placed, Walked};
 use crate::schema::offers;
 use crate::sql::{Document, column};
 use crate::statement::{Statement, TableRow, statements};
@@ -34,7 +34,7 @@ statements! {
     "offers/list.sql";
     PAGES: (
         Array<SqlUuid>, Array<Nullable<Text>>, Array<Timestamptz>, Array<SqlUuid>, Array<BigInt>
-    ) -> Placed<OfferRow> = "n", OfferRow;
+    ) -> Paged<OfferRow> = "n, is_end", OfferRow;
     UPDATED: (
         SqlUuid, Timestamptz, Nullable<Timestamptz>, Timestamptz, SqlUuid, Nullable<Text>, BigInt
     ) -> Walked<OfferRow> = "matches, is_end", OfferRow;
@@ -152,7 +152,7 @@ impl Listed for SellerOffers {
     type Row = OfferRow;
     type Item = Offer;
     const BY_ID: Statement<(Array<SqlUuid>, Array<SqlUuid>), Placed<OfferRow>> = OFFERS;
-    const PAGES: Statement<listing::PagesParameters, Placed<OfferRow>> = PAGES;
+    const PAGES: Statement<listing::PagesParameters, Paged<OfferRow>> = PAGES;
     const UPDATED: Statement<listing::UpdatedParameters, Walked<OfferRow>> = UPDATED;
 
     async fn of_seller(
@@ -173,7 +173,7 @@ impl Listed for SellerOffers {
         filter: Filter,
         after: Keyset,
         rows: i64,
-    ) -> Result<Vec<OfferRow>, StoreError> {
+    ) -> Result<Vec<Walked<OfferRow>>, StoreError> {
         let Filter {
             status,
             newer_than: _,
@@ -190,7 +190,8 @@ impl Listed for SellerOffers {
         if let Some(status) = status {
             page = page.filter(offers::status.eq(status));
         }
-        connection.rows(page).await
+        let rows = connection.rows(page).await?;
+        Ok(rows.into_iter().map(|row| Walked::matching(row, false)).collect())
     }
 
     fn key(offer: &Offer) -> (SellerId, Keyset) {

@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 use diesel::dsl::AsSelect;
 use diesel::pg::Pg;
 use diesel::prelude::*;
-use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamptz, Uuid as SqlUuid};
+use diesel::sql_types::{Array, BigInt, Bool, Json, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use kernel::{Change, Keyset, MailId, Page, PageSize, Precondition, SellerId, StoreError};
 use orders::{
@@ -23,27 +23,38 @@ use uuid::Uuid;
 use self::row::{MutableColumns, PartRow};
 use crate::connection::{pool::Autocommit, shared::SharedConnection};
 use crate::layout::Layout;
-use crate::listing::{self, Filter, List, Listed, Placed, Walked};
+use crate::listing::{self, Filter, List, Listed, Paged, Placed, Walked};
 use crate::schema::{self, api_now, mails, parcels, seller_orders};
 use crate::statement::{Prepared, Statement, statements};
 use crate::unit_of_work::{Tx, changing, changing_any, expect_rows};
 
 pub(crate) use self::row::{order_number, parse_carrier, parse_tracking_number};
 
-statements! {
-    "orders.sql";
-    PARTS: (Array<SqlUuid>, Array<SqlUuid>) -> Placed<PartRow> = "n", PartRow;
-    FIND_BY_BUYER: (Text, SqlUuid, BigInt) -> SearchedPart;
+/// The bytes of items with which a page ends; a literal in `orders.sql`.
+const PAGE_LENGTH: i64 = 1_048_576;
+
+diesel::define_sql_function! {
+    fn pg_column_size(value: Json) -> Integer;
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = seller_orders, check_for_backend(Pg))]
+struct LengthRow {
+    items_length: Option<i32>,
+    #[diesel(select_expression = pg_column_size(seller_orders::items))]
+    size: i32,
 }
 
 /// A seller's parts by placement time, without test orders.
 pub(crate) struct SellerParts;
 
 statements! {
-    "orders/list.sql";
+    "orders.sql";
+    PARTS: (Array<SqlUuid>, Array<SqlUuid>) -> Placed<PartRow> = "n", PartRow;
+    FIND_BY_BUYER: (Text, SqlUuid, BigInt) -> SearchedPart;
     PAGES: (
         Array<SqlUuid>, Array<Nullable<Text>>, Array<Timestamptz>, Array<SqlUuid>, Array<BigInt>
-    ) -> Placed<PartRow> = "n", PartRow;
+    ) -> Paged<PartRow> = "n, is_end", PartRow;
     UPDATED: (
         SqlUuid, Timestamptz, Nullable<Timestamptz>, Timestamptz, SqlUuid, Nullable<Text>, BigInt
     ) -> Walked<PartRow> = "matches, is_end", PartRow;
@@ -56,7 +67,7 @@ impl Listed for SellerParts {
     type Row = PartRow;
     type Item = SellerOrder;
     const BY_ID: Statement<(Array<SqlUuid>, Array<SqlUuid>), Placed<PartRow>> = PARTS;
-    const PAGES: Statement<listing::PagesParameters, Placed<PartRow>> = PAGES;
+    const PAGES: Statement<listing::PagesParameters, Paged<PartRow>> = PAGES;
     const UPDATED: Statement<listing::UpdatedParameters, Walked<PartRow>> = UPDATED;
 
     async fn of_seller(
@@ -77,33 +88,48 @@ impl Listed for SellerParts {
         filter: Filter,
         after: Keyset,
         rows: i64,
-    ) -> Result<Vec<PartRow>, StoreError> {
+    ) -> Result<Vec<Walked<PartRow>>, StoreError> {
         let Filter {
             status,
             newer_than,
             updated_after: _,
         } = filter;
-        let mut page = seller_orders::table
-            .filter(seller_orders::seller_id.eq(seller))
-            // Not a comparison with a parameter: the index holds these rows alone.
-            .filter(diesel::dsl::not(seller_orders::is_test))
-            .filter(seller_orders::placed_at.le(after.at))
-            .filter(
-                seller_orders::placed_at
-                    .lt(after.at)
-                    .or(seller_orders::order_id.lt(after.id)),
-            )
-            .order((seller_orders::placed_at.desc(), seller_orders::order_id.desc()))
-            .limit(rows)
-            .select(PartRow::as_select())
-            .into_boxed();
-        if let Some(status) = status {
-            page = page.filter(seller_orders::status.eq(status));
-        }
-        if let Some(newer_than) = newer_than {
-            page = page.filter(seller_orders::placed_at.gt(newer_than));
-        }
-        connection.rows(page).await
+        let page = || {
+            let mut page = seller_orders::table
+                .filter(seller_orders::seller_id.eq(seller))
+                // Not a comparison with a parameter: the index holds these rows alone.
+                .filter(diesel::dsl::not(seller_orders::is_test))
+                .filter(seller_orders::placed_at.le(after.at))
+                .filter(
+                    seller_orders::placed_at
+                        .lt(after.at)
+                        .or(seller_orders::order_id.lt(after.id)),
+                )
+                .order((seller_orders::placed_at.desc(), seller_orders::order_id.desc()))
+                .into_boxed();
+            if let Some(status) = status {
+                page = page.filter(seller_orders::status.eq(status));
+            }
+            if let Some(newer_than) = newer_than {
+                page = page.filter(seller_orders::placed_at.gt(newer_than));
+            }
+            page
+        };
+        let lengths = connection
+            .rows(page().limit(rows).select(LengthRow::as_select()))
+            .await?;
+        let mut read = 0;
+        let end = lengths.iter().position(|row| {
+            read += i64::from(row.items_length.unwrap_or(row.size));
+            read >= PAGE_LENGTH
+        });
+        let end = end.filter(|end| end + 1 < lengths.len());
+        let rows = end.map_or(rows, |end| i64::try_from(end + 1).unwrap_or(rows));
+        let parts = connection
+            .rows(page().limit(rows).select(PartRow::as_select()))
+            .await?;
+        let walked = |(n, row)| Walked::matching(row, end == Some(n));
+        Ok(parts.into_iter().enumerate().map(walked).collect())
     }
 
     fn key(part: &SellerOrder) -> (SellerId, Keyset) {
@@ -335,7 +361,9 @@ impl OrderStore<Announcement> for Tx {
             self.outbox().extend(change.events);
             let part = change.after;
             self.write_later(if change.precondition == Precondition::MustNotExist {
-                let insert = diesel::insert_into(seller_orders::table).values(PartRow::try_from(part)?);
+                let row = PartRow::try_from(part)?;
+                let length = seller_orders::items_length.eq(row.items_length());
+                let insert = diesel::insert_into(seller_orders::table).values((row, length));
                 changing("seller_orders", 1, insert)
             } else {
                 let update = diesel::update(seller_orders::table.find((part.seller.uuid(), part.id.uuid())))

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
-use diesel::sql_types::{Array, BigInt, SmallInt, Text, Timestamptz, Uuid as SqlUuid};
+use diesel::sql_types::{Array, BigInt, Bool, SmallInt, Text, Timestamptz, Uuid as SqlUuid};
 use diesel::{QueryResult, QueryableByName};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use kernel::StoreError;
@@ -18,8 +18,7 @@ use crate::unit_of_work::Tx;
 
 statements! {
     "rate_limits.sql";
-    COUNT_ACTION: (Text, SmallInt, SqlUuid) -> Counted;
-    COUNT_CALLS: (Array<SmallInt>, Array<SqlUuid>, Array<BigInt>) -> CountedCalls;
+    COUNT_CALLS: (Array<SmallInt>, Array<SqlUuid>, Array<BigInt>, Text, Bool) -> Counted;
 }
 
 /// The length of a window of calls.
@@ -29,6 +28,8 @@ pub(crate) const WINDOW: TimeDelta = TimeDelta::minutes(1);
 #[derive(QueryableByName)]
 #[diesel(table_name = rate_windows)]
 struct Counted {
+    kind: i16,
+    subject: Uuid,
     used: i64,
     window_start: DateTime<Utc>,
     #[diesel(sql_type = Timestamptz)]
@@ -46,15 +47,6 @@ impl Counted {
     }
 }
 
-#[derive(QueryableByName)]
-#[diesel(table_name = rate_windows)]
-struct CountedCalls {
-    kind: i16,
-    subject: Uuid,
-    #[diesel(embed)]
-    counted: Counted,
-}
-
 /// Counts one action in the action's transaction, so that both are stored or neither.
 pub(crate) async fn count_in(tx: &Tx, limiter: Limiter, subject: Subject) -> Result<Count, StoreError> {
     let (unit, window) = if limiter.is_hourly() {
@@ -62,7 +54,8 @@ pub(crate) async fn count_in(tx: &Tx, limiter: Limiter, subject: Subject) -> Res
     } else {
         ("minute", WINDOW)
     };
-    let count = COUNT_ACTION.bind((unit, limiter.code(), subject.uuid()));
+    let (kinds, subjects, times) = (vec![limiter.code()], vec![subject.uuid()], vec![1_i64]);
+    let count = COUNT_CALLS.bind((kinds, subjects, times, unit, false));
     let counted = tx.row(count).await?;
     counted
         .ok_or_else(|| StoreError::unexpected("a count is missing"))?
@@ -107,15 +100,15 @@ impl BatchQuery for Calls {
         let kinds: Vec<_> = number.keys().map(|(kind, _)| *kind).collect();
         let subjects: Vec<_> = number.keys().map(|(_, subject)| *subject).collect();
         let times: Vec<_> = number.values().copied().collect();
-        let rows = COUNT_CALLS.bind((kinds, subjects, times));
-        let rows = rows.get_results::<CountedCalls>(&mut connection).await?;
+        let rows = COUNT_CALLS.bind((kinds, subjects, times, "minute", true));
+        let rows = rows.get_results::<Counted>(&mut connection).await?;
         // From here on: each counter's last place before the batch, and after each call the call's own place.
         let mut places: BTreeMap<Counter, Counted> = rows
             .into_iter()
-            .map(|mut row| {
-                let counter = (row.kind, row.subject);
-                row.counted.used -= number.get(&counter).copied().unwrap_or_default();
-                (counter, row.counted)
+            .map(|mut counted| {
+                let counter = (counted.kind, counted.subject);
+                counted.used -= number.get(&counter).copied().unwrap_or_default();
+                (counter, counted)
             })
             .collect();
         Ok(calls.iter().map(|call| next_place(&mut places, call)).collect())

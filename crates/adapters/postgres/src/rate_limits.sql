@@ -1,28 +1,10 @@
--- name: COUNT_ACTION
--- $1 the unit of the windows, hour or minute; $2 the limiter; $3 the subject.
-with clock as materialized (
-    select at, date_trunc($1, at, 'UTC') as window_start
-    from (select api_now() as at) as present
-),
-counted as (
-    insert into rate_windows as w (window_start, kind, subject, used)
-    select window_start, $2, $3, 1
-    from clock
-    on conflict (window_start, kind, subject) do update
-    set used = w.used + 1
-    returning used
-)
-select counted.used, clock.window_start, clock.at as counted_at
-from counted
-cross join clock
-
 -- name: COUNT_CALLS
--- $1 the limiters and $2 the subjects, each pair once; $3 the number of calls of each.
+-- $1 the limiters and $2 the subjects, each pair once; $3 the number of calls of each; $4 the unit of the windows, hour or minute;
+-- $5 whether the commit is asynchronous: a server crash may lose the latest counts, which nothing else depends on.
 with clock as materialized (
-    select at, date_trunc('minute', at, 'UTC') as window_start, mode
+    select at, date_trunc($4, at, 'UTC') as window_start, mode
     from (
-        -- The commit is asynchronous: a server crash may lose the latest counts, which nothing else depends on.
-        select api_now() as at, set_config('synchronous_commit', 'off', true) as mode
+        select api_now() as at, case when $5 then set_config('synchronous_commit', 'off', true) end as mode
     ) as present
 ),
 counted as (

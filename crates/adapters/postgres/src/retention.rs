@@ -19,7 +19,8 @@ use crate::layout::Layout;
 use crate::orders::DirectoryRow;
 use crate::schema::{
     access_tokens, account_mails, api_usage, application_usage, authorization_codes, consents, earlier_links,
-    families, flashes, idempotency, journal, links, mails, orders, rate_windows, refresh_tokens, sessions,
+    families, flashes, idempotency, instance, journal, links, mails, orders, rate_windows, refresh_tokens,
+    sessions,
 };
 use crate::sql::{column, microseconds};
 use crate::statement::{Only, Prepared, statements};
@@ -311,19 +312,7 @@ pub(crate) async fn clear(tx: &Tx, expired: Expired) -> Result<Cleared, StoreErr
                 .await?;
             return QUEUES.go_on(tx, from, walked).await;
         }
-        Expired::Events(age) => {
-            use journal::{number, recorded_at};
-            // Waits for rows that another worker clears: those behind them must not be gone before.
-            tx.execute(delete_at!(
-                journal,
-                journal::table
-                    .select(sql::<Text>("ctid"))
-                    .filter(recorded_at.lt(ago(age)))
-                    .order((recorded_at, number))
-                    .limit(BATCH)
-                    .for_update()
-            ))
-        }
+        Expired::Events(age) => return clear_events(tx, ago(age)).await,
         Expired::AuditLog(age) => tx.execute(AUDIT_LOG.bind((BATCH, microseconds(age)))),
         Expired::Buyers(age) => return erase_buyers(tx, ago(age)).await,
         Expired::ClosedSellers(age) => {
@@ -336,6 +325,29 @@ pub(crate) async fn clear(tx: &Tx, expired: Expired) -> Result<Cleared, StoreErr
 
 fn count(row: Option<Count>) -> Result<usize, StoreError> {
     usize::try_from(row.map_or(0, |rows| rows.0)).map_err(StoreError::unexpected)
+}
+
+/// Deletes a batch of the journals' events. From then on they begin at this time for every reader, even for
+/// one that keeps events for longer: it must not hide the gap.
+async fn clear_events(tx: &Tx, before: DateTime<Utc>) -> Result<Cleared, StoreError> {
+    use instance::set_at;
+    use journal::{number, recorded_at};
+    // Waits for rows that another worker clears: those behind them must not be gone before.
+    let expired = delete_at!(
+        journal,
+        journal::table
+            .select(sql::<Text>("ctid"))
+            .filter(recorded_at.lt(before))
+            .order((recorded_at, number))
+            .limit(BATCH)
+            .for_update()
+    );
+    let cleared = tx.execute(expired).await?;
+    if cleared > 0 {
+        let begun = instance::table.find("journal").filter(set_at.lt(before));
+        tx.execute(diesel::update(begun).set(set_at.eq(before))).await?;
+    }
+    Ok(Cleared::of(&[cleared]))
 }
 
 /// Deletes a batch of the tokens and codes of families that were revoked, and then the families left without

@@ -6,6 +6,9 @@ diesel::define_sql_function! {
     fn api_now() -> Timestamptz;
 }
 
+diesel::allow_tables_to_appear_in_same_query!(applications, sellers, sessions);
+diesel::allow_tables_to_appear_in_same_query!(orders, seller_orders);
+
 diesel::table! {
     access_tokens (family_id, hash) {
         family_id -> Uuid,
@@ -247,14 +250,6 @@ diesel::table! {
 }
 
 diesel::table! {
-    last_uses (seller_id, client_id) {
-        seller_id -> Uuid,
-        client_id -> Uuid,
-        used_at -> Timestamptz,
-    }
-}
-
-diesel::table! {
     links (hash) {
         hash -> Binary,
         seller_id -> Uuid,
@@ -369,13 +364,6 @@ diesel::table! {
 }
 
 diesel::table! {
-    schema_facts (version) {
-        version -> Text,
-        oldest_binary -> Text,
-    }
-}
-
-diesel::table! {
     seller_orders (seller_id, order_id) {
         seller_id -> Uuid,
         order_id -> Uuid,
@@ -404,6 +392,7 @@ diesel::table! {
         corrections_left -> Nullable<SmallInt>,
         delivery_point -> Nullable<Json>,
         invoice -> Nullable<Json>,
+        items_length -> Nullable<Integer>,
     }
 }
 
@@ -432,14 +421,6 @@ diesel::table! {
 }
 
 diesel::table! {
-    subscription_quota (seller_id, client_id) {
-        seller_id -> Uuid,
-        client_id -> Uuid,
-        used -> Integer,
-    }
-}
-
-diesel::table! {
     subscriptions (seller_id, id) {
         seller_id -> Uuid,
         id -> Uuid,
@@ -459,41 +440,3 @@ diesel::table! {
         is_ending -> Bool,
     }
 }
-
-diesel::allow_tables_to_appear_in_same_query!(
-    access_tokens,
-    account_mails,
-    api_usage,
-    application_usage,
-    applications,
-    audit_log,
-    authorization_codes,
-    changes,
-    connections,
-    consents,
-    deliveries,
-    earlier_links,
-    families,
-    flashes,
-    follow_ups,
-    idempotency,
-    instance,
-    journal,
-    journals,
-    last_uses,
-    links,
-    mails,
-    offers,
-    operator_tokens,
-    orders,
-    parcels,
-    personal_tokens,
-    rate_windows,
-    refresh_tokens,
-    schema_facts,
-    seller_orders,
-    sellers,
-    sessions,
-    subscription_quota,
-    subscriptions,
-);

@@ -1,14 +1,14 @@
 //! Whether this program can work with the database's schema.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use diesel::sql_types::{Array, Bool, Nullable, Text};
 use kernel::StoreError;
 
 use crate::connection::error::is_permission_denied;
-use crate::connection::pool::Autocommit;
+use crate::database::Database;
 use crate::layout::Layout;
-use crate::migrations::embedded_versions;
+use crate::migrations::{OLDEST_IF_FINISHED, embedded_versions};
 use crate::statement::{Only, statements};
 
 statements! {
@@ -17,10 +17,6 @@ statements! {
     APPLIED: () -> Applied;
     GRANTS: (Array<Text>) -> Only<Nullable<Text>, Option<String>>;
 }
-
-/// The oldest program that a finished schema admits: the release that added operations whose effects older
-/// ones would misread.
-pub(crate) const OLDEST_IF_FINISHED: &str = "1.1.0";
 
 /// Whether this program can work with the database's schema; displayed as why not, and how to fix it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -88,59 +84,66 @@ struct Applied {
     oldest_binary: Option<String>,
 }
 
-/// Reads the state; `is_finished` becomes whether the schema is finished, if that can be read.
-pub(crate) async fn read(
-    statements: &Autocommit,
-    layout: Layout,
-    is_finished: &AtomicBool,
-) -> Result<SchemaState, StoreError> {
-    let facts = statements.row(FACTS.bind(())).await?;
-    let facts = facts.ok_or_else(|| StoreError::unexpected("the server returned no row about itself"))?;
-    let Facts { encoding, locale, .. } = facts;
-    if !facts.takes_writes {
-        return Ok(SchemaState::ReadOnly);
-    }
-    if encoding != "UTF8" {
-        return Ok(SchemaState::NotUnicode { encoding });
-    }
-    if !is_english(&locale) {
-        return Ok(SchemaState::NotEnglish { locale });
-    }
-    if !facts.is_there {
-        return Ok(SchemaState::Missing);
-    }
-    let applied = match statements.rows(APPLIED.bind(())).await {
-        Err(StoreError::Unexpected(error)) if is_permission_denied(error.as_ref()) => {
-            let statements = missing_grants(statements).await?.unwrap_or_default();
-            return Ok(SchemaState::Forbidden { statements });
+impl Database {
+    /// Whether this program can work with the schema. Fails while the database is unreachable, so it also
+    /// serves as a probe. The first call also checks whether a pooler in between supports prepared
+    /// statements.
+    pub async fn schema_state(&self) -> Result<SchemaState, StoreError> {
+        if !self.pooler.supports_prepared_statements(&self.connector).await? {
+            return Ok(SchemaState::PreparedStatementsLost);
         }
-        applied => applied?,
-    };
-    let oldest = oldest_program(&applied);
-    let finished = oldest.is_some_and(|oldest| version(oldest) >= version(OLDEST_IF_FINISHED));
-    is_finished.store(finished, Ordering::Relaxed);
-    let embedded = embedded_versions().map_err(StoreError::Unexpected)?;
-    let state = compare_versions(&embedded, &applied, env!("CARGO_PKG_VERSION"));
-    let found = if facts.is_distributed {
-        Layout::Citus
-    } else {
-        Layout::Single
-    };
-    if state == SchemaState::Ready && found != layout {
-        return Ok(SchemaState::OtherLayout { found });
+        let statements = self.autocommit("schema").of_any_database();
+        let facts = statements.row(FACTS.bind(())).await?;
+        let facts = facts.ok_or_else(|| StoreError::unexpected("the server returned no row about itself"))?;
+        let Facts { encoding, locale, .. } = facts;
+        if !facts.takes_writes {
+            return Ok(SchemaState::ReadOnly);
+        }
+        if encoding != "UTF8" {
+            return Ok(SchemaState::NotUnicode { encoding });
+        }
+        if !is_english(&locale) {
+            return Ok(SchemaState::NotEnglish { locale });
+        }
+        if !facts.is_there {
+            return Ok(SchemaState::Missing);
+        }
+        let applied = match statements.rows(APPLIED.bind(())).await {
+            Err(StoreError::Unexpected(error)) if is_permission_denied(error.as_ref()) => {
+                let statements = self.missing_grants().await?.unwrap_or_default();
+                return Ok(SchemaState::Forbidden { statements });
+            }
+            applied => applied?,
+        };
+        let oldest = oldest_program(&applied);
+        let finished = oldest.is_some_and(|oldest| version(oldest) >= version(OLDEST_IF_FINISHED));
+        self.finished.store(finished, Ordering::Relaxed);
+        let embedded = embedded_versions().map_err(StoreError::Unexpected)?;
+        let state = compare_versions(&embedded, &applied, env!("CARGO_PKG_VERSION"));
+        let found = if facts.is_distributed {
+            Layout::Citus
+        } else {
+            Layout::Single
+        };
+        if state == SchemaState::Ready && found != self.context.layout {
+            return Ok(SchemaState::OtherLayout { found });
+        }
+        Ok(state)
     }
-    Ok(state)
-}
 
-/// The statements by which the tables' owner lets the present role serve; none if it lacks no right.
-pub(crate) async fn missing_grants(statements: &Autocommit) -> Result<Option<String>, StoreError> {
-    let tables = include_str!("schema.rs").split("diesel::table! {").skip(1);
-    let tables = tables.filter_map(|table| table.split_whitespace().next());
-    let tables: Vec<_> = tables
-        .chain(["subscription_queues", "distributed_writes"])
-        .collect();
-    let grants = statements.row(GRANTS.bind((tables,))).await?;
-    Ok(grants.and_then(|statements| statements.0))
+    /// The statements by which the tables' owner gives the role the rights that it lacks; none if it has all.
+    pub async fn missing_grants(&self) -> Result<Option<String>, StoreError> {
+        let tables = include_str!("schema.rs").split("diesel::table! {").skip(1);
+        let tables = tables.filter_map(|table| table.split_whitespace().next());
+        let tables: Vec<_> = tables
+            // Named in SQL files alone.
+            .chain(["last_uses", "schema_facts", "subscription_quota"])
+            .chain(["subscription_queues", "distributed_writes"])
+            .collect();
+        let statements = self.autocommit("schema").of_any_database();
+        let grants = statements.row(GRANTS.bind((tables,))).await?;
+        Ok(grants.and_then(|statements| statements.0))
+    }
 }
 
 /// The oldest program that these migrations support.

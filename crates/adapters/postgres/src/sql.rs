@@ -54,6 +54,10 @@ impl Document {
             .map_err(StoreError::unexpected)
     }
 
+    pub(crate) const fn length(&self) -> usize {
+        self.0.len()
+    }
+
     /// Errors name the position, never the text, which may be a buyer's data.
     pub(crate) fn read<'a, T: Deserialize<'a>>(&'a self, column: &str) -> Result<T, String> {
         serde_json::from_slice(&self.0)

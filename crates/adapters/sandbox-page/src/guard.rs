@@ -2,11 +2,12 @@
 
 use actix_web::HttpResponse;
 use actix_web::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CROSS_ORIGIN_OPENER_POLICY, CROSS_ORIGIN_RESOURCE_POLICY, HOST,
-    HeaderMap, HeaderName, HeaderValue, ORIGIN, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+    CROSS_ORIGIN_OPENER_POLICY, HOST, HeaderMap, HeaderValue, ORIGIN, REFERRER_POLICY,
 };
 use url::{Host, Url};
+use web::TraceId;
 use web::request::Request;
+use web::response::{SAME_ORIGIN, set_page_headers};
 
 /// Scripts and styles of this origin only; nothing evaluates text.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
@@ -72,23 +73,13 @@ fn own_origin(headers: &HeaderMap) -> Option<Url> {
     Url::parse(&format!("http://{host}")).ok()
 }
 
-/// Sets the security headers of a response that has none of its own.
-pub(crate) fn secure(response: &mut HttpResponse) {
-    let values: [(HeaderName, &str); 7] = [
-        (CONTENT_SECURITY_POLICY, POLICY),
-        (REFERRER_POLICY, "same-origin"),
-        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (X_FRAME_OPTIONS, "DENY"),
-        (CROSS_ORIGIN_RESOURCE_POLICY, "same-origin"),
-        (CROSS_ORIGIN_OPENER_POLICY, "same-origin"),
-        (CACHE_CONTROL, "no-store"),
-    ];
+/// Sets the common headers of a response. The page is served over http only.
+pub(crate) fn secure(response: &mut HttpResponse, trace_id: &TraceId) {
     let headers = response.headers_mut();
-    for (name, value) in values {
-        if !headers.contains_key(&name) {
-            headers.insert(name, HeaderValue::from_static(value));
-        }
-    }
+    // With `no-referrer`, a form's `Origin` would be `null`, which `check_form` refuses.
+    headers.insert(REFERRER_POLICY, SAME_ORIGIN);
+    headers.insert(CROSS_ORIGIN_OPENER_POLICY, SAME_ORIGIN);
+    set_page_headers(headers, trace_id, HeaderValue::from_static(POLICY), false);
 }
 
 #[cfg(test)]

@@ -19,19 +19,18 @@ use actix_web::HttpResponse;
 use actix_web::http::Method;
 use actix_web::http::header::ORIGIN;
 use actix_web::web::{ServiceConfig, scope};
-use async_trait::async_trait;
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use futures_util::future::BoxFuture;
 use kernel::{Clock, PageSize, Randomness, SellerId, StoreError};
 use oauth::ApplicationDirectory;
 use offers::OfferReader;
-use orders::{OrderFilter, OrderId, OrderReader, OrderStatus};
+use orders::{OrderFilter, OrderId, OrderReader, OrderStatus, TrackingNumber, TrackingStatus};
 use tokio::sync::{Mutex, watch};
 use web::assets::Asset;
 use web::body::{BodyError, BodyLimits};
 use web::form::Form;
 use web::front::Front;
 use web::request::{Answer, Request};
-use web::trace_id::X_TRACE_ID;
 use web::{ServiceSettings, Tasks, head};
 use webhooks::SubscriptionReader;
 
@@ -64,13 +63,10 @@ pub async fn shippable(orders: &dyn OrderReader, seller: SellerId) -> Result<Opt
     Ok(own.next().map(|order| order.id))
 }
 
-/// What the simulated carriers answer.
-#[async_trait]
-pub trait SimulatedParcels: Send + Sync {
-    /// From now on carriers answer `status` when asked about parcels with this number (a word of
-    /// `TrackingStatus`), and they are asked at once. Fails with a sentence for the page.
-    async fn set(&self, tracking_number: &str, status: &str) -> Result<(), String>;
-}
+/// From now on the simulated carriers answer this status when asked about parcels with this number, and they are
+/// asked at once.
+pub type SetParcel =
+    dyn Fn(TrackingNumber, TrackingStatus) -> BoxFuture<'static, Result<(), StoreError>> + Send + Sync;
 
 /// What the page needs of the sandbox.
 #[derive(Clone)]
@@ -80,7 +76,7 @@ pub struct Settings {
     /// The origin of the back office, likewise.
     pub backoffice_url: String,
     pub backoffice_token: String,
-    /// At least one, in the order of their numbers; those with a token come first.
+    /// At least one; those with a token come first.
     pub sellers: Vec<SandboxSeller>,
     /// The same with those that are registered meanwhile.
     pub registered: watch::Receiver<Vec<SandboxSeller>>,
@@ -88,7 +84,7 @@ pub struct Settings {
     pub client_id: Option<String>,
     /// The folder of mails, `<mail id>.eml`.
     pub mails: PathBuf,
-    pub parcels: Arc<dyn SimulatedParcels>,
+    pub set_parcel: Arc<SetParcel>,
     pub offers: Arc<dyn OfferReader>,
     pub orders: Arc<dyn OrderReader>,
     pub applications: Arc<dyn ApplicationDirectory>,
@@ -162,9 +158,7 @@ impl SandboxPage {
                 Ok(()) => (self.respond(&mut request).await, false),
             },
         };
-        guard::secure(&mut response);
-        let trace_id = request.trace_id.to_header_value();
-        response.headers_mut().insert(X_TRACE_ID, trace_id);
+        guard::secure(&mut response, &request.trace_id);
         request.end(response, "/sandbox", closes)
     }
 
@@ -219,7 +213,7 @@ impl SandboxPage {
             "/sandbox/sign-in" => pages::sign_in(self, form).await?,
             "/sandbox/receiver" => inbox::subscribe(self, form).await?,
             "/sandbox/client" => client::step(self, form).await,
-            "/sandbox/api/carrier" => pages::carrier(self, form).await,
+            "/sandbox/api/carrier" => pages::carrier(self, form).await?,
             "/sandbox/api/receiver" => inbox::behave(self, form)?,
             _ => missing(),
         })

@@ -109,7 +109,7 @@ fn is_guessable(bytes: &[u8]) -> bool {
 /// Encodes purpose and binding of a value unambiguously, both with a length prefix.
 fn binding(purpose: SealPurpose, bound_to: &[u8]) -> Vec<u8> {
     [
-        length_prefixed(purpose.name().as_bytes()),
+        length_prefixed(purpose.as_str().as_bytes()),
         length_prefixed(bound_to),
     ]
     .concat()

@@ -11,8 +11,8 @@ use hyper::{Method, Request};
 use kernel::Clock;
 use tokio::time::{Instant, timeout_at};
 use webhooks::{
-    AttemptFailure, Attempted, HostCheck, HostRefused, Message, Outcome, Scheme, Sent, WebhookSender,
-    WebhookUrl, signature, standard_signature,
+    AttemptFailure, Attempted, HostCheck, HostRefused, Message, Outcome, Sent, WebhookSender, WebhookUrl,
+    signature, standard_signature,
 };
 
 use crate::connection::{Connection, Peer};
@@ -70,7 +70,7 @@ impl HttpSender {
         let url = &message.url;
         let addresses = self.resolver.addresses(url).await?;
         let peer = Peer {
-            is_tls: url.scheme() == Scheme::Https,
+            is_tls: url.is_https(),
             host: url.host().clone(),
             port: url.port(),
         };

@@ -6,10 +6,12 @@ use adapter_postgres::Database;
 use anyhow::{Context as _, bail};
 use clap::Subcommand;
 use kernel::TransactionError;
-use oauth::{FamiliesOf, FamilyId};
+use oauth::{FamiliesOf, OperatorToken};
 use serde_json::{Value, json};
+use usecases::operator_tokens;
 use usecases::revoke_tokens::{PresentedToken, revoke_all, revoke_presented};
 use usecases::{ActingOperator, Failure};
+use uuid::Uuid;
 
 use super::{Format, SellerName, find_application, find_seller, in_transaction};
 use crate::command::{self, Exit, PrintError, note};
@@ -18,10 +20,10 @@ use crate::command::{self, Exit, PrintError, note};
 pub(crate) enum Command {
     /// Revoke leaked tokens, or all of an application or a seller
     ///
-    /// Takes effect with the next request. Leaked tokens are read from stdin, one a line, so that they are in
-    /// no process list and no shell history; a refresh token ends its whole family. Lines are reported by
-    /// number, never by content. A line without a token, or with an unknown one, does not stop the others;
-    /// the exit code is then 2 for a line without a token, else 3.
+    /// Takes effect with the next request. Leaked tokens, also operators', are read from stdin, one a line, so
+    /// that they are in no process list and no shell history; a refresh token ends its whole family. Lines are
+    /// reported by number, never by content. A line without a token, or with an unknown one, does not stop the
+    /// others; the exit code is then 2 for a line without a token, else 3.
     ///
     /// An application's tokens are those of all sellers; a seller's tokens are those of all applications, and
     /// personal ones. New tokens can be issued afterwards: to stop that, suspend the application or close the
@@ -53,6 +55,7 @@ pub(crate) struct Which {
 
 /// In bytes, longer than any token: no more of a line is read.
 const MAX_LINE: u64 = 1024;
+const PREFIXES: &str = "one begins with ps_at_, ps_rt_, ps_pt_ or ps_op_";
 
 impl Command {
     pub(super) async fn run(self, database: &Database) -> anyhow::Result<()> {
@@ -112,19 +115,29 @@ async fn revoke_from_stdin(database: &Database, format: Format) -> anyhow::Resul
         if line.is_empty() {
             continue;
         }
-        let token = match parse_token(&line) {
-            Ok(token) => token,
-            Err(reason) => {
+        let revoked = match (PresentedToken::parse(&line), OperatorToken::presented(&line)) {
+            (Some(token), _) => {
+                let revoked = in_transaction(database, |tx| {
+                    Box::pin(revoke_presented(tx, tx, ActingOperator::CommandLine, token))
+                });
+                revoked.await.map(|family| ("family", family.uuid()))
+            }
+            (None, Some(token)) => {
+                let hash = token.hash();
+                let revoked = in_transaction(database, |tx| {
+                    Box::pin(operator_tokens::revoke_presented(tx, hash))
+                });
+                revoked.await.map(|id| ("operator_token", id))
+            }
+            // Invalid input is not echoed: it may be a secret.
+            (None, None) => {
                 report.malformed += 1;
-                report.not_revoked(format, reason);
+                report.not_revoked(format, &format!("the line has no token: {PREFIXES}"));
                 continue;
             }
         };
-        let revoked = in_transaction(database, |tx| {
-            Box::pin(revoke_presented(tx, tx, ActingOperator::CommandLine, token))
-        });
-        match revoked.await {
-            Ok(family) => report.revoked(format, family),
+        match revoked {
+            Ok((kind, id)) => report.revoked(format, kind, id),
             Err(Failure::Refused(refusal)) => {
                 report.unknown += 1;
                 report.not_revoked(format, &refusal.to_string());
@@ -153,14 +166,11 @@ struct Report {
 }
 
 impl Report {
-    fn revoked(&mut self, format: Format, family: FamilyId) {
+    /// `kind` says what the id is of: the token's family, or an operator's token.
+    fn revoked(&mut self, format: Format, kind: &str, id: Uuid) {
         self.revoked += 1;
-        let object = json!({ "line": self.lines, "family": family.to_string(), "revoked": true });
-        self.print(
-            format,
-            &object,
-            &format!("revoked; the token's family is {family}"),
-        );
+        let object = json!({ "line": self.lines, (kind): id.to_string(), "revoked": true });
+        self.print(format, &object, &format!("revoked; {kind} {id}"));
     }
 
     fn not_revoked(&mut self, format: Format, reason: &str) {
@@ -176,10 +186,7 @@ impl Report {
     /// A malformed line is worse than an unknown token, which can do no harm any more.
     fn end(self) -> anyhow::Result<()> {
         let (exit, reason) = match (self.revoked, self.malformed, self.unknown) {
-            (0, 0, 0) => (
-                Exit::Usage,
-                "stdin has no token: one begins with ps_at_, ps_rt_ or ps_pt_".to_owned(),
-            ),
+            (0, 0, 0) => (Exit::Usage, format!("stdin has no token: {PREFIXES}")),
             (_, 0, 0) => return self.print_error.map_or(Ok(()), |error| Err(error.into())),
             (revoked, malformed, unknown) => {
                 let exit = if malformed > 0 {
@@ -209,16 +216,6 @@ fn next_line(input: &mut impl BufRead) -> io::Result<Option<String>> {
         input.skip_until(b'\n')?;
     }
     Ok(Some(String::from_utf8_lossy(&line).trim().to_owned()))
-}
-
-/// The token on this line. Invalid input is not echoed: it may be a secret.
-fn parse_token(line: &str) -> Result<PresentedToken, &'static str> {
-    if line.starts_with("ps_op_") {
-        return Err(
-            "it is an operator's token: `seller-api admin operator-tokens revoke` ends those, by their id",
-        );
-    }
-    PresentedToken::parse(line).ok_or("the line has no token: one begins with ps_at_, ps_rt_ or ps_pt_")
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use figment::value::{Dict, Map, Value};
 use figment::{Error, Figment, Metadata, Profile, Provider};
 
 use super::error::refused;
-use super::reference::{Key, keys};
+use super::reference::{Key, keys, sections};
 use super::{Config, ConfigError, Fault, LogFormat, fault};
 
 /// The prefix of environment variables.
@@ -242,33 +242,6 @@ impl Loaded {
             });
         in_clear.into_iter().chain(exposed).collect()
     }
-
-    /// Writes a section's own keys, then its inner sections.
-    fn write_section(&self, f: &mut fmt::Formatter<'_>, section: &str, values: Dict) -> fmt::Result {
-        let (inner, own): (Vec<_>, Vec<_>) = values
-            .into_iter()
-            .partition(|(_, value)| matches!(value, Value::Dict(..)));
-        if !own.is_empty() {
-            writeln!(f, "[{section}]")?;
-            for (name, value) in own {
-                let source = self.source(&format!("{section}.{name}"));
-                let source = source.map(|source| format!("  # {source}")).unwrap_or_default();
-                if matches!(value, Value::Empty(..)) {
-                    writeln!(f, "# {name} is not set{source}")?;
-                } else {
-                    // Strings, numbers and arrays have the same notation in JSON and TOML here.
-                    let value = serde_json::to_string(&value).map_err(|_| fmt::Error)?;
-                    writeln!(f, "{name} = {value}{source}")?;
-                }
-            }
-            writeln!(f)?;
-        }
-        for (name, values) in inner {
-            let values = values.into_dict().ok_or(fmt::Error)?;
-            self.write_section(f, &format!("{section}.{name}"), values)?;
-        }
-        Ok(())
-    }
 }
 
 impl fmt::Display for Loaded {
@@ -276,8 +249,22 @@ impl fmt::Display for Loaded {
     /// hidden.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let whole = Value::serialize(&self.config).map_err(|_| fmt::Error)?;
-        for (section, values) in whole.into_dict().ok_or(fmt::Error)? {
-            self.write_section(f, &section, values.into_dict().ok_or(fmt::Error)?)?;
+        for section in sections() {
+            writeln!(f, "[{}]", section.name)?;
+            for key in &section.keys {
+                let name = key.name.rsplit('.').next().unwrap_or_default();
+                let source = self.source(&key.name);
+                let source = source.map(|source| format!("  # {source}")).unwrap_or_default();
+                match whole.find_ref(&key.name) {
+                    None | Some(Value::Empty(..)) => writeln!(f, "# {name} is not set{source}")?,
+                    Some(value) => {
+                        // Strings, numbers and arrays have the same notation in JSON and TOML here.
+                        let value = serde_json::to_string(value).map_err(|_| fmt::Error)?;
+                        writeln!(f, "{name} = {value}{source}")?;
+                    }
+                }
+            }
+            writeln!(f)?;
         }
         Ok(())
     }

@@ -132,7 +132,7 @@ metrics! {
         Counter "application_refusals_total" [APPLICATION, STATUS]
             "Requests of a known application that were answered with 401, 403 or 429.";
         Counter "answers_given_up_total" []
-            "Lists and other large answers that were not sent whole: more than 64 MiB of them waited, and this seller or address had most.";
+            "Lists and other large answers that were not sent whole: more than 64 MiB of them waited, and this seller, application or address had most.";
         Histogram "http_request_duration_seconds" [LISTENER, ROUTE, METHOD, STATUS]
             "Time from a request's head to its whole response, without sending it.";
         Gauge "tls_certificate_expiry_time_seconds" [MAIN_LISTENER]

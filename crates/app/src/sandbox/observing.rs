@@ -4,7 +4,8 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashSet;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -281,7 +282,7 @@ struct Feeds {
     accounts: Arc<dyn AccountReader>,
     sellers: watch::Sender<Vec<SandboxSeller>>,
     /// How far each seller's journal was read; none before it was read to its end.
-    places: Vec<(SellerId, Option<JournalPlace>)>,
+    places: HashMap<SellerId, Option<JournalPlace>>,
     cursor: Option<ChangeCursor>,
 }
 
@@ -305,11 +306,13 @@ impl Feeds {
 
     /// Records what is new. At first nothing is: the timeline begins with the process.
     async fn look(&mut self) -> Result<(), StoreError> {
-        let last = self.sellers.borrow().last().map_or(0, |seller| seller.seller_no);
-        let known = u16::try_from(self.places.len()).unwrap_or(MOST_SELLERS);
-        let room = MOST_SELLERS.saturating_sub(known);
-        for new in self.accounts.sellers(last, room).await? {
-            self.places.push((new.id, None));
+        let is_first = self.cursor.is_none();
+        // Numbers may be committed out of their order.
+        for new in self.accounts.sellers(0, MOST_SELLERS).await? {
+            let Entry::Vacant(place) = self.places.entry(new.id) else {
+                continue;
+            };
+            place.insert(None);
             let new = SandboxSeller {
                 id: new.id,
                 seller_no: new.seller_no,
@@ -319,11 +322,11 @@ impl Feeds {
             };
             self.sellers.send_modify(|all| all.push(new));
         }
-        let sellers: Vec<_> = self.places.iter().map(|(seller, _)| *seller).collect();
+        let sellers: Vec<_> = self.places.keys().copied().collect();
         let last = self.journals.last_numbers(&sellers).await?;
         for (seller, place) in &mut self.places {
             let last = last.get(seller).copied().unwrap_or_default();
-            let names = if place.is_some() { EVENTS } else { &[] };
+            let names = if is_first { &[] } else { EVENTS };
             while place.is_none_or(|place| place.number < last) {
                 let start = place.map_or(JournalStart::Oldest, JournalStart::After);
                 let Ok(page) = self.journals.page(*seller, start, names, MAX_EVENTS).await? else {
@@ -340,7 +343,6 @@ impl Feeds {
                 }
             }
         }
-        let is_first = self.cursor.is_none();
         loop {
             let page = match self.changes.changes(self.cursor.clone(), MAX_CHANGES).await {
                 Ok(page) => page,

@@ -27,6 +27,8 @@ use usecases::sellers::register_seller;
 use usecases::ship_order::{Report, record_report};
 use usecases::transition_order::transition_order;
 use usecases::{ActingOperator, Failure, LockSet, Transaction, place_order, transact, transition_order};
+use web::decode;
+use web::resources::offer_input;
 
 use crate::command::use_case_error;
 
@@ -261,7 +263,7 @@ impl Seeding<'_> {
             scopes: Scope::IN_USE.map(|scope| scope.as_str().to_owned()).into(),
             expires_at: None,
         };
-        let token = issue_personal_token(tx, tx, tx, &self.randomness, seller, request, tx.now()).await;
+        let token = issue_personal_token(tx, tx, &self.randomness, seller, request, tx.now()).await;
         Ok(token.map_err(Failure::refused_as)?.reveal().to_owned())
     }
 
@@ -275,11 +277,13 @@ impl Seeding<'_> {
         let mut ids = Vec::new();
         for (n, offer) in (0..).zip(&plan.offers) {
             let id = self.randomness.uuid().into();
-            let feed = offer.feed(id, &plan.domain).map_err(invalid)?;
+            let feed = decode::body(offer.to_string().as_bytes(), &offer_input(Some(id)))
+                .map_err(|violations| invalid(anyhow!("{offer}: {violations:?}")))?;
+            let sku = feed.brand.as_ref().map(|_| feed.handle.to_uppercase());
             let fed_at = tx.now() - TimeDelta::minutes(n * 311 + 12);
             feed_offer(tx, seller, feed, fed_at).await?;
             let patch = OfferPatch {
-                external_id: offer.sku().map(ExternalIdChange::Set),
+                external_id: sku.map(ExternalIdChange::Set),
                 ..OfferPatch::default()
             };
             let patched = patch_offer(tx, seller, id, patch, fed_at).await;
@@ -348,7 +352,7 @@ impl Seeding<'_> {
             .ok_or_else(unknown("seller"))?
             .credentials
             .seller_no;
-        let (buyer, address, [payment, delivery]) = self.plan.buyer(n).ok_or_else(unknown("buyer"))?;
+        let customer = self.plan.customers.get(n).ok_or_else(unknown("buyer"))?;
         let line = |(seller, offer, quantity): &(usize, usize, i32)| {
             let shop = shops.get(*seller)?;
             Some(Line {
@@ -367,10 +371,10 @@ impl Seeding<'_> {
                 1_001 + n
             ))),
             is_test: plan.is_test,
-            payment_method: Some(payment),
-            delivery_method: Some(delivery),
-            buyer: Some(buyer),
-            shipping_address: Some(address),
+            payment_method: Some(customer.payment_method.clone()),
+            delivery_method: Some(customer.delivery_method.clone()),
+            buyer: Some(customer.buyer.clone()),
+            shipping_address: Some(customer.shipping_address.clone()),
             delivery_point: plan.delivery_point.clone(),
             invoice: plan.invoice.clone(),
             items: items.ok_or_else(unknown("offer"))?,

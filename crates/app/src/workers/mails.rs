@@ -8,7 +8,8 @@ use std::time::Duration;
 use accounts::AccountMail;
 use async_trait::async_trait;
 use kernel::{
-    Mail, MailId, MailQueue, MailStep, Mailer, Randomness, SPANS, SendError, TransactionError, error_chain,
+    Mail, MailId, MailQueue, MailStep, Mailer, Randomness, SPANS, SellerId, SendError, TransactionError,
+    error_chain,
 };
 use orders::ShipmentMail;
 use tokio::select;
@@ -31,6 +32,11 @@ pub(super) trait Kind: Mail {
     const WORKER: &'static str;
     /// The kind of mail.
     const ABOUT: &'static str;
+
+    /// The seller and the kind of an account's mail: no command lists those that were given up.
+    fn account(&self) -> (Option<SellerId>, Option<&'static str>) {
+        (None, None)
+    }
 }
 
 impl Kind for ShipmentMail {
@@ -41,6 +47,10 @@ impl Kind for ShipmentMail {
 impl Kind for AccountMail {
     const WORKER: &'static str = "account_mails";
     const ABOUT: &'static str = "account";
+
+    fn account(&self) -> (Option<SellerId>, Option<&'static str>) {
+        (Some(self.seller), Some(self.kind.as_str()))
+    }
 }
 
 /// The worker. A mail that is interrupted by the end of the process is sent again when its lease expires.
@@ -76,7 +86,10 @@ impl<M: Kind> Mails<M> {
             let outcome = name(next);
             metrics::counter!("mail_outcomes_total", "about" => M::ABOUT, "outcome" => outcome).increment(1);
             if next == MailStep::Dead {
-                tracing::error!(mail = %due.mail.id(), about = M::ABOUT, "a mail was given up");
+                let (seller, kind) = due.mail.account();
+                tracing::error!(
+                    mail = %due.mail.id(), about = M::ABOUT, seller_id = seller.map(display), kind, "a mail was given up"
+                );
             }
             Ok(())
         });
@@ -126,7 +139,10 @@ impl<M: Kind> Mailer<M> for LoggedMailer<M> {
             }
             Err(error @ SendError::Permanent(_)) => {
                 span.record("outcome", "refused");
-                tracing::warn!(mail = %mail.id(), about = M::ABOUT, cause = error_chain(error), "a mail was refused");
+                let ((seller, kind), cause) = (mail.account(), error_chain(error));
+                tracing::warn!(
+                    mail = %mail.id(), about = M::ABOUT, seller_id = seller.map(display), kind, cause, "a mail was refused"
+                );
             }
             Err(error @ SendError::Transient(_)) => {
                 span.record("outcome", "retry");

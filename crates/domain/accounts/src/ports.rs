@@ -6,11 +6,11 @@ use std::net::IpAddr;
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Mail, MailId, SellerId, StoreError};
-use oauth::{ClientId, Count, FamilyId, Limiter, ScopeSet, SecretHash, Subject};
+use oauth::{ClientId, Count, FamilyId, Limiter, ScopeSet, SecretHash, Subject, TokenKey};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::{Action, Actor, Link, LinkKind, NewSeller, PasswordHash, Seller, Session};
+use crate::{Action, Actor, Link, LinkKind, NewSeller, PasswordHash, Seller, Session, ValidPersonalToken};
 
 /// An account with its password hash.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -191,12 +191,14 @@ pub trait AccountStore: Send + Sync {
         changes: Option<Value>,
     ) -> Result<(), StoreError>;
 
-    /// Stores the seller-visible data of a personal token; `family` is its id.
+    /// Stores a personal token with its family, whose id is its own. `client_id` is the seller's built-in
+    /// application.
     async fn add_personal_token(
         &self,
         seller: SellerId,
-        family: FamilyId,
-        name: &str,
+        client_id: ClientId,
+        key: TokenKey,
+        token: ValidPersonalToken,
     ) -> Result<(), StoreError>;
 
     /// The number of the seller's personal tokens that are live at `now`. The caller has locked the account's
@@ -212,6 +214,9 @@ pub trait AccountStore: Send + Sync {
         hash: SecretHash,
         token: NewOperatorToken,
     ) -> Result<(), StoreError>;
+
+    /// The id of an operator's token, whatever its state.
+    async fn operator_token(&self, hash: SecretHash) -> Result<Option<Uuid>, StoreError>;
 
     /// Revokes a token; false if no live token has this id.
     async fn revoke_operator_token(&self, id: Uuid) -> Result<bool, StoreError>;

@@ -23,37 +23,24 @@ pub trait Randomness: Send + Sync {
     fn uuid(&self) -> Uuid;
 }
 
-/// The purpose of a sealed value. A value sealed for one purpose never opens for another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SealPurpose {
-    /// A list position that a client carries.
-    Cursor,
-    /// The stored response body of an idempotency key.
-    RememberedBody,
-    /// An application's consent request, on its way through the browser to the consent screen.
-    ConsentTicket,
-    /// A secret that the panel shows once.
-    Flash,
-    /// The one-time link in a queued mail.
-    MailedLink,
-    /// The secret of a webhook's subscription.
-    WebhookSecret,
-    /// The token pair of a refresh that its client may repeat; derived, never sealed.
-    RefreshedPair,
-}
-
-impl SealPurpose {
-    /// A stable name, an input of the key derivation.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Cursor => "cursor",
-            Self::RememberedBody => "remembered-body",
-            Self::ConsentTicket => "consent-ticket",
-            Self::Flash => "flash",
-            Self::MailedLink => "mailed-link",
-            Self::WebhookSecret => "webhook-secret",
-            Self::RefreshedPair => "refreshed-pair",
-        }
+crate::words! {
+    /// The purpose of a sealed value. A value sealed for one purpose never opens for another: the word is an
+    /// input of the key derivation.
+    pub enum SealPurpose {
+        /// A list position that a client carries.
+        Cursor = "cursor",
+        /// The stored response body of an idempotency key.
+        RememberedBody = "remembered-body",
+        /// An application's consent request, on its way through the browser to the consent screen.
+        ConsentTicket = "consent-ticket",
+        /// A secret that the panel shows once.
+        Flash = "flash",
+        /// The one-time link in a queued mail.
+        MailedLink = "mailed-link",
+        /// The secret of a webhook's subscription.
+        WebhookSecret = "webhook-secret",
+        /// The token pair of a refresh that its client may repeat; derived, never sealed.
+        RefreshedPair = "refreshed-pair",
     }
 }
 
@@ -78,27 +65,17 @@ pub trait Sealer: Send + Sync {
 
 /// The value was not sealed here, or for another purpose or binding, or its key is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not a sealed value of this service and purpose")]
+#[error("not sealed for this row under a key in `keys.sealing`: see `seller-api admin keys status`")]
 pub struct SealError;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Each key is derived from its purpose's name: under a changed name, existing values no longer open.
+    /// Each key is derived from its purpose's word: under a changed word, existing values no longer open.
     #[test]
-    fn the_names_of_purposes_are_pinned() {
-        let names = [
-            (SealPurpose::Cursor, "cursor"),
-            (SealPurpose::RememberedBody, "remembered-body"),
-            (SealPurpose::ConsentTicket, "consent-ticket"),
-            (SealPurpose::Flash, "flash"),
-            (SealPurpose::MailedLink, "mailed-link"),
-            (SealPurpose::WebhookSecret, "webhook-secret"),
-            (SealPurpose::RefreshedPair, "refreshed-pair"),
-        ];
-        for (purpose, name) in names {
-            assert_eq!(purpose.name(), name);
-        }
+    fn the_words_of_purposes_are_pinned() {
+        let words = "cursor remembered-body consent-ticket flash mailed-link webhook-secret refreshed-pair";
+        assert_eq!(SealPurpose::ALL.map(SealPurpose::as_str).join(" "), words);
     }
 }

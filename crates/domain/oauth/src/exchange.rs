@@ -43,13 +43,6 @@ impl Presented {
         }
     }
 
-    /// The authenticated client.
-    pub const fn client_id(&self) -> ClientId {
-        match self {
-            Self::Code(_, CodeExchange { client_id, .. }) | Self::RefreshToken(_, client_id) => *client_id,
-        }
-    }
-
     /// Judges the credential that is stored with this key, by [`Code::judge`] or [`RefreshToken::judge`].
     pub fn judge(&self, family: &Family, stored: &StoredCredential, now: DateTime<Utc>) -> Judgement {
         match (self, stored) {

@@ -1,6 +1,6 @@
 //! Token families, and the grants that create them.
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::TimeDelta;
 use kernel::SellerId;
 
 use crate::{Application, ApplicationStatus, ClientId, FamilyId, GrantRefusal, ScopeSet, SecretHash};
@@ -41,17 +41,6 @@ pub struct Grant {
     pub seller: SellerId,
     pub client_id: ClientId,
     pub scopes: ScopeSet,
-}
-
-/// A family with its first token, stored together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NewToken {
-    pub family: FamilyId,
-    pub kind: FamilyKind,
-    pub grant: Grant,
-    pub hash: SecretHash,
-    /// None for a personal token that does not expire.
-    pub expires_at: Option<DateTime<Utc>>,
 }
 
 /// A family of the `client_credentials` flow with its only token, stored together.

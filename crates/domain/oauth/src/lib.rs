@@ -34,8 +34,7 @@ pub use exchange::{
     Code, CodeExchange, Exchange, GrantRefusal, NewPair, Presented, RefreshToken, StoredCredential, Verdict,
 };
 pub use family::{
-    FamiliesOf, Family, FamilyKind, FamilyStatus, Grant, NewClientToken, NewToken, ScopeRefused,
-    client_credentials,
+    FamiliesOf, Family, FamilyKind, FamilyStatus, Grant, NewClientToken, ScopeRefused, client_credentials,
 };
 pub use link::{documentation_link, redirect_uri};
 pub use pkce::{CodeChallenge, CodeVerifier};

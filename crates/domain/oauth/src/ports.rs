@@ -9,7 +9,7 @@ use kernel::{Change, SellerId, StoreError, TransactionError};
 use crate::{
     Admission, Application, ClientId, CodeChallenge, ConnectedApplication, Consent, ConsentId, Count,
     DeadToken, Exchange, FamiliesOf, Family, FamilyId, Grant, InvalidClient, Limiter, NewClientToken,
-    NewPair, NewToken, Principal, ScopeSet, SecretHash, StoredCredential, Subject, TokenKey, Viewer,
+    NewPair, Principal, ScopeSet, SecretHash, StoredCredential, Subject, TokenKey, Viewer,
 };
 
 /// The gate that every request to `/v1` passes.
@@ -166,7 +166,7 @@ pub struct NewConsent {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AccessToken {
     pub scopes: ScopeSet,
-    /// None for a personal token that does not expire.
+    /// When it was revoked, if it was; None for a personal token that does not expire.
     pub expires_at: Option<DateTime<Utc>>,
 }
 
@@ -177,8 +177,6 @@ pub struct AccessToken {
 /// pipelined). So exchanges, replays and disconnections of one family are judged one after the other.
 #[async_trait]
 pub trait GrantStore: Send + Sync {
-    async fn issue_token(&self, token: NewToken) -> Result<(), StoreError>;
-
     /// Opens the connection if there is none or it has ended, and stores the consent under its generation.
     async fn add_consent(&self, consent: NewConsent) -> Result<(), StoreError>;
 

@@ -93,6 +93,14 @@ impl<K: SecretKind> Secret<K> {
             kind: PhantomData,
         }
     }
+
+    /// Parses a presented secret; None if it has the wrong format.
+    pub fn presented(text: &str) -> Option<Self> {
+        let random = URL_SAFE_NO_PAD.decode(text.strip_prefix(K::PREFIX)?).ok()?;
+        Some(Self::from_random(
+            random.first_chunk::<32>().filter(|_| random.len() == 32)?,
+        ))
+    }
 }
 
 impl<K> Secret<K> {
@@ -125,16 +133,6 @@ impl SecretKind for BrowserKind {
 pub type BrowserSecret = Secret<BrowserKind>;
 
 impl BrowserSecret {
-    /// Parses a cookie's value; None if it has the wrong format.
-    pub fn presented(text: &str) -> Option<Self> {
-        let random = URL_SAFE_NO_PAD
-            .decode(text.strip_prefix(BrowserKind::PREFIX)?)
-            .ok()?;
-        Some(Self::from_random(
-            random.first_chunk::<32>().filter(|_| random.len() == 32)?,
-        ))
-    }
-
     /// The CSRF token of this browser's forms. It proves that the sender has read the page, which only this
     /// browser can. It reveals nothing of the secret.
     pub fn csrf_token(&self) -> String {

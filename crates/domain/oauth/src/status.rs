@@ -13,30 +13,21 @@ kernel::words! {
     }
 }
 
-/// An operator's transition of the status.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Transition {
-    /// Pending becomes active.
-    Accept,
-    /// Active becomes suspended: its tokens are rejected from the commit on.
-    Suspend,
-    /// Suspended becomes active: unexpired tokens work again.
-    Reinstate,
-}
-
-impl Transition {
-    const fn participle(self) -> &'static str {
-        match self {
-            Self::Accept => "accepted",
-            Self::Suspend => "suspended",
-            Self::Reinstate => "reinstated",
-        }
+kernel::words! {
+    /// An operator's transition of the status, with its participle.
+    pub enum Transition {
+        /// Pending becomes active.
+        Accept = "accepted",
+        /// Active becomes suspended: its tokens are rejected from the commit on.
+        Suspend = "suspended",
+        /// Suspended becomes active: unexpired tokens work again.
+        Reinstate = "reinstated",
     }
 }
 
 /// A transition that the current status does not allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the application is {}: it cannot be {}", .status.as_str(), .transition.participle())]
+#[error("the application is {}: it cannot be {}", .status.as_str(), .transition.as_str())]
 pub struct ImpossibleTransition {
     pub status: ApplicationStatus,
     pub transition: Transition,

@@ -1,42 +1,25 @@
 //! Entity tags of offers, and the condition of a change (RFC 9110 §8.8.3, §13.1.1).
 
-use std::fmt;
-
 use kernel::Invalid;
 
 use crate::Offer;
 
-/// The strong entity tag of an offer's state: made of its id and `updated_at`, so that it changes exactly when a
-/// field does that the API returns. Displayed with its quotes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ETag {
-    id: u128,
-    /// Microseconds since the epoch.
-    updated_at: i64,
-}
-
-impl fmt::Display for ETag {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "\"{:032x}{:016x}\"", self.id, self.updated_at)
-    }
-}
-
 impl Offer {
-    pub fn etag(&self) -> ETag {
-        ETag {
-            id: self.id.uuid().as_u128(),
-            updated_at: self.updated_at.timestamp_micros(),
-        }
+    /// The strong entity tag of its state, with the quotes: made of its id and `updated_at`, so that it changes
+    /// exactly when a field does that the API returns.
+    pub fn etag(&self) -> String {
+        let (id, updated_at) = (self.id.uuid().as_u128(), self.updated_at.timestamp_micros());
+        format!("\"{id:032x}{updated_at:016x}\"")
     }
 }
 
 /// The offer's state on which a change is conditional.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IfMatch {
     /// `*`: any state.
     Any,
-    /// The state with this tag; None for a tag that no state has.
-    Tag(Option<ETag>),
+    /// The state with this tag, spelled exactly so.
+    Tag(String),
 }
 
 impl IfMatch {
@@ -47,26 +30,17 @@ impl IfMatch {
         }
         let is_tag_character = |byte| matches!(byte, 0x21 | 0x23..=0x7e | 0x80..);
         let opaque = text.strip_prefix("W/").unwrap_or(text).strip_prefix('"');
-        let opaque = opaque.and_then(|rest| rest.strip_suffix('"'));
-        match opaque {
-            Some(opaque) if opaque.bytes().all(is_tag_character) => {
-                let tag = opaque.split_at_checked(32).and_then(|(id, updated_at)| {
-                    let id = u128::from_str_radix(id, 16).ok()?;
-                    let updated_at = i64::from_str_radix(updated_at, 16).ok()?;
-                    Some(ETag { id, updated_at })
-                });
-                // Only the one spelling is a tag of ours.
-                Ok(Self::Tag(tag.filter(|tag| tag.to_string() == text)))
-            }
+        match opaque.and_then(|rest| rest.strip_suffix('"')) {
+            Some(opaque) if opaque.bytes().all(is_tag_character) => Ok(Self::Tag(text.to_owned())),
             _ => Err(Invalid::new("must be one entity tag in quotes, or `*`")),
         }
     }
 
     /// Whether an existing offer is in this state.
-    pub fn is_met_by(self, offer: &Offer) -> bool {
+    pub fn is_met_by(&self, offer: &Offer) -> bool {
         match self {
             Self::Any => true,
-            Self::Tag(tag) => tag == Some(offer.etag()),
+            Self::Tag(tag) => *tag == offer.etag(),
         }
     }
 }
@@ -85,7 +59,7 @@ mod tests {
         let (mut later, mut other) = (now.clone(), now.clone());
         later.updated_at += TimeDelta::microseconds(1);
         other.id = uuid::Uuid::from_u128(3).into();
-        let tag = now.etag().to_string();
+        let tag = now.etag();
         let parsed = IfMatch::parse(&tag).unwrap();
         assert!(parsed.is_met_by(&now) && !parsed.is_met_by(&later) && !parsed.is_met_by(&other));
         assert!(IfMatch::parse("*").unwrap().is_met_by(&now));

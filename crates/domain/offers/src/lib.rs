@@ -17,7 +17,7 @@ use kernel::{
     TransactionError,
 };
 
-pub use condition::{ETag, IfMatch};
+pub use condition::IfMatch;
 pub use feed::{FeedEffect, OfferInput};
 pub use offer::{Offer, OfferEvent, Price, PriceSource, Stock};
 pub use patch::{

@@ -236,7 +236,7 @@ pub(crate) mod tests {
         assert_eq!(refused, [PatchRefusal::NoPrice, no_stock, locked]);
         // A condition that is not met is the only reason.
         let conditional = OfferPatch {
-            if_match: Some(IfMatch::Tag(None)),
+            if_match: Some(IfMatch::Tag(String::new())),
             ..full()
         };
         let refused = offer(OfferStatus::Rejected, None, None).patch(conditional, at(1));
@@ -317,7 +317,7 @@ pub(crate) mod tests {
                 external_id: new_external_id
                     .clone()
                     .map(|id| id.map_or(ExternalIdChange::Clear, ExternalIdChange::Set)),
-                if_match: Some(IfMatch::Tag(Some(before.etag()))),
+                if_match: Some(IfMatch::Tag(before.etag())),
             };
             let refused = (new_price.is_some() && price.is_none())
                 || (new_stock.is_some() && stock.is_none())

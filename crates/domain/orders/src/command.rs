@@ -41,7 +41,7 @@ pub enum OrderEventKind {
 
 /// A command that the current state does not allow, with the contract's name of the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the order is {}: it cannot be {}", .status.as_str(), .command.participle())]
+#[error("the order is {}: it cannot be {}", .status.as_str(), .command.as_str())]
 pub struct Refusal {
     /// The part's status.
     pub status: OrderStatus,
@@ -49,27 +49,17 @@ pub struct Refusal {
     pub reason: Reason,
 }
 
-/// A command to an order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Command {
-    /// Book the payment.
-    Pay,
-    /// Cancel the order.
-    Cancel,
-    /// Record a shipment.
-    Ship,
-    /// Record a delivery.
-    Deliver,
-}
-
-impl Command {
-    const fn participle(self) -> &'static str {
-        match self {
-            Self::Pay => "paid",
-            Self::Cancel => "cancelled",
-            Self::Ship => "shipped",
-            Self::Deliver => "delivered",
-        }
+kernel::words! {
+    /// A command to an order, with its participle.
+    pub enum Command {
+        /// Book the payment.
+        Pay = "paid",
+        /// Cancel the order.
+        Cancel = "cancelled",
+        /// Record a shipment.
+        Ship = "shipped",
+        /// Record a delivery.
+        Deliver = "delivered",
     }
 }
 
@@ -93,11 +83,14 @@ pub struct Correction {
     pub tracking_number: Option<TrackingNumber>,
 }
 
-/// `shipment_locked`: the part is not in transit, the seller has made all its corrections, or the marketplace
-/// made the shipment.
+/// `shipment_locked`: why a shipment cannot be corrected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the shipment can no longer be corrected")]
-pub struct ShipmentLocked;
+pub enum ShipmentLocked {
+    #[error("the order is delivered: its shipment can no longer be corrected")]
+    NotInTransit,
+    #[error("no correction is left: three were made, or the marketplace made the shipment")]
+    NoneLeft,
+}
 
 /// A shipment to be recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -131,7 +131,7 @@ impl SellerOrder {
         correction: Correction,
         now: DateTime<Utc>,
     ) -> Result<Change<Self, OrderEvent>, ShipmentLocked> {
-        let known = self.shipment().ok_or(ShipmentLocked)?;
+        let known = self.shipment().ok_or(ShipmentLocked::NotInTransit)?;
         let carrier = correction.carrier.unwrap_or(known.carrier);
         let tracking_number = correction
             .tracking_number
@@ -145,13 +145,16 @@ impl SellerOrder {
             shipment,
         } = self.state.clone()
         else {
-            return Err(ShipmentLocked);
+            return Err(ShipmentLocked::NotInTransit);
         };
         let shipment = Shipment {
             carrier,
             tracking_number,
             tracking_status: None,
-            corrections_left: shipment.corrections_left.checked_sub(1).ok_or(ShipmentLocked)?,
+            corrections_left: shipment
+                .corrections_left
+                .checked_sub(1)
+                .ok_or(ShipmentLocked::NoneLeft)?,
             ..shipment
         };
         let state = OrderState::Shipped {

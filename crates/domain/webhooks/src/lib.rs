@@ -36,7 +36,7 @@ pub use secret::{SigningSecrets, WebhookSecret, signature, standard_signature};
 pub use subscription::{
     MAX_SUBSCRIPTIONS, NewSubscription, Subscription, SubscriptionChange, SubscriptionId,
 };
-pub use url::{Host, MAX_URL, Scheme, WebhookUrl};
+pub use url::{Host, MAX_URL, WebhookUrl};
 
 #[cfg(any(test, feature = "mocks"))]
 pub use journal::MockJournalReader;

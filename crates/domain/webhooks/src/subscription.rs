@@ -53,17 +53,3 @@ pub struct SubscriptionChange {
     /// At least one, each once.
     pub events: Option<Vec<WebhookEvent>>,
 }
-
-impl NewSubscription {
-    /// The subscription without its secret.
-    pub fn subscription(&self) -> Subscription {
-        Subscription {
-            id: self.id,
-            client_id: self.client_id,
-            url: self.url.clone(),
-            events: self.events.clone(),
-            active: true,
-            created_at: self.created_at,
-        }
-    }
-}

@@ -15,30 +15,6 @@ const MAX_NAME: usize = 253;
 /// Maximum length of a label of a host name (RFC 1035 §2.3.4).
 const MAX_LABEL: usize = 63;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Scheme {
-    Http,
-    Https,
-}
-
-impl Scheme {
-    /// The scheme's text in a URL.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Http => "http",
-            Self::Https => "https",
-        }
-    }
-
-    /// The port if the URL has none.
-    pub const fn default_port(self) -> u16 {
-        match self {
-            Self::Http => 80,
-            Self::Https => 443,
-        }
-    }
-}
-
 /// The host of a URL. Every spelling is parsed into one of these two. This value is resolved, vetted and
 /// connected to: the text is never parsed a second time.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -64,7 +40,7 @@ impl fmt::Display for Host {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebhookUrl {
     text: String,
-    scheme: Scheme,
+    is_https: bool,
     host: Host,
     port: u16,
 }
@@ -93,7 +69,7 @@ impl WebhookUrl {
         let url =
             Url::parse(&text).map_err(|_| Invalid::new("must have a host and port that can be reached"))?;
         let url = Self {
-            scheme: scheme(&url)?,
+            is_https: is_https(&url)?,
             host: host(&url)?,
             port: url.port_or_known_default().unwrap_or_default(),
             text,
@@ -115,7 +91,7 @@ impl WebhookUrl {
             Host::Address(address) => (is_loopback(*address), policy.admits(*address)),
         };
         let may_be_http = policy == AddressPolicy::Any || policy == AddressPolicy::Local && is_local;
-        if self.scheme == Scheme::Http && !may_be_http {
+        if !self.is_https && !may_be_http {
             return Some("must begin with https://");
         }
         (!is_admitted).then_some("must lead to a public address")
@@ -136,8 +112,9 @@ impl WebhookUrl {
         }
     }
 
-    pub const fn scheme(&self) -> Scheme {
-        self.scheme
+    /// Whether its scheme is `https`; otherwise it is `http`.
+    pub const fn is_https(&self) -> bool {
+        self.is_https
     }
 
     pub const fn host(&self) -> &Host {
@@ -152,7 +129,8 @@ impl WebhookUrl {
     /// The value of the `Host` header (RFC 9112 §3.2): the host, and the port unless it is the scheme's
     /// default.
     pub fn authority(&self) -> String {
-        if self.port == self.scheme.default_port() {
+        let default_port = if self.is_https { 443 } else { 80 };
+        if self.port == default_port {
             self.host.to_string()
         } else {
             format!("{}:{}", self.host, self.port)
@@ -176,10 +154,10 @@ impl fmt::Display for WebhookUrl {
     }
 }
 
-fn scheme(url: &Url) -> Result<Scheme, Invalid> {
+fn is_https(url: &Url) -> Result<bool, Invalid> {
     match url.scheme() {
-        "https" => Ok(Scheme::Https),
-        "http" => Ok(Scheme::Http),
+        "https" => Ok(true),
+        "http" => Ok(false),
         _ => Err(Invalid::new("must begin with https://")),
     }
 }

@@ -25,9 +25,7 @@ use crate::Public;
 const BODY_CAP: usize = 16 * 1024;
 
 /// The parameters in the body. They contain secrets, so the type cannot be printed.
-pub(super) struct Parameters(Source);
-
-enum Source {
+pub(super) enum Parameters {
     Form(Form),
     Json(Object),
 }
@@ -52,9 +50,9 @@ impl Parameters {
 
     /// The value of a parameter. An empty value counts as omitted (RFC 6749 §3.2).
     pub(super) fn get(&self, name: &str) -> Option<&str> {
-        let value = match &self.0 {
-            Source::Form(form) => form.get(name),
-            Source::Json(object) => object.get(name).and_then(text),
+        let value = match self {
+            Self::Form(form) => form.get(name),
+            Self::Json(object) => object.get(name).and_then(text),
         };
         value.filter(|value| !value.is_empty())
     }
@@ -63,7 +61,7 @@ impl Parameters {
 fn from_form(body: &[u8]) -> Result<Parameters, OAuthError> {
     let form = Form::parse(body).map_err(|error| OAuthError::invalid_request(error.to_string()))?;
     match form.repeated() {
-        None => Ok(Parameters(Source::Form(form))),
+        None => Ok(Parameters::Form(form)),
         Some(name) => Err(OAuthError::invalid_request(format!(
             "Send the parameter {name} once."
         ))),
@@ -80,7 +78,7 @@ fn from_json(body: &[u8]) -> Result<Parameters, OAuthError> {
             "The parameter {name} must be a string."
         )));
     }
-    Ok(Parameters(Source::Json(object)))
+    Ok(Parameters::Json(object))
 }
 
 fn text(json: &Json) -> Option<&str> {

@@ -27,7 +27,7 @@ impl Errors {
     /// The error responses of an operation, by status.
     pub(super) fn of(&mut self, route: &Route<Public>, docs: &Docs) -> Vec<(String, Node)> {
         let own: Vec<Problem> = docs.refusals.iter().map(|refusal| refusal()).collect();
-        let common = common(route, docs);
+        let common = common(route);
         let statuses: BTreeSet<_> = own.iter().chain(&common).map(Problem::status).collect();
         let with = |refusals: &[Problem], status| -> Vec<Problem> {
             let refusals = refusals.iter().filter(|problem| problem.status() == status);
@@ -68,7 +68,7 @@ fn names_the_operation(route: &Route<Public>, status: StatusCode) -> bool {
 }
 
 /// The errors that follow from common rules, and from an operation's scope, path and effect.
-fn common(route: &Route<Public>, docs: &Docs) -> Vec<Problem> {
+fn common(route: &Route<Public>) -> Vec<Problem> {
     let mut refusals = vec![
         check_user_agent(&HeaderMap::new())
             .err()
@@ -82,7 +82,7 @@ fn common(route: &Route<Public>, docs: &Docs) -> Vec<Problem> {
             .first()
             .map(|scope| Problem::insufficient_scope(scope.as_str(), REALM)),
     );
-    if !docs.ids.is_empty() || route.needs_finished {
+    if route.path.contains('{') || route.needs_finished {
         refusals.push(Problem::not_found());
     }
     if route.effect == Effect::Write {

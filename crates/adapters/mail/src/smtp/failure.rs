@@ -1,32 +1,21 @@
 //! Failures of an SMTP dialogue, and whether a retry may help.
 
-use std::{error::Error as _, fmt, io};
+use std::{error::Error as _, io};
 
 use kernel::SendError;
 use lettre::transport::smtp::Error as SmtpError;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stage {
-    /// Connection, greeting, TLS, `EHLO`.
-    Connect,
-    Auth,
-    /// `MAIL FROM`.
-    Sender,
-    /// `RCPT TO`.
-    Recipient,
-    /// `DATA` and the message.
-    Content,
-}
-
-impl fmt::Display for Stage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Connect => "connecting",
-            Self::Auth => "signing in",
-            Self::Sender => "naming the sender",
-            Self::Recipient => "naming the recipient",
-            Self::Content => "handing over the content",
-        })
+kernel::words! {
+    pub(crate) enum Stage {
+        /// Connection, greeting, TLS, `EHLO`.
+        Connect = "connecting",
+        Auth = "signing in",
+        /// `MAIL FROM`.
+        Sender = "naming the sender",
+        /// `RCPT TO`.
+        Recipient = "naming the recipient",
+        /// `DATA` and the message.
+        Content = "handing over the content",
     }
 }
 
@@ -34,7 +23,7 @@ impl fmt::Display for Stage {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SmtpFailure {
     /// A 4xx or 5xx reply.
-    #[error("the server answered {status} while {stage}")]
+    #[error("the server answered {status} while {}", .stage.as_str())]
     Refused {
         stage: Stage,
         code: u16,
@@ -44,15 +33,15 @@ pub(crate) enum SmtpFailure {
     #[error("the server could not be reached")]
     Unreachable(#[source] io::Error),
     /// Includes failures of TLS and missing extensions.
-    #[error("the connection failed while {stage}")]
+    #[error("the connection failed while {}", .stage.as_str())]
     Broken {
         stage: Stage,
         #[source]
         source: SmtpError,
     },
-    #[error("the server's answer was missing or unreadable while {0}")]
+    #[error("the server's answer was missing or unreadable while {}", .0.as_str())]
     Unreadable(Stage),
-    #[error("the server did not answer in time while {0}")]
+    #[error("the server did not answer in time while {}", .0.as_str())]
     TimedOut(Stage),
     /// The recipient's address needs SMTPUTF8 (RFC 6531), which the server does not support.
     #[error("the server does not support non-ASCII addresses")]

@@ -48,7 +48,6 @@ pub(crate) async fn issue(request: SignedInRequest) -> Result<HttpResponse, Page
         Box::pin(personal_tokens::issue_in_panel(
             tx,
             tx,
-            tx,
             panel.ports.randomness.as_ref(),
             *form,
             panel.sealer.as_ref(),

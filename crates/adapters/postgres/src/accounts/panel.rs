@@ -28,20 +28,12 @@ use crate::statement::statements;
 
 statements! {
     "panel.sql";
-    ACCOUNT: (Text) -> AccountRow;
+    ACCOUNT: (Text) -> (SellerRow, PasswordRow);
     OPERATOR: (Binary) -> KnownOperator;
     SIGNED_IN: (Array<Binary>, BigInt, BigInt) -> SignedInRow;
-    LINK: (Binary) -> SellersLink;
+    LINK: (Binary) -> (LinkRow, SellerRow);
     /// Those that the gate would accept while account and application are open.
     pub(super) PERSONAL_TOKENS: (SqlUuid, Nullable<Timestamptz>) -> TokenRow;
-}
-
-#[derive(QueryableByName)]
-struct AccountRow {
-    #[diesel(embed)]
-    seller: SellerRow,
-    #[diesel(embed)]
-    password: PasswordRow,
 }
 
 #[derive(QueryableByName)]
@@ -55,14 +47,6 @@ struct SignedInRow {
     seen_at: DateTime<Utc>,
     #[diesel(sql_type = Timestamptz)]
     now: DateTime<Utc>,
-}
-
-#[derive(QueryableByName)]
-struct SellersLink {
-    #[diesel(embed)]
-    link: LinkRow,
-    #[diesel(embed)]
-    seller: SellerRow,
 }
 
 #[derive(QueryableByName)]
@@ -216,7 +200,7 @@ impl AccountReader for Reader<Sessions> {
     }
 
     async fn account(&self, email: &str) -> Result<Option<Account>, StoreError> {
-        let Some(account) = self
+        let Some((seller, password)) = self
             .statements
             .sharing(LockSet::of_strangers())
             .row(ACCOUNT.bind((email,)))
@@ -224,13 +208,13 @@ impl AccountReader for Reader<Sessions> {
         else {
             return Ok(None);
         };
-        let seller = Seller::try_from(account.seller)?;
+        let seller = Seller::try_from(seller)?;
         if !accounts::is_same_address(&seller.email, email) {
             return Ok(None);
         }
         Ok(Some(Account {
             seller,
-            password: account.password.password(),
+            password: password.password(),
         }))
     }
 
@@ -251,7 +235,7 @@ impl AccountReader for Reader<Sessions> {
 
     /// A link that is still usable.
     async fn link(&self, hash: SecretHash) -> Result<Option<(Link, Seller)>, StoreError> {
-        let Some(SellersLink { link, seller }) = self
+        let Some((link, seller)) = self
             .statements
             .sharing(LockSet::of_strangers())
             .row(LINK.bind((hash.bytes(),)))

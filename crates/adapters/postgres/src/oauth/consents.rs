@@ -1,106 +1,22 @@
-//! Consents and the connections that they create.
+//! Reads the connections that consents create, and the holders of codes and tokens.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use diesel::QueryResult;
-use diesel::pg::Pg;
-use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Binary, Integer, Nullable, Text, Timestamptz, Uuid as SqlUuid};
+use diesel::sql_types::{BigInt, Nullable, Text, Timestamptz, Uuid as SqlUuid};
+use diesel::{QueryResult, QueryableByName};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use kernel::{SellerId, StoreError};
-use oauth::{
-    ClientId, ConnectedApplication, Consent, ConsentId, FamilyKind, GrantReader, Holder, NewConsent,
-    ScopeSet, SecretHash, TokenKey, Viewer,
-};
+use oauth::{ClientId, ConnectedApplication, GrantReader, Holder, ScopeSet, TokenKey};
 use uuid::Uuid;
 
 use super::{CredentialRow, credentials};
 use crate::batch::{BatchQuery, Reader};
-use crate::follow_ups::FollowUp;
-use crate::schema::{api_now, applications, connections, consents};
+use crate::schema::applications;
 use crate::statement::statements;
-use crate::unit_of_work::{Tx, expect_rows};
 
 statements! {
     "consents.sql";
-    ADD_CONSENT: (SqlUuid, SqlUuid, SqlUuid, Text, Integer, Binary, Timestamptz, Text, Text);
     CONNECTIONS: (SqlUuid, Text, Nullable<SqlUuid>, BigInt) -> ConnectionRow;
-}
-
-/// Opens the connection, unless it is open, and stores a family under its generation, with the code.
-pub(super) async fn add(tx: &Tx, consent: &NewConsent) -> Result<(), StoreError> {
-    let add = ADD_CONSENT.bind((
-        consent.client_id.uuid(),
-        consent.seller.uuid(),
-        consent.family.uuid(),
-        FamilyKind::AuthorizationCode.as_str(),
-        consent.scopes.bits(),
-        consent.code.bytes().as_slice(),
-        consent.expires_at,
-        consent.redirect_uri.as_str(),
-        consent.challenge.as_str(),
-    ));
-    expect_rows("authorization_codes", tx.execute(add).await?, 1)
-}
-
-#[derive(Queryable, Selectable)]
-#[diesel(table_name = consents, check_for_backend(Pg))]
-struct ConsentRow {
-    seller_id: Uuid,
-    session_hash: Vec<u8>,
-    expires_at: DateTime<Utc>,
-    decided_at: Option<DateTime<Utc>>,
-}
-
-/// Locks a consent screen, or creates it. The update changes nothing: it waits for a row that another
-/// transaction has locked or is inserting, and then reads its new version.
-pub(super) async fn lock(
-    tx: &Tx,
-    id: ConsentId,
-    viewer: Viewer,
-    expires_at: DateTime<Utc>,
-) -> Result<Consent, StoreError> {
-    let lock = diesel::insert_into(consents::table)
-        .values((
-            consents::id.eq(id.uuid()),
-            consents::seller_id.eq(viewer.seller.uuid()),
-            consents::session_hash.eq(viewer.session.bytes().as_slice()),
-            consents::expires_at.eq(expires_at),
-        ))
-        .on_conflict(consents::id)
-        .do_update()
-        .set(consents::seller_id.eq(consents::seller_id))
-        .returning(ConsentRow::as_returning());
-    let row = tx.row(lock).await?;
-    let row = row.ok_or_else(|| StoreError::unexpected("a consent screen was not stored"))?;
-    let session = SecretHash::try_from(row.session_hash.as_slice())
-        .map_err(|invalid| StoreError::corrupt("consents", id, format!("session_hash {invalid}")))?;
-    Ok(Consent {
-        id,
-        viewer: Viewer {
-            session,
-            seller: row.seller_id.into(),
-        },
-        expires_at: row.expires_at,
-        decided_at: row.decided_at,
-    })
-}
-
-/// Ends a connection; false if none is open. Its generation rises: everything issued, or being issued, under
-/// the previous one is invalid.
-pub(super) async fn disconnect(tx: &Tx, seller: SellerId, client_id: ClientId) -> Result<bool, StoreError> {
-    let open = connections::table
-        .find((client_id.uuid(), seller.uuid()))
-        .filter(connections::disconnected_at.is_null());
-    let end = diesel::update(open).set((
-        connections::generation.eq(connections::generation + 1),
-        connections::disconnected_at.eq(api_now().nullable()),
-    ));
-    if tx.execute(end).await? == 0 {
-        return Ok(false);
-    }
-    FollowUp::Connection(seller, client_id).queue(tx);
-    Ok(true)
 }
 
 #[derive(QueryableByName)]

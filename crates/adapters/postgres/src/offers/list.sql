@@ -12,7 +12,7 @@
 -- literal limit keeps it there where one seller has most of the rows.
 --
 -- The rows of a page come in its order: one branch has all of them, and the loop over the pages keeps the order of its index.
-select k.n, page.*
+select k.n, false as is_end, page.*
 from unnest((select $1::uuid[]), (select $2::text[]), (select $3::timestamptz[]), (select $4::uuid[]), (select $5::bigint[]))
     with ordinality as k (seller_id, status, after, after_id, size, n)
 cross join lateral (

@@ -91,6 +91,10 @@ impl TryFrom<PartRow> for SellerOrder {
 }
 
 impl PartRow {
+    pub(super) fn items_length(&self) -> i32 {
+        i32::try_from(self.items.length()).unwrap_or(i32::MAX)
+    }
+
     fn read(self) -> Result<SellerOrder, String> {
         let mut mutable = self.mutable;
         let shipment = mutable.shipment(self.several_sellers)?;

@@ -2,14 +2,10 @@
 
 use chrono::TimeDelta;
 use futures_util::join;
-use oauth::{
-    Application, Consent, FamiliesOf, FamilyKind, GrantRefusal, NewConsent, Scope, ScopeSet, Viewer,
-};
+use oauth::{Application, Consent, FamiliesOf, GrantRefusal, NewConsent, Scope, ScopeSet, Viewer};
 use usecases::Transaction;
 
-use crate::support::{
-    Fixture, Parties, changed, hash, id, instant, is_unexpected, key_of, new_pair, new_token, only,
-};
+use crate::support::{Fixture, Parties, changed, hash, id, instant, is_unexpected, new_pair, only};
 
 #[tokio::test]
 async fn a_concurrent_rotation_and_replay_are_serialized() {
@@ -151,7 +147,6 @@ async fn one_row_revokes_all_tokens_of_an_application_or_a_seller_also_those_in_
             }
             let holder = fixture.database.grants().holder(old.refresh).await.unwrap();
             assert!(!holder.unwrap().is_usable);
-            let personal = key_of(&personal);
             let listed = fixture.database.panel().personal_tokens(parties.seller).await;
             let alive = usize::from(!of_seller);
             assert_eq!(
@@ -274,15 +269,7 @@ async fn used_or_unknown_credentials_cannot_be_used() {
         is_unexpected(fixture.begin().await.use_credential(used, next()).await);
     }
     is_unexpected(fixture.begin().await.revoke_family(id().into()).await);
-    // A family has a generation exactly if it came from a consent, and only a personal token may never
-    // expire.
-    let soon = Some(instant() + TimeDelta::hours(1));
-    for loose in [
-        new_token(&parties.application, FamilyKind::AuthorizationCode, soon),
-        new_token(&parties.application, FamilyKind::ClientCredentials, None),
-    ] {
-        is_unexpected(fixture.begin().await.issue_token(loose).await);
-    }
+    // A family has a generation exactly if it came from a consent.
     let personal = "update families set kind = 'personal'";
     let error = fixture.client.execute(personal, &[]).await.unwrap_err();
     let constraint = error.as_db_error().and_then(|error| error.constraint());

@@ -193,6 +193,8 @@ async fn the_journal_begins_when_the_schema_is_finished() {
 #[tokio::test]
 async fn events_are_cleared_after_their_time() {
     let (fixture, clock) = Fixture::frozen().await;
+    let begun = "update instance set set_at = '2026-01-01Z' where key = 'journal'";
+    fixture.tamper(begun).await;
     let seller = fixture.seller().await;
     let offer = fixture.offer(seller, 9).await;
     fixture.place_order(&[(seller, offer)]).await;
@@ -212,6 +214,16 @@ async fn events_are_cleared_after_their_time() {
     let after = JournalStart::After(first);
     let refused = read(&fixture.database, seller, after, &WebhookEvent::ALL, 9).await;
     assert_eq!(refused, Err(JournalRefusal::NoLongerKept));
+    // Nor does a process hide the gap that keeps events for longer.
+    let longer = fixture.database.journals(KEPT_FOR * 9);
+    let cleared_to = fixture.now().await - KEPT_FOR;
+    let before = cleared_to - TimeDelta::microseconds(1);
+    let too_old = JournalRefusal::TooOld(cleared_to);
+    for (since, refused) in [(cleared_to, None), (before, Some(too_old))] {
+        let start = JournalStart::Since(since);
+        let page = longer.page(seller, start, &WebhookEvent::ALL, 9).await;
+        assert_eq!(page.unwrap().err(), refused);
+    }
     // The numbers go on.
     fixture.place_order(&[(seller, offer)]).await;
     let (events, place) = rest(&fixture.database, seller, JournalStart::Oldest).await;

@@ -122,6 +122,47 @@ async fn every_combination_of_filters_and_page_sizes_reads_each_row_once_in_orde
     }
 }
 
+/// An order may have a thousand items: four of those here make a page, whatever its filter.
+#[tokio::test]
+async fn a_page_of_long_orders_ends_after_a_megabyte_and_leads_on() {
+    let fixture = Fixture::new().await;
+    let (seller, orders) = (fixture.seller().await, fixture.database.order_reader());
+    let fill = FILL.replace("{seller}", &seller.to_string());
+    fixture.tamper(&fill.replace("{rows}", "60")).await;
+    fixture
+        .tamper("update seller_orders set items_length = 300000")
+        .await;
+    let early = Some("2020-01-01T00:00:00Z".parse().unwrap());
+    for cancelled in [false, true] {
+        for (placed_after, updated_after) in [(None, None), (early, None), (None, early)] {
+            let filter = OrderFilter {
+                status: cancelled.then_some(OrderStatus::Cancelled),
+                placed_after,
+                updated_after,
+            };
+            let sql = format!(
+                "select order_id::text from seller_orders where not is_test and (status = 'cancelled' or not {cancelled}) \
+                   order by placed_at desc, order_id desc"
+            );
+            for size in [4, 200] {
+                let read = all(
+                    size,
+                    |part: &SellerOrder| part.id.to_string(),
+                    async |after, size| {
+                        let page = orders.orders(seller, filter, after, size).await.unwrap();
+                        assert!(
+                            page.items.len() == 4 || page.next.is_none(),
+                            "{filter:?} by {size:?}"
+                        );
+                        page
+                    },
+                );
+                assert_eq!(read.await, fixture.texts(&sql).await, "{filter:?} by {size}");
+            }
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_slow_list_ends_at_the_statement_timeout_after_its_caller_has_gone() {
     let fixture = Fixture::new().await;

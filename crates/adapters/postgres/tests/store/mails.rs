@@ -278,6 +278,11 @@ async fn an_unreadable_mail_does_not_block_the_others() {
     fixture.tamper(&spoil).await;
     let due = lease(&*fixture.database.mail_queue()).await;
     assert_eq!((due.len(), due[0].mail.id), (1, mails[1].id));
-    let due = lease(&*fixture.database.account_mail_queue()).await;
+    let queue = fixture.database.account_mail_queue();
+    let due = queue.lease_mails(id(), 1, LEASE).await.unwrap();
     assert_eq!((due.len(), &due[0].mail), (1, &valid));
+    // It waits for a process that can read it, and has lost no attempt.
+    let waits = "account_mails where attempts = 0 and fence is null and url is not null \
+        and due_at between api_now() + interval '50 s' and api_now() + interval '60 s'";
+    assert_eq!(fixture.rows_of(waits).await, 1);
 }

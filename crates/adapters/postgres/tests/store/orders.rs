@@ -107,6 +107,8 @@ async fn a_part_of_every_state_reads_back_by_id_and_number() {
             assert_eq!(reader.order(other, &by).await.unwrap(), None);
         }
     }
+    let sql = "select count(*) from seller_orders where items_length = octet_length(items::text)";
+    assert_eq!(fixture.count(sql).await, i64::try_from(parts.len()).unwrap());
     let size = kernel::PageSize::clamped(200);
     let page = reader
         .orders(seller, OrderFilter::default(), None, size)

@@ -5,13 +5,11 @@ use std::time::Duration;
 use adapter_postgres::{Cleared, Database, DatabaseSettings, Expired};
 use chrono::TimeDelta;
 use kernel::{Change, MailStep};
-use oauth::{FamilyKind, StoredCredential};
+use oauth::StoredCredential;
 use orders::{OrderRef, SellerOrder};
 
 use crate::orders::parts_of_every_state;
-use crate::support::{
-    Fixture, Parties, SetStock, handle, id, instant, key_of, mail, new_token, part, settings,
-};
+use crate::support::{Fixture, Parties, SetStock, handle, id, instant, mail, part, settings};
 
 /// Deletes a batch of each kind and returns the number of deleted rows.
 async fn clear(fixture: &Fixture) -> usize {
@@ -30,16 +28,12 @@ async fn tokens_are_cleared_an_hour_after_their_end() {
     let seller = fixture.seller().await;
     let application = fixture.application(seller).await;
     let [revoked, lasting] = fixture.personal_tokens(seller, [None, None]).await;
+    fixture.token(&application).await;
+    let long = fixture.token_for(TimeDelta::hours(12), &application).await;
     let tx = fixture.begin().await;
-    let hours = |n| Some(instant() + TimeDelta::hours(n));
-    let short = new_token(&application, FamilyKind::ClientCredentials, hours(1));
-    let long = new_token(&application, FamilyKind::ClientCredentials, hours(12));
-    for token in [short, long] {
-        tx.issue_token(token).await.unwrap();
-    }
     assert!(tx.revoke_personal_token(seller, revoked.family).await.unwrap());
     tx.commit().await.unwrap();
-    assert!(fixture.admits(key_of(&long)).await);
+    assert!(fixture.admits(long).await);
 
     assert_eq!(clear(&fixture).await, 0);
     clock.advance(TimeDelta::minutes(60)).await;
@@ -49,7 +43,7 @@ async fn tokens_are_cleared_an_hour_after_their_end() {
     for (table, left) in [("families", 2), ("access_tokens", 2), ("personal_tokens", 1)] {
         assert_eq!(fixture.rows_of(table).await, left, "{table}");
     }
-    assert!(fixture.admits(key_of(&long)).await && fixture.admits(key_of(&lasting)).await);
+    assert!(fixture.admits(long).await && fixture.admits(lasting).await);
 }
 
 #[tokio::test]

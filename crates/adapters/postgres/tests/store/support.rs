@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use accounts::{Email, Link, LinkKind, NewSeller, Seller, SellerName, Session};
+use accounts::{Email, Link, LinkKind, NewSeller, Seller, SellerName, Session, ValidPersonalToken};
 use adapter_postgres::{Database, DatabaseSettings};
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{
@@ -19,8 +19,8 @@ use kernel::{
     TransactionError,
 };
 use oauth::{
-    Application, ApplicationStatus, BearerToken, ClientId, ClientSecret, ClientType, FamilyId, FamilyKind,
-    Grant, NewToken, Purpose, Scope, ScopeSet, SecretHash, TokenKey, TokenKind,
+    Application, ApplicationStatus, ClientId, ClientSecret, ClientType, Grant, NewClientToken, Purpose,
+    Scope, ScopeSet, SecretHash, TokenKey,
 };
 use offers::{Offer, OfferStatus, Price, PriceSource, Stock};
 use testkit::{TestClock, TestDatabase};
@@ -72,7 +72,7 @@ struct MirrorSealer;
 
 impl MirrorSealer {
     fn wrapping(purpose: SealPurpose, bound_to: &[u8]) -> Vec<u8> {
-        [purpose.name().as_bytes(), b"|", bound_to, b"|"].concat()
+        [purpose.as_str().as_bytes(), b"|", bound_to, b"|"].concat()
     }
 }
 
@@ -292,16 +292,19 @@ impl Fixture {
 
     /// An access token of the application for its owner, with its scopes and a lifetime of an hour.
     pub(crate) async fn token(&self, application: &Application) -> TokenKey {
-        let issue = async |tx: &dyn Transaction| {
-            let new = new_token(
-                application,
-                FamilyKind::ClientCredentials,
-                Some(tx.now() + TimeDelta::hours(1)),
-            );
-            tx.issue_token(new).await.unwrap();
-            key_of(&new)
+        self.token_for(TimeDelta::hours(1), application).await
+    }
+
+    pub(crate) async fn token_for(&self, lifetime: TimeDelta, application: &Application) -> TokenKey {
+        let (key, grant) = (token_key(), grant(application));
+        let new = NewClientToken {
+            family: key.family,
+            grant,
+            hash: key.hash,
+            lifetime,
         };
-        self.tx(issue).await
+        assert!(self.database.token_issuer().issue(new).await.unwrap());
+        key
     }
 
     /// Personal tokens of a seller with these ends, of its built-in application.
@@ -309,21 +312,25 @@ impl Fixture {
         &self,
         seller: SellerId,
         ends: [Option<DateTime<Utc>>; N],
-    ) -> [NewToken; N] {
+    ) -> [TokenKey; N] {
         let built_in = Application::built_in(id().into(), seller, instant());
+        let (client_id, scopes) = (built_in.after.client_id, built_in.after.scopes);
         let built_in = Announcement::of_application(built_in, instant());
-        let tokens = ends.map(|end| new_token(&built_in.after, FamilyKind::Personal, end));
+        let keys = ends.map(|_| token_key());
         self.tx(async |tx| {
             tx.save_application(built_in).await.unwrap();
-            for token in tokens {
-                tx.issue_token(token).await.unwrap();
-                tx.add_personal_token(seller, token.family, "script")
-                    .await
-                    .unwrap();
+            for (key, expires_at) in keys.into_iter().zip(ends) {
+                let token = ValidPersonalToken {
+                    name: "script".to_owned(),
+                    scopes,
+                    expires_at,
+                };
+                let added = tx.add_personal_token(seller, client_id, key, token).await;
+                added.unwrap();
             }
         })
         .await;
-        tokens
+        keys
     }
 
     pub(crate) async fn admits(&self, token: TokenKey) -> bool {
@@ -417,19 +424,11 @@ pub(crate) fn application(owner: SellerId) -> Application {
     }
 }
 
-pub(crate) fn new_token(
-    application: &Application,
-    kind: FamilyKind,
-    expires_at: Option<DateTime<Utc>>,
-) -> NewToken {
-    let family = FamilyId::from(id());
-    let token = BearerToken::from_random(TokenKind::Access, family, &TestRandomness.secret());
-    NewToken {
-        family,
-        kind,
-        grant: grant(application),
-        hash: token.key().hash,
-        expires_at,
+/// The key of a new family's token.
+fn token_key() -> TokenKey {
+    TokenKey {
+        family: id().into(),
+        hash: hash(),
     }
 }
 
@@ -439,13 +438,6 @@ pub(crate) fn grant(application: &Application) -> Grant {
         seller: application.owner,
         client_id: application.client_id,
         scopes: application.scopes,
-    }
-}
-
-pub(crate) fn key_of(token: &NewToken) -> TokenKey {
-    TokenKey {
-        family: token.family,
-        hash: token.hash,
     }
 }
 

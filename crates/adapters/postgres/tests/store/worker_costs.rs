@@ -187,7 +187,8 @@ const LEASES: &str = "
       select id, id, at, 'N-1', 'a@b.example', 'dhl', 'ABCD1' from due;
     insert into links (hash, seller_id, kind, expires_at) select sha256('a'), id, 'invitation', api_now() + interval '1 day' from sellers;
     insert into account_mails (id, seller_id, due_at, kind, recipient, recipient_name, url, expires_at)
-      select due.id, sellers.id, at, 'invitation', 'a@b.example', 'n', 'x', api_now() + interval '1 day' from due, sellers;
+      select due.id, sellers.id, at, 'invitation', 'a@b.example', 'n',
+        'mailed-link|'::bytea || uuid_send(due.id) || '|'::bytea || '\\x87'::bytea, api_now() + interval '1 day' from due, sellers;
     reset session_replication_role";
 
 #[tokio::test]

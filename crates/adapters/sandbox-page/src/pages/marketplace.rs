@@ -4,6 +4,7 @@ use actix_web::HttpResponse;
 use askama::Template;
 use oauth::{Application, ApplicationStatus};
 use offers::{Offer, Stock};
+use orders::{TrackingNumber, TrackingStatus};
 use reqwest::Method;
 use serde_json::{Value, json};
 use web::form::Form;
@@ -121,11 +122,22 @@ fn application(page: &SandboxPage, found: Application) -> Card {
 }
 
 /// `POST /sandbox/api/carrier`: what the simulated carriers say of a parcel from now on.
-pub(crate) async fn carrier(page: &SandboxPage, form: &Form) -> HttpResponse {
-    let field = |name| form.get(name).unwrap_or_default().trim().to_owned();
+pub(crate) async fn carrier(page: &SandboxPage, form: &Form) -> Shown {
+    let field = |name| form.get(name).unwrap_or_default().trim();
     let (number, status) = (field("tracking_number"), field("status"));
-    match page.settings.parcels.set(&number, &status).await {
-        Ok(()) => HttpResponse::Ok().body(format!("Carriers say of {number} from now on: {status}.\n")),
-        Err(sentence) => HttpResponse::BadRequest().body(format!("{sentence}\n")),
-    }
+    let parcel = TrackingNumber::new(number.to_owned());
+    Ok(match (parcel, TrackingStatus::parse(status)) {
+        (Err(invalid), _) => HttpResponse::BadRequest().body(format!("The tracking number {invalid}.\n")),
+        (_, None) => {
+            HttpResponse::BadRequest().body("Carriers know no such status: choose one of the list.\n")
+        }
+        (Ok(parcel), Some(set)) => {
+            let set = (page.settings.set_parcel)(parcel, set).await;
+            set.map_err(|error| {
+                unread(&error);
+                "It is set, but the database does not answer now: carriers are asked at the next look-up."
+            })?;
+            HttpResponse::Ok().body(format!("Carriers say of {number} from now on: {status}.\n"))
+        }
+    })
 }

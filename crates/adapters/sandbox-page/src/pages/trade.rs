@@ -1,5 +1,7 @@
 //! Orders, and the calls that move them on.
 
+use std::collections::BTreeSet;
+
 use kernel::PageSize;
 use orders::{OrderFilter, OrderItem, OrderStatus, SellerOrder, TrackingStatus};
 use reqwest::Method;
@@ -49,15 +51,17 @@ fn card(page: &SandboxPage, role: Role, parts: &[SellerOrder]) -> Option<Card> {
         OrderStatus::aggregate(parts.iter().map(SellerOrder::status))?,
     );
     let sellers: Vec<_> = parts.iter().map(|part| part.seller.to_string()).collect();
-    let parcels = parts
+    // One parcel may have several sellers' parts.
+    let parcels: BTreeSet<_> = parts
         .iter()
         .filter_map(parcel)
-        .filter(|_| role == Role::Marketplace);
+        .filter(|_| role == Role::Marketplace)
+        .collect();
     let mut buttons = buttons(page, role, &id, status, &sellers);
     if (role, status) == (Role::Marketplace, OrderStatus::Shipped) {
-        for parcel in parts.iter().filter_map(SellerOrder::shipment) {
-            buttons.push(carriers_say(page, parcel.tracking_number.as_str()));
-        }
+        let parcels = parts.iter().filter_map(SellerOrder::shipment);
+        let numbers: BTreeSet<_> = parcels.map(|parcel| parcel.tracking_number.as_str()).collect();
+        buttons.extend(numbers.into_iter().map(|number| carriers_say(page, number)));
     }
     Some(Card {
         title: first.number.as_str().to_owned(),

@@ -1,7 +1,5 @@
 //! Which rows the timeline gets.
 
-use std::collections::HashMap;
-
 use accounts::{LinkKind, MockAccountReader, Seller};
 use actix_web::HttpRequest;
 use actix_web::http::StatusCode;
@@ -239,6 +237,7 @@ fn a_change_says_the_new_value() {
 #[tokio::test]
 async fn feeds_are_followed_from_now_on() {
     let seller: SellerId = SELLER.parse().unwrap();
+    let late: SellerId = Uuid::from_u128(9).into();
     let mut journals = MockJournalReader::new();
     let mut last = 7;
     journals.expect_last_numbers().returning(move |_| {
@@ -246,7 +245,7 @@ async fn feeds_are_followed_from_now_on() {
         if last == 9 {
             return Err(StoreError::unexpected("gone"));
         }
-        Ok(HashMap::from([(seller, last)]))
+        Ok(HashMap::from([(seller, last), (late, 1)]))
     });
     let page = |number, events| JournalPage {
         events,
@@ -259,7 +258,7 @@ async fn feeds_are_followed_from_now_on() {
     };
     journals
         .expect_page()
-        .times(2)
+        .times(3)
         .returning(move |_, start, names, _| {
             let offer_id = OFFER.parse().unwrap();
             let found = || JournaledEvent {
@@ -268,7 +267,8 @@ async fn feeds_are_followed_from_now_on() {
                 occurred_at: now(),
             };
             Ok(Ok(match start {
-                JournalStart::Oldest => page(8, names.iter().map(|_| found()).collect()),
+                JournalStart::Oldest if names.is_empty() => page(8, Vec::new()),
+                JournalStart::Oldest => page(8, vec![found()]),
                 JournalStart::After(place) => page(place.number + 2, vec![found()]),
                 JournalStart::Since(_) => panic!("not asked for"),
             }))
@@ -289,16 +289,20 @@ async fn feeds_are_followed_from_now_on() {
         Ok(ChangePage { items, next })
     });
     let mut accounts = MockAccountReader::new();
-    accounts.expect_sellers().returning(move |after, _| {
-        let registered = Seller {
-            id: seller,
-            seller_no: 1,
+    let mut looks = 0;
+    accounts.expect_sellers().returning(move |_, _| {
+        looks += 1;
+        // The number of the second is lower, and committed later.
+        let registered = |id, seller_no| Seller {
+            id,
+            seller_no,
             name: "Shop".to_owned(),
             email: "shop@shop.example".to_owned(),
             created_at: now(),
             closed_at: None,
         };
-        Ok(if after == 0 { vec![registered] } else { Vec::new() })
+        let all = [registered(late, 1), registered(seller, 2)];
+        Ok(all.into_iter().skip(usize::from(looks == 1)).collect())
     });
     let mut feeds = Feeds {
         journals: Arc::new(journals),
@@ -306,7 +310,7 @@ async fn feeds_are_followed_from_now_on() {
         timeline: Timeline::default(),
         accounts: Arc::new(accounts),
         sellers: watch::Sender::default(),
-        places: Vec::new(),
+        places: HashMap::new(),
         cursor: None,
     };
     let empty = format!("{:?}", Timeline::default());
@@ -315,8 +319,9 @@ async fn feeds_are_followed_from_now_on() {
     assert!(feeds.look().await.is_err());
     feeds.look().await.unwrap();
     let kept = format!("{:?}", feeds.timeline);
-    assert_eq!(kept.matches("title: \"offer.rejected\"").count(), 1, "{kept}");
+    // One of each seller: the late one's journal is read from its beginning.
+    assert_eq!(kept.matches("title: \"offer.rejected\"").count(), 2, "{kept}");
     assert_eq!(kept.matches("title: \"order.shipped\"").count(), 1, "{kept}");
     let known: Vec<_> = feeds.sellers.borrow().iter().map(|known| known.id).collect();
-    assert_eq!(known, [seller]);
+    assert_eq!(known, [seller, late]);
 }

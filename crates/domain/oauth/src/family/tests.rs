@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU32;
 
+use chrono::{DateTime, Utc};
 use kernel::Change;
 use proptest::prelude::*;
 use uuid::Uuid;

@@ -220,7 +220,7 @@ fn a_shipment_is_corrected_three_times_and_tracked_anew() {
         part = change.after;
     }
     let fourth = part.clone().correct(correction(None, Some("NEW-3")), at(6));
-    assert_eq!(fourth.unwrap_err(), ShipmentLocked);
+    assert_eq!(fourth.unwrap_err(), ShipmentLocked::NoneLeft);
     let same = part
         .clone()
         .correct(correction(Some(Carrier::Inpost), Some("ABC-123")), at(6));
@@ -233,15 +233,14 @@ fn only_a_sellers_shipment_in_transit_can_be_corrected() {
     let by_seller = paid().ship(shipment(None), Cause::Seller, at(2)).unwrap().after;
     let corrected = by_seller.clone().correct(other.clone(), at(3)).unwrap().after;
     assert_eq!(corrected.shipment().unwrap().carrier, Carrier::Other);
-    for locked in [
-        paid(),
-        by_seller.clone().deliver(at(3)).unwrap().after,
-        paid()
-            .ship(shipment(None), Cause::Marketplace, at(2))
-            .unwrap()
-            .after,
+    let delivered = by_seller.deliver(at(3)).unwrap().after;
+    let by_marketplace = paid().ship(shipment(None), Cause::Marketplace, at(2));
+    for (locked, reason) in [
+        (paid(), ShipmentLocked::NotInTransit),
+        (delivered, ShipmentLocked::NotInTransit),
+        (by_marketplace.unwrap().after, ShipmentLocked::NoneLeft),
     ] {
-        assert_eq!(locked.clone().correct(other.clone(), at(4)), Err(ShipmentLocked));
+        assert_eq!(locked.clone().correct(other.clone(), at(4)), Err(reason));
         if locked.shipment().is_some() {
             let same = locked.clone().correct(correction(None, Some("ABC-123")), at(4));
             assert_eq!(same.unwrap(), Change::of_existing(locked, Vec::new()));

@@ -134,15 +134,13 @@ impl Work for CorrectShipment<'_> {
 
     async fn run(&self, tx: &dyn Transaction) -> Result<Self::Done, Self::Error> {
         let Self(part, carrier) = self;
-        let correction = ship_order::ShipmentCorrection {
-            order: OrderRef::Id(part.id),
-            shipment: part.shipment().unwrap().id,
-            correction: Correction {
-                carrier: Some(*carrier),
-                tracking_number: None,
-            },
+        let correction = Correction {
+            carrier: Some(*carrier),
+            tracking_number: None,
         };
-        ship_order::correct_shipment(tx, &TestRandomness, part.seller, &correction, SCHEDULE, tx.now()).await
+        let (order, randomness, now) = (OrderRef::Id(part.id), &TestRandomness, tx.now());
+        let shipment = (&order, part.shipment().unwrap().id);
+        ship_order::correct_shipment(tx, randomness, part.seller, shipment, &correction, SCHEDULE, now).await
     }
 }
 
