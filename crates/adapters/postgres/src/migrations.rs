@@ -175,17 +175,18 @@ impl From<ConnectError> for MigrateError {
 
 /// Begins a transaction that holds the lock and has no time limits.
 ///
-/// It asks again and again: a statement that waits for the lock has a snapshot, for whose end an index that
-/// is built concurrently waits. So has a prepared statement until its portal is closed, hence the simple
-/// protocol.
+/// It asks again and again, each time in a transaction of its own: an index that is built concurrently waits
+/// for the end of each transaction that has a snapshot when it looks, as one has while it asks. So has a
+/// prepared statement until its portal is closed, hence the simple protocol.
 pub(crate) async fn take_lock(client: &Client) -> Result<(), tokio_postgres::Error> {
-    client.batch_execute(BEGIN_UNLIMITED).await?;
     loop {
+        client.batch_execute(BEGIN_UNLIMITED).await?;
         let answer = client.simple_query(TRY_LOCK.text).await?;
         let is_taken = |message: &SimpleQueryMessage| matches!(message, SimpleQueryMessage::Row(row) if row.get(0) == Some("t"));
         if answer.iter().any(is_taken) {
             return Ok(());
         }
+        client.batch_execute("rollback").await?;
         sleep(LOCK_PAUSE).await;
     }
 }
