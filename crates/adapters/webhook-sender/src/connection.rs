@@ -39,6 +39,8 @@ pub(crate) struct Connection {
     pub(crate) address: IpAddr,
     requests: SendRequest<Full<Bytes>>,
     limit: Arc<ReadLimit>,
+    /// Of the bytes below TLS.
+    tls_limit: Arc<ReadLimit>,
     pub(crate) opened_at: Instant,
 }
 
@@ -54,6 +56,7 @@ impl Connection {
         peer: Peer,
         address: IpAddr,
         stream: Box<dyn Stream>,
+        tls_limit: Arc<ReadLimit>,
     ) -> Result<Self, AttemptFailure> {
         let limit = Arc::new(ReadLimit::default());
         // hyper reads before the first request to detect that the connection closes.
@@ -62,6 +65,7 @@ impl Connection {
         let reader = LimitedReader {
             reader,
             limit: Arc::clone(&limit),
+            beyond: "the answer's head is longer than 16 KiB",
         };
         let opened = http1::Builder::new()
             .max_buf_size(2 * MAX_HEAD_SIZE)
@@ -79,6 +83,7 @@ impl Connection {
             address,
             requests,
             limit,
+            tls_limit,
             opened_at: Instant::now(),
         })
     }
@@ -95,6 +100,7 @@ impl Connection {
         mut request: Request<Full<Bytes>>,
     ) -> Result<(u16, Incoming), Unanswered> {
         self.limit.allow_head();
+        self.tls_limit.allow_tls();
         let limit = Arc::clone(&self.limit);
         on_informational(&mut request, move |_| limit.count_interim());
         let answer = self.requests.send_request(request).await;

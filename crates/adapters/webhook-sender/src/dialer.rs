@@ -15,6 +15,7 @@ use tokio_rustls::TlsConnector;
 use webhooks::{AttemptFailure, Host};
 
 use crate::connection::{Connection, Peer, Stream};
+use crate::read_limit::{LimitedReader, ReadLimit};
 use crate::{SenderSettings, SettingsError, failure};
 
 /// How many of a host's addresses are tried. Each try gets an equal share of the remaining time.
@@ -38,13 +39,22 @@ impl Dialer {
         let (address, stream) = self.connect(peer.port, addresses).await?;
         // Messages are small, and the sender waits for the answer.
         stream.set_nodelay(true).map_err(|_| AttemptFailure::Connect)?;
+        let tls_limit = Arc::new(ReadLimit::default());
         let stream: Box<dyn Stream> = if peer.is_tls {
+            tls_limit.allow_tls();
+            let (reader, writer) = stream.into_split();
+            let reader = LimitedReader {
+                reader,
+                limit: Arc::clone(&tls_limit),
+                beyond: "more than 256 KiB of TLS came before the answer",
+            };
+            let stream = tokio::io::join(reader, writer);
             let connected = self.tls.connect(server_name(&peer.host)?, stream).await;
             Box::new(connected.map_err(|error| failure::of_stream(&error))?)
         } else {
             Box::new(stream)
         };
-        Connection::open(peer, address, stream).await
+        Connection::open(peer, address, stream, tls_limit).await
     }
 
     async fn connect(&self, port: u16, addresses: &[IpAddr]) -> Result<(IpAddr, TcpStream), AttemptFailure> {

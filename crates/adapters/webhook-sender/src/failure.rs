@@ -7,14 +7,12 @@ use webhooks::AttemptFailure;
 
 use crate::read_limit::TooLong;
 
-const TOO_LONG: &str = "the answer's head is longer than 16 KiB";
-
 pub(crate) fn of_stream(error: &io::Error) -> AttemptFailure {
     let inner = error.get_ref();
     if let Some(error) = inner.and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
         AttemptFailure::tls(&of_tls(error))
-    } else if inner.and_then(|inner| inner.downcast_ref::<TooLong>()).is_some() {
-        AttemptFailure::protocol(TOO_LONG)
+    } else if let Some(TooLong(reason)) = inner.and_then(|inner| inner.downcast_ref()) {
+        AttemptFailure::protocol(reason)
     } else {
         AttemptFailure::Closed
     }

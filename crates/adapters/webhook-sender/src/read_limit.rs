@@ -15,6 +15,10 @@ pub(crate) const MAX_HEAD_SIZE: usize = 16 * 1024;
 /// Bytes of a body that are read (D52).
 pub(crate) const MAX_BODY: usize = 16 * 1024;
 
+/// Bytes of TLS that carry one exchange, the handshake of a new connection included. Session tickets and records
+/// without content are bytes that no limit of HTTP sees.
+const MAX_TLS: usize = 256 * 1024;
+
 /// Number of interim answers (1xx) that are skipped (D94).
 const MAX_INTERIM_RESPONSES: u32 = 10;
 
@@ -27,6 +31,11 @@ pub(crate) struct ReadLimit {
 }
 
 impl ReadLimit {
+    /// Called before a handshake, and before a request, for the bytes below TLS.
+    pub(crate) fn allow_tls(&self) {
+        self.remaining.store(MAX_TLS, Relaxed);
+    }
+
     /// Called before a request.
     pub(crate) fn allow_head(&self) {
         self.remaining.store(MAX_HEAD_SIZE, Relaxed);
@@ -55,13 +64,15 @@ impl ReadLimit {
     }
 }
 
+/// What exceeds a limit, as a failure's reason.
 #[derive(Debug, thiserror::Error)]
-#[error("the answer exceeds the read limit")]
-pub(crate) struct TooLong;
+#[error("{0}")]
+pub(crate) struct TooLong(pub(crate) &'static str);
 
 pub(crate) struct LimitedReader<R> {
     pub(crate) reader: R,
     pub(crate) limit: Arc<ReadLimit>,
+    pub(crate) beyond: &'static str,
 }
 
 impl<R: AsyncRead + Unpin> AsyncRead for LimitedReader<R> {
@@ -72,7 +83,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for LimitedReader<R> {
     ) -> Poll<io::Result<()>> {
         let remaining = self.limit.remaining.load(Relaxed);
         if remaining == 0 {
-            return Poll::Ready(Err(io::Error::other(TooLong)));
+            return Poll::Ready(Err(io::Error::other(TooLong(self.beyond))));
         }
         let mut part = ReadBuf::new(buf.initialize_unfilled_to(remaining.min(buf.remaining())));
         ready!(Pin::new(&mut self.reader).poll_read(cx, &mut part))?;

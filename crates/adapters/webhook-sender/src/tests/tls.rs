@@ -140,3 +140,19 @@ async fn failed_handshakes_have_a_reason() {
         Outcome::Failed(AttemptFailure::Protocol(_) | AttemptFailure::Closed)
     ));
 }
+
+#[tokio::test]
+async fn tls_without_content_is_cut() {
+    for (tickets, is_delivered) in [(400, true), (4000, false)] {
+        let mut identity = Identity::valid_for("127.0.0.1");
+        identity.config.send_tls13_tickets = tickets;
+        let receiver = identity.receiver().await;
+        let outcome = outcome(&identity.trusting(), &secure(&receiver)).await;
+        // Closed if the limit was reached before the request was sent.
+        let is_cut = matches!(
+            outcome,
+            Outcome::Failed(AttemptFailure::Protocol(_) | AttemptFailure::Closed)
+        );
+        assert_eq!((outcome.is_success(), is_cut), (is_delivered, !is_delivered), "{outcome:?}");
+    }
+}
