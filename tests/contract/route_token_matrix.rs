@@ -3,7 +3,6 @@
 
 mod credentials;
 
-use adapter_panel::Access;
 use blackbox::{Form, World};
 use oauth::Scope;
 use testkit::Answer;
@@ -184,16 +183,16 @@ async fn panel(world: &World, issued: &Credentials, matrix: &mut Matrix) {
     strangers.push(("a session that was ended", Shown::Cookie(signed_out.session())));
     let form = signed_out.browser.form("/panel/sign-out").await;
     signed_out.browser.submit(&form).await;
-    for (method, template, access) in adapter_panel::pages() {
+    for (method, template, is_for_sellers) in adapter_panel::pages() {
         // An embedded file has a fixed name.
         let (target, name) = (path(template), format!("{method} {template}"));
         for (what, shown) in &strangers {
             let answer = shown.at(world, method, &world.url(&target)).send().await;
-            let is_fine = match (method, access) {
+            let is_fine = match (method, is_for_sellers) {
                 // A form without its browser's token is rejected from any sender.
                 ("POST", _) => matches!(answer.status, 400 | 403),
-                (_, Access::SignedIn) => leads_to_sign_in(&answer),
-                (_, Access::Anybody) => !leads_to_sign_in(&answer) && answer.status < 500,
+                (_, true) => leads_to_sign_in(&answer),
+                (_, false) => !leads_to_sign_in(&answer) && answer.status < 500,
             };
             matrix.look(is_fine, &name, what, &answer);
         }
@@ -213,8 +212,8 @@ async fn panel(world: &World, issued: &Credentials, matrix: &mut Matrix) {
             ..form
         };
         let before = fresh.post(&form).await;
-        let is_fine = match (access, template) {
-            (Access::Anybody, _) => true,
+        let is_fine = match (is_for_sellers, template) {
+            (false, _) => true,
             // A screen belongs to a session.
             (_, "/panel/consent" | "/panel/consent/another-account") => before.status == 403,
             _ => leads_to_sign_in(&before),

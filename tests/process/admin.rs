@@ -231,15 +231,11 @@ async fn operators_actions_are_in_the_audit_log() {
     );
     assert!(!table.output().contains("ps_op_") && !table.output().contains("shop.example"));
 
-    // A subject without entries is not an error; a malformed one is.
+    // A subject without entries is not an error; one that can be none is.
     let none = format!("audit list --about {}", offer_id(9));
     admin(&world, &none).await.success();
     let unknown = admin(&world, "audit list --about nonsense").await.ended(3);
     assert!(unknown.stderr.contains("\"nonsense\""), "{}", unknown.stderr);
-    let spaced = ["admin", "audit", "list", "--about", "a seller"];
-    let environment = [("DATABASE_URL", world.database.url())];
-    let wrong = run(PROGRAM, &spaced, &environment).await.ended(2);
-    assert!(wrong.stderr.contains("must be an id such as"), "{}", wrong.stderr);
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ mod orders;
 mod tokens;
 mod webhooks;
 
-use std::{env, fmt::Display, str::FromStr};
+use std::env;
 
 use accounts::{AuditEntry, AuditFilter, NewOperatorToken, OperatorTokenRecord, Seller, token_name};
 use adapter_postgres::Database;
@@ -33,8 +33,16 @@ use crate::wiring;
 const MAX_OS_USER: usize = 100;
 const LONGEST_LIFETIME: TimeDelta = TimeDelta::days(36_600);
 
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    #[command(flatten)]
+    format: Format,
+    #[command(subcommand)]
+    command: Command,
+}
+
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+enum Command {
     /// Tokens of applications and sellers
     #[command(subcommand)]
     Tokens(tokens::Command),
@@ -81,21 +89,14 @@ pub(crate) enum OperatorTokens {
         /// Only for reading: changes are refused
         #[arg(long)]
         read_only: bool,
-        #[command(flatten)]
-        format: Format,
     },
     /// List all tokens, oldest first
-    List {
-        #[command(flatten)]
-        format: Format,
-    },
+    List,
     /// Revoke a token, from the next request on
     Revoke {
         /// The token's id, as `list` shows it
         #[arg(value_parser = id)]
         id: Uuid,
-        #[command(flatten)]
-        format: Format,
     },
 }
 
@@ -119,9 +120,7 @@ pub(crate) enum Connections {
     /// deliveries go on until the seller disconnects, or the application is suspended or deleted.
     List {
         /// The seller's id, number or e-mail address
-        seller: SellerName,
-        #[command(flatten)]
-        format: Format,
+        seller: String,
     },
 }
 
@@ -134,44 +133,44 @@ pub(crate) enum Audit {
     /// `application.changed` has each changed field, from what to what.
     List {
         /// Only entries by or about this id, of a seller, token, application, order or sealing key
-        #[arg(long, value_name = "ID", value_parser = audit_subject)]
+        #[arg(long, value_name = "ID")]
         about: Option<String>,
         /// Only entries from this instant on, such as 2027-01-15T08:00:00Z
-        #[arg(long, value_name = "INSTANT", value_parser = instant)]
+        #[arg(long, value_name = "INSTANT")]
         since: Option<DateTime<Utc>>,
         /// Only entries before this instant
-        #[arg(long, value_name = "INSTANT", value_parser = instant)]
+        #[arg(long, value_name = "INSTANT")]
         until: Option<DateTime<Utc>>,
         /// All pages
         #[arg(long, conflicts_with = "limit")]
         all: bool,
         #[command(flatten)]
         page: PageArgs,
-        #[command(flatten)]
-        format: Format,
     },
 }
 
-impl Command {
+impl Options {
     pub(crate) fn run(self, sources: Sources) -> anyhow::Result<()> {
-        if let Self::Keys(command) = self {
-            return command.run(sources);
+        let Self { format, command } = self;
+        if let Command::Keys(command) = command {
+            return command.run(sources, format);
         }
         let loaded = started(sources)?;
         block_on(async {
-            if let Self::AdoptDatabase(command) = self {
-                return command.run(&open_foreign_database(&loaded.config).await?).await;
+            if let Command::AdoptDatabase(command) = command {
+                let database = open_foreign_database(&loaded.config).await?;
+                return command.run(&database, format).await;
             }
             let database = open_database(&loaded.config).await?;
-            match self {
-                Self::Tokens(command) => command.run(&database).await,
-                Self::OperatorTokens(command) => command.run(&database).await,
-                Self::Connections(command) => command.run(&database).await,
-                Self::Webhooks(command) => command.run(&database).await,
-                Self::Mails(command) => command.run(&database).await,
-                Self::Orders(command) => command.run(&database).await,
-                Self::Audit(command) => command.run(&database).await,
-                Self::Keys(_) | Self::AdoptDatabase(_) => Ok(()),
+            match command {
+                Command::Tokens(command) => command.run(&database, format).await,
+                Command::OperatorTokens(command) => command.run(&database, format).await,
+                Command::Connections(command) => command.run(&database, format).await,
+                Command::Webhooks(command) => command.run(&database, format).await,
+                Command::Mails(command) => command.run(&database, format).await,
+                Command::Orders(command) => command.run(&database, format).await,
+                Command::Audit(command) => command.run(&database, format).await,
+                Command::Keys(_) | Command::AdoptDatabase(_) => Ok(()),
             }
         })
     }
@@ -205,13 +204,12 @@ fn os_user() -> Option<String> {
 }
 
 impl OperatorTokens {
-    async fn run(self, database: &Database) -> anyhow::Result<()> {
+    async fn run(self, database: &Database, format: Format) -> anyhow::Result<()> {
         match self {
             Self::Create {
                 name,
                 expires_in,
                 read_only,
-                format,
             } => {
                 let name = name.positional.or(name.flag).unwrap_or_default();
                 let name =
@@ -232,11 +230,11 @@ impl OperatorTokens {
                 let object = json!({ "id": id.to_string(), "name": name, "token": token.reveal() });
                 format.changed(&object, token.reveal())?;
             }
-            Self::List { format } => {
+            Self::List => {
                 let tokens = database.operator_tokens().operator_tokens().await?;
                 format.list(&tokens)?;
             }
-            Self::Revoke { id, format } => {
+            Self::Revoke { id } => {
                 let revoked = in_transaction(database, |tx| Box::pin(revoke_operator_token(tx, id)));
                 if !revoked.await? {
                     bail!(not_found(format!(
@@ -273,14 +271,13 @@ impl Listed for OperatorTokenRecord {
 }
 
 impl Audit {
-    async fn run(self, database: &Database) -> anyhow::Result<()> {
+    async fn run(self, database: &Database, format: Format) -> anyhow::Result<()> {
         let Self::List {
             about,
             since,
             until,
             all,
             page,
-            format,
         } = self;
         if since.zip(until).is_some_and(|(since, until)| since >= until) {
             bail!(Failure(
@@ -348,8 +345,8 @@ impl Listed for AuditEntry {
 }
 
 impl Connections {
-    async fn run(self, database: &Database) -> anyhow::Result<()> {
-        let Self::List { seller, format } = self;
+    async fn run(self, database: &Database, format: Format) -> anyhow::Result<()> {
+        let Self::List { seller } = self;
         let seller = find_seller(database, &seller).await?;
         let connections = database.grants().connections(seller.id, None, u16::MAX).await?;
         Ok(format.list(&connections)?)
@@ -386,76 +383,24 @@ fn id(text: &str) -> Result<Uuid, String> {
         .map_err(|_| "must be an id such as 0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e".to_owned())
 }
 
-/// An instant on the command line.
-fn instant(text: &str) -> Result<DateTime<Utc>, String> {
-    let read = DateTime::parse_from_rfc3339(text);
-    read.map(|instant| instant.to_utc())
-        .map_err(|_| "must be an instant such as 2027-01-15T08:00:00Z".to_owned())
-}
-
-/// Ids in the audit log have several forms, all without white space.
-fn audit_subject(text: &str) -> Result<String, String> {
-    let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-    if text.is_empty() || !text.bytes().all(fits) {
-        return Err(
-            "must be an id such as 0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e, a client_id such as \
-             psa_0197a5c48b1e7c3a9d2f4e5b6a7c8d9e, or the id of a sealing key"
-                .to_owned(),
-        );
-    }
-    Ok(text.to_owned())
-}
-
-/// A seller's id, number or e-mail address.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum SellerName {
-    Id(Uuid),
-    Number(i32),
-    Email(String),
-}
-
-impl FromStr for SellerName {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        if let Ok(id) = text.parse() {
-            return Ok(Self::Id(id));
-        }
-        match text.parse::<i32>() {
-            Ok(number) if number > 0 => Ok(Self::Number(number)),
-            _ if text.contains('@') => Ok(Self::Email(text.to_owned())),
-            _ => Err(
-                "must be a seller's id such as 0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e, number such as 17, or e-mail address",
-            ),
-        }
-    }
-}
-
-impl Display for SellerName {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Id(id) => write!(f, "{id}"),
-            Self::Number(number) => write!(f, "{number}"),
-            Self::Email(email) => f.write_str(email),
-        }
-    }
-}
-
-/// Finds a seller, open or closed.
-pub(crate) async fn find_seller(database: &Database, name: &SellerName) -> anyhow::Result<Seller> {
+/// Finds a seller, open or closed, by id, number or e-mail address.
+pub(crate) async fn find_seller(database: &Database, name: &str) -> anyhow::Result<Seller> {
     let sellers = database.sellers();
-    let found = match name {
-        SellerName::Id(id) => sellers.seller((*id).into()).await?,
-        SellerName::Number(number) => {
-            let next = sellers.sellers(number.saturating_sub(1), 1).await?.pop();
-            next.filter(|seller| seller.seller_no == *number)
-        }
-        SellerName::Email(email) => {
-            let account = database.panel().account(email).await?;
-            account.map(|account| account.seller)
-        }
+    let found = if let Ok(id) = name.parse::<Uuid>() {
+        sellers.seller(id.into()).await?
+    } else if let Ok(number) = name.parse::<i32>() {
+        let next = sellers.sellers(number.saturating_sub(1), 1).await?.pop();
+        next.filter(|seller| seller.seller_no == number)
+    } else {
+        let account = database.panel().account(name).await?;
+        account.map(|account| account.seller)
     };
-    let unknown = || format!("there is no seller {name}: `GET /sellers` of the back office lists all");
+    let unknown = || {
+        format!(
+            "there is no seller {name:?}: name an id such as 0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e, a number or an e-mail address; \
+             `GET /sellers` of the back office lists all"
+        )
+    };
     Ok(found.ok_or_else(|| not_found(unknown()))?)
 }
 

@@ -127,8 +127,7 @@ enum Command {
     /// except for `keys status` and `keys reseal`, which need `keys.sealing` too, and `keys generate`, which
     /// needs nothing. Changes are in the audit log, and hold for the next request to every process. The back
     /// office manages sellers and applications.
-    #[command(subcommand)]
-    Admin(admin::Command),
+    Admin(admin::Options),
 }
 
 #[derive(Debug, Subcommand)]

@@ -4,7 +4,7 @@ mod table;
 
 use std::time::Duration;
 
-use adapter_postgres::{Backlog, Database, Identity, Queues, Workers};
+use adapter_postgres::{Database, Identity, Queues, Workers};
 use adapter_sealing::SystemClock;
 use anyhow::Context as _;
 use chrono::TimeDelta;
@@ -126,9 +126,11 @@ fn number(count: usize) -> f64 {
 
 fn measure_pool(database: &Database) {
     let pool = database.pool_state();
-    metrics::gauge!("database_pool_connections_max").set(number(pool.most));
-    metrics::gauge!("database_pool_connections", "state" => "in_use").set(number(pool.in_use));
-    metrics::gauge!("database_pool_connections", "state" => "idle").set(number(pool.idle));
+    // Also those that are being opened for a caller.
+    let in_use = pool.size.saturating_sub(pool.available);
+    metrics::gauge!("database_pool_connections_max").set(number(pool.max_size));
+    metrics::gauge!("database_pool_connections", "state" => "in_use").set(number(in_use));
+    metrics::gauge!("database_pool_connections", "state" => "idle").set(number(pool.available));
     metrics::gauge!("database_pool_waiting").set(number(pool.waiting));
 }
 
@@ -223,31 +225,25 @@ fn set_workers(workers: Option<&Workers>) {
 }
 
 fn set_queues(queues: Option<&Queues>) {
-    let numbers = |backlog: Option<Backlog>| match backlog {
-        Some(backlog) => (f64::from(backlog.waiting), backlog.overdue.as_secs_f64()),
-        None => (f64::NAN, f64::NAN),
+    let numbers = |queue: &str| {
+        queues.map_or((f64::NAN, f64::NAN), |queues| {
+            let backlog = queues.of(queue);
+            (f64::from(backlog.waiting), backlog.overdue.as_secs_f64())
+        })
     };
-    for (attempt, backlog) in [
-        ("first", queues.map(|queues| queues.first_deliveries)),
-        ("repeated", queues.map(|queues| queues.repeated_deliveries)),
-    ] {
-        let (length, overdue) = numbers(backlog);
+    for attempt in ["first", "repeated"] {
+        let (length, overdue) = numbers(attempt);
         metrics::gauge!("webhook_queue_deliveries", "attempt" => attempt).set(length);
         metrics::gauge!("webhook_queue_oldest_due_seconds", "attempt" => attempt).set(overdue);
     }
-    for (about, backlog) in [
-        ("shipment", queues.map(|queues| queues.shipment_mails)),
-        ("account", queues.map(|queues| queues.account_mails)),
-    ] {
-        let (length, overdue) = numbers(backlog);
+    for (about, queue) in [("shipment", "shipment_mails"), ("account", "account_mails")] {
+        let (length, overdue) = numbers(queue);
         metrics::gauge!("mail_queue_mails", "about" => about).set(length);
         metrics::gauge!("mail_queue_oldest_due_seconds", "about" => about).set(overdue);
     }
     let carriers = Carrier::ALL.into_iter();
     for carrier in carriers.filter(|carrier| *carrier != Carrier::Other) {
-        let mut parcels = queues.into_iter().flat_map(|queues| &queues.parcels);
-        let found = parcels.find(|(of, _)| *of == carrier);
-        let (length, overdue) = numbers(found.map(|(_, backlog)| *backlog));
+        let (length, overdue) = numbers(carrier.as_str());
         metrics::gauge!("tracking_queue_parcels", "carrier" => carrier.as_str()).set(length);
         metrics::gauge!("tracking_queue_oldest_due_seconds", "carrier" => carrier.as_str()).set(overdue);
     }

@@ -99,7 +99,8 @@ async fn prepare(
     let home = SandboxDatabase::open(&loaded, &data_dir, options.fresh).await?;
     config.database.url = Some(home.url.clone().into());
     let database = wiring::database(&config)?;
-    home.migrate_and_mark(&config, &database, &data_dir).await?;
+    home.migrate_and_mark(&loaded, &config, &database, &data_dir)
+        .await?;
     let known = seed::seed_once(&database, &data_dir, config.poll_schedule()).await?;
     let credentials = Credentials {
         base_url: config.server.public_url_at(public.address()),
@@ -120,11 +121,11 @@ async fn prepare(
     let api_url = format!("http://{}", reachable(public.address()));
     let mut shared = Shared::new(&config, credentials.base_url.clone(), external, Some(observer))?;
     let sellers = page_sellers(&credentials)?;
-    let (all, registered) = watch::channel(sellers.clone());
-    observing.follow(&shared, all);
     let Some(first) = sellers.first().map(|seller| seller.id) else {
         bail!("the sandbox has no sellers: begin anew with --fresh");
     };
+    let (all, sellers) = watch::channel(sellers);
+    observing.follow(&shared, all);
     let client_id = walk::client(&database, first, format!("{api_url}/sandbox/client")).await;
     let client_id = client_id.inspect_err(|error| {
         tracing::warn!(
@@ -143,7 +144,6 @@ async fn prepare(
         backoffice_url: credentials.backoffice_url.clone(),
         backoffice_token: credentials.backoffice_token.clone(),
         sellers,
-        registered,
         client_id: client_id.ok().map(|client_id| client_id.to_string()),
         mails: data_dir.mails(),
         set_parcel: Arc::new(move |number, status| {

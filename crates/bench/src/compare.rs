@@ -4,10 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::context::{BenchContext, SeededServer};
+use crate::context::{BenchContext, Options, SeededServer, chosen};
 use crate::figures::Table;
 use crate::measure::{Subject, receivers, rounds};
-use crate::options::{self, Options};
 use crate::parts::print;
 use crate::program::{Program, Server};
 use crate::scenario::Scenario;
@@ -39,13 +38,13 @@ pub(crate) async fn run(compare: CompareOptions) -> anyhow::Result<()> {
         server: Some(compare.new),
         ..compare.options
     };
-    let context = BenchContext::prepare(options.scaled()).await?;
+    let context = BenchContext::prepare(options).await?;
     print(&context.description().await?)?;
     let catalogue = Catalogue::new(context.options.offers, context.options.sellers);
     let seeded = SeededServer::start(&context, catalogue).await?;
     let old = Program::locate(Some(&compare.old)).await?;
     let old = Server::start("serve", &old, &context.cluster, &seeded.database).await?;
-    let scenarios = options::chosen(&compare.only);
+    let scenarios = chosen(&compare.only);
     let receivers = receivers(scenarios, &seeded).await?;
     let mut subjects = Vec::new();
     for scenario in scenarios.iter().copied() {

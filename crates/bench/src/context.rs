@@ -1,18 +1,59 @@
-//! The environment of measurements: the program, a cluster, and filled databases with a server over each.
+//! The environment of measurements: the options of every part, the program, a cluster, and filled databases
+//! with a server over each.
 
 use std::io::Write as _;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use clap::{Args, ValueEnum};
 use procfs::Current as _;
 
 use crate::cluster::Cluster;
 use crate::figures::{real, whole};
 use crate::load::{Load, OPEN_CONNECTIONS};
-use crate::options::Options;
 use crate::program::{Database, Program, Server};
 use crate::scenario::Scenario;
 use crate::seed::{Catalogue, Seed};
+use crate::usage;
+
+/// Those that `--only` names; without it all.
+pub(crate) fn chosen<T: ValueEnum>(only: &[T]) -> &[T] {
+    if only.is_empty() {
+        T::value_variants()
+    } else {
+        only
+    }
+}
+
+/// How a part is run.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Options {
+    /// Rounds that count; one more runs first to warm up
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) rounds: u64,
+    /// Seconds for each measurement of each round
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) seconds: u64,
+    /// Connections of the load, and pgbench's clients
+    #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) connections: u16,
+    /// Offers in the catalogue
+    #[arg(long, default_value_t = 1_000_000)]
+    pub(crate) offers: u64,
+    /// Sellers, each with an application; the first has a fifth of all offers
+    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(2..))]
+    pub(crate) sellers: u64,
+    /// Offers of the largest catalogue that growth is measured with (10 000 000 take about 8 GB)
+    #[arg(long, default_value_t = 10_000_000)]
+    pub(crate) largest: u64,
+    /// Folder for the throw-away cluster, instead of the system's temporary one
+    #[arg(long)]
+    pub(crate) folder: Option<PathBuf>,
+    /// Program to measure, instead of building it
+    #[arg(long)]
+    pub(crate) server: Option<PathBuf>,
+}
 
 /// Shared by all parts.
 #[derive(Debug)]
@@ -26,6 +67,7 @@ pub(crate) struct BenchContext {
 
 impl BenchContext {
     pub(crate) async fn prepare(options: Options) -> anyhow::Result<Self> {
+        usage::raise_open_files_limit()?;
         step("building the program");
         let program = Program::locate(options.server.as_deref()).await?;
         step("starting PostgreSQL");

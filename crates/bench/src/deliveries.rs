@@ -13,7 +13,6 @@ use tokio::task::JoinSet;
 use crate::cluster::Cluster;
 use crate::http::{Connection, Head, compose};
 use crate::seed::Seed;
-use crate::usage;
 
 const ANSWER: &[u8] = b"HTTP/1.1 204 No Content\r\n\r\n";
 const EVENT: &str = "order.created";
@@ -33,10 +32,7 @@ pub(crate) struct Receivers {
 impl Receivers {
     /// Starts a receiver for each subscriber and creates the subscriptions through the API.
     pub(crate) async fn subscribe(seed: &Seed, server: SocketAddr) -> anyhow::Result<Self> {
-        let count = seed.catalogue.subscriptions();
-        // A subscription may have several attempts in flight.
-        usage::allow_connections(16 * count)?;
-        let receivers = Self::open(count).await?;
+        let receivers = Self::open(seed.catalogue.subscriptions()).await?;
         let mut connection = Connection::open(server).await?;
         let mut request = Vec::new();
         for (token, address) in seed.tokens.iter().skip(1).zip(&receivers.addresses) {

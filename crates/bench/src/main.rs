@@ -14,7 +14,6 @@ mod instructions;
 mod large;
 mod load;
 mod measure;
-mod options;
 mod parts;
 mod pgbench;
 mod program;

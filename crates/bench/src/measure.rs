@@ -15,6 +15,9 @@ use crate::scenario::Scenario;
 use crate::usage;
 use crate::waiting::Readers;
 
+/// Deliveries that are due at once.
+const BACKLOG: u64 = 10_000;
+
 /// Which side of a scenario to measure.
 pub(crate) enum Side<'a> {
     /// The program answers requests.
@@ -93,11 +96,10 @@ impl<'a> Subject<'a> {
 
     /// Measures once; `brief` is for the warm-up.
     async fn measure(&self, context: &BenchContext, brief: bool) -> anyhow::Result<Sample> {
-        let (seconds, backlog) = (context.options.seconds, context.options.backlog);
         let (seconds, backlog) = if brief {
-            (1, backlog / 10)
+            (1, BACKLOG / 10)
         } else {
-            (seconds, backlog)
+            (context.options.seconds, BACKLOG)
         };
         match &self.side {
             Side::Requests(server, load) => self.answer(context, server, load, seconds).await,

@@ -6,15 +6,14 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 
-use crate::context::{BenchContext, SeededServer, step};
+use crate::context::{BenchContext, Options, SeededServer, chosen, step};
 use crate::figures::{Spread, Table, real, whole};
 use crate::load::{self, Latency, Sender};
 use crate::measure::{Side, Subject, receivers, rounds};
-use crate::options::{self, Options};
 use crate::program::Server;
 use crate::scenario::Scenario;
 use crate::seed::Catalogue;
-use crate::usage::{Memory, allow_connections};
+use crate::usage::Memory;
 
 /// Sizes of the catalogues in offers.
 const SIZES: [u64; 4] = [10_000, 100_000, 1_000_000, 10_000_000];
@@ -24,6 +23,10 @@ const MANY_SELLERS: u64 = 100_000;
 const LOAD: f64 = 0.5;
 /// Number of times that the server is started.
 const STARTS: usize = 10;
+/// Idle connections with which the server's memory is measured.
+const IDLE: u64 = 2_000;
+/// Readers that wait at the journal.
+const READERS: u64 = 1_000;
 /// Requests on each connection before it idles, so that its buffers are allocated.
 const REQUESTS_EACH: usize = 3;
 /// Requests of each kind whose statements, rows and pages are counted.
@@ -71,10 +74,10 @@ pub(crate) struct PartsOptions {
 /// Runs parts on one cluster and prints each table as soon as it is complete.
 pub(crate) async fn run(parts: PartsOptions) -> anyhow::Result<()> {
     use Scenario::{Batch, DeepPage, Delivery, Journal, Offer, Page, Patch, Refresh, Token};
-    let context = BenchContext::prepare(parts.options.scaled()).await?;
+    let context = BenchContext::prepare(parts.options).await?;
     print(&context.description().await?)?;
     let mut seeded = None;
-    for part in options::chosen(&parts.only) {
+    for part in chosen(&parts.only) {
         if *part == Part::Growth {
             // Dropping it stops the server.
             seeded = None;
@@ -140,8 +143,7 @@ async fn beside_pgbench(
 /// An offer by its id, alone and while readers wait at the journal.
 async fn waiting(context: &BenchContext, seeded: &SeededServer) -> anyhow::Result<String> {
     let scenario = Scenario::Offer;
-    let counts = [0, context.options.readers];
-    allow_connections(context.options.readers)?;
+    let counts = [0, READERS];
     let subjects = counts.map(|readers| Subject {
         seeded,
         scenario,
@@ -242,14 +244,12 @@ async fn startup(context: &BenchContext, seeded: &SeededServer) -> anyhow::Resul
         ready.push(server.ready_after.as_secs_f64() * 1e3);
         server.stop().await?;
     }
-    let idle = context.options.idle;
     step("opening connections");
-    allow_connections(idle)?;
     let server = Server::start("serve", program, cluster, &seeded.database).await?;
     let alone = Memory::of(server.pid)?;
     let load = seeded.load(Scenario::Offer, &server).await?;
     let mut open = Vec::new();
-    for _ in 0..idle {
+    for _ in 0..IDLE {
         let mut sender = Sender::open(&load, 0).await?;
         for _ in 0..REQUESTS_EACH {
             sender.exchange().await?;
@@ -264,7 +264,7 @@ async fn startup(context: &BenchContext, seeded: &SeededServer) -> anyhow::Resul
     }
     drop(open);
     server.stop().await?;
-    let (ready, idle) = (Spread::of(ready).whole(), whole(real(idle)));
+    let (ready, idle) = (Spread::of(ready).whole(), whole(real(IDLE)));
     let (alone, all, peak) = (alone.resident, with_all.resident, with_all.peak);
     let mut table = Table::new("result | goal");
     table.row(format_args!("`serve` ready, ms | {ready} | ≤ 300"));

@@ -76,16 +76,12 @@ impl Memory {
     }
 }
 
-/// Raises the limit of open files enough for `count` connections. Processes that are started later inherit
-/// it.
-pub(crate) fn allow_connections(count: u64) -> anyhow::Result<()> {
-    let (limit, needed) = (getrlimit(Resource::Nofile), count + 256);
-    if limit.current.is_none_or(|current| current >= needed) {
-        return Ok(());
-    }
+/// Raises the soft limit of open files to the hard one. Processes that are started later inherit it.
+pub(crate) fn raise_open_files_limit() -> anyhow::Result<()> {
+    let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit {
-        current: Some(needed),
-        maximum: limit.maximum,
+        current: limit.maximum,
+        ..limit
     };
-    setrlimit(Resource::Nofile, raised).with_context(|| format!("{needed} open files are not allowed here"))
+    setrlimit(Resource::Nofile, raised).context("the limit of open files cannot be raised")
 }

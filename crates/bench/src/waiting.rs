@@ -21,16 +21,12 @@ impl Readers {
         let mut readers = JoinSet::new();
         for n in 0..count {
             let token = token_of(seed, n % seed.catalogue.sellers)?.to_owned();
-            let mut reader = Reader {
-                connection: Connection::open(server).await?,
-                token,
-                request: Vec::new(),
-            };
-            reader.read(0).await?;
+            let mut reader = Connection::open(server).await?;
+            read(&mut reader, &token, 0).await?;
             readers.spawn(async move {
-                reader.read(1 + n % LONGEST).await?;
+                read(&mut reader, &token, 1 + n % LONGEST).await?;
                 loop {
-                    reader.read(LONGEST).await?;
+                    read(&mut reader, &token, LONGEST).await?;
                 }
             });
         }
@@ -43,18 +39,11 @@ impl Readers {
     }
 }
 
-struct Reader {
-    connection: Connection,
-    token: String,
-    request: Vec<u8>,
-}
-
-impl Reader {
-    /// Reads what comes from now on.
-    async fn read(&mut self, wait: u64) -> anyhow::Result<()> {
-        let path = format!("/v1/events?since=2100-01-01T00:00:00Z&wait={wait}");
-        get(&mut self.request, &path, &self.token)?;
-        self.connection.exchange(&self.request).await?.expect(200)?;
-        Ok(())
-    }
+/// Reads what comes from now on.
+async fn read(reader: &mut Connection, token: &str, wait: u64) -> anyhow::Result<()> {
+    let mut request = Vec::new();
+    let path = format!("/v1/events?since=2100-01-01T00:00:00Z&wait={wait}");
+    get(&mut request, &path, token)?;
+    reader.exchange(&request).await?.expect(200)?;
+    Ok(())
 }

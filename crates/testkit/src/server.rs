@@ -238,7 +238,10 @@ async fn operator_token(database: &TestDatabase) -> String {
         default_rate_limit: std::num::NonZeroU32::MIN,
     };
     let units = Database::new(settings).expect("the URL is fine").units();
-    let new = NewOperatorToken::named("tests");
+    let new = NewOperatorToken {
+        name: "tests".to_owned(),
+        ..NewOperatorToken::default()
+    };
     let locks = LockSet::default();
     let created = transact(&*units, &locks, &new, |tx, new| {
         Box::pin(async move { create_operator_token(tx, &SystemRandomness::new(), new.clone()).await })

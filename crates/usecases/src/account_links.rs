@@ -9,7 +9,6 @@ use oauth::{Limiter, SecretHash, Subject};
 
 use crate::failure::refuse;
 use crate::sellers::{NotOpen, lock_open};
-use crate::shown_once::{NumberUsed, SentForm};
 use crate::sign_in::{NewSession, store_session};
 use crate::{ActingOperator, ActingSeller, Failure};
 
@@ -27,8 +26,6 @@ pub enum Refusal {
     /// The current password is another one, perhaps since the given one was verified.
     #[error("the current password is another one")]
     WrongPassword,
-    #[error(transparent)]
-    Form(#[from] NumberUsed),
 }
 
 /// The URL of a link. The panel removes everything after its path from all logs.
@@ -177,27 +174,26 @@ pub async fn sign_in_by_link(
     Ok(seller.id)
 }
 
-/// Changes the password of a signed-in seller, once for a form; all other sessions of the account end. `change`
-/// has the hash that the given current password was verified against, and the new one; None if it was wrong.
-/// Verification is slow, so the account is locked and checked again: a session that ended or a password that
-/// was replaced meanwhile takes precedence.
+/// Changes the password of a signed-in seller; all other sessions of the account end. `change` has the hash
+/// that the given current password was verified against, and the new one; None if it was wrong. Verification is
+/// slow, so the account is locked and checked again: a session that ended or a password that was replaced
+/// meanwhile takes precedence.
 pub async fn change_password(
     accounts: &dyn AccountStore,
-    form: SentForm,
+    by: ActingSeller,
+    session: SecretHash,
     change: Option<&(PasswordHash, PasswordHash)>,
 ) -> Result<(), Failure<Refusal>> {
-    let by = form.by;
     lock_open::<Refusal>(accounts, by.seller).await?;
-    if !accounts.has_session(form.session).await? {
+    if !accounts.has_session(session).await? {
         return refuse(Refusal::SessionEnded);
     }
-    form.claim::<Refusal>(accounts, None).await?;
     let present = accounts.password_hash(by.seller).await?;
     let Some((_, password)) = change.filter(|(compared, _)| present.as_ref() == Some(compared)) else {
         return refuse(Refusal::WrongPassword);
     };
     accounts.set_password(by.seller, password.clone()).await?;
-    accounts.end_sessions(by.seller, Some(form.session)).await?;
+    accounts.end_sessions(by.seller, Some(session)).await?;
     by.log(accounts, Action::PasswordChanged, by.seller).await?;
     Ok(())
 }

@@ -8,7 +8,7 @@ use kernel::{Change, SellerId};
 use oauth::{Application, ApplicationEvent};
 use offers::{Offer, OfferEvent};
 use orders::{OrderEvent, OrderEventKind, SellerOrder};
-use webhooks::Event;
+use webhooks::{Event, Subject, WebhookEvent};
 
 /// The announcement of one event.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,30 +27,39 @@ pub struct Announcement {
 impl Announcement {
     /// The change of an offer with its announcements.
     pub fn of_offer(change: Change<Offer, OfferEvent>, at: DateTime<Utc>) -> Change<Offer, Self> {
-        let seller = change.after.seller;
+        let (seller, offer) = (change.after.seller, change.after.id);
+        let rejected = || {
+            let offer_id = offer.uuid();
+            Event::recorded(seller, WebhookEvent::OfferRejected, Subject::Offer { offer_id })
+        };
         change.map_events(|event| Self {
             seller,
-            item: ChangeItem::of_offer(seller, &event, at),
-            event: Event::of_offer(seller, &event),
+            item: ChangeItem::of_offer(seller, offer, event, at),
+            event: (event == OfferEvent::Rejected).then(rejected),
             at,
             occurred_at: at,
         })
     }
 
-    /// The change of a part with its announcements.
+    /// The change of a part with its announcements. Subscribers have the events that they know by the same name.
     pub fn of_order(change: Change<SellerOrder, OrderEvent>, at: DateTime<Utc>) -> Change<SellerOrder, Self> {
-        let seller = change.after.seller;
+        let (seller, order) = (change.after.seller, change.after.id);
         let (shipped_at, delivered_at) = (change.after.shipped_at(), change.after.delivered_at());
+        let about = Subject::Order {
+            order_id: order.uuid(),
+            order_number: change.after.number.as_str().to_owned(),
+        };
         change.map_events(|event| Self {
             seller,
-            item: ChangeItem::of_order(seller, &event, at),
+            item: ChangeItem::of_order(seller, order, event, at),
             occurred_at: match event.kind {
                 OrderEventKind::Shipped => shipped_at,
                 OrderEventKind::Delivered => delivered_at,
                 _ => None,
             }
             .unwrap_or(at),
-            event: Event::of_order(seller, &event),
+            event: WebhookEvent::parse(event.kind.as_str())
+                .map(|name| Event::recorded(seller, name, about.clone())),
             at,
         })
     }
@@ -60,10 +69,10 @@ impl Announcement {
         change: Change<Application, ApplicationEvent>,
         at: DateTime<Utc>,
     ) -> Change<Application, Self> {
-        let seller = change.after.owner;
+        let (seller, client_id) = (change.after.owner, change.after.client_id);
         change.map_events(|event| Self {
             seller,
-            item: Some(ChangeItem::of_application(seller, &event, at)),
+            item: ChangeItem::of_application(seller, client_id, event, at),
             event: None,
             at,
             occurred_at: at,
@@ -74,7 +83,7 @@ impl Announcement {
 #[cfg(test)]
 mod tests {
     use offers::OfferStatus;
-    use orders::{Cause, OrderNumber};
+    use orders::Cause;
     use uuid::Uuid;
 
     use super::*;
@@ -97,27 +106,31 @@ mod tests {
             Announcement::of_offer(Change::of_existing(offer, vec![event]), now())
         };
         let of_order = |kind, cause| {
-            let event = OrderEvent {
-                order: Uuid::from_u128(4).into(),
-                number: OrderNumber::new("A-1".to_owned()).unwrap(),
-                kind,
-                cause,
-            };
             let part = test_support::part(1, 1);
+            let event = OrderEvent { kind, cause };
             Announcement::of_order(Change::of_existing(part, vec![event]), now())
         };
-        let client_id = Uuid::from_u128(5).into();
-        let registered = Change::created(application(), vec![ApplicationEvent::Registered { client_id }]);
+        let names = OrderEventKind::ALL.map(|kind| {
+            let announced = of_order(kind, Cause::Marketplace).events.pop().unwrap();
+            announced.event.map(|event| event.name)
+        });
+        let of_orders = [
+            Some(WebhookEvent::OrderCreated),
+            Some(WebhookEvent::OrderPaid),
+            Some(WebhookEvent::OrderShipped),
+            Some(WebhookEvent::OrderDelivered),
+            Some(WebhookEvent::OrderCancelled),
+            None,
+        ];
+        assert_eq!(names, of_orders);
+        let registered = Change::created(application(), vec![ApplicationEvent::Registered]);
         let status = OfferStatus::Draft;
         for (found, expected) in [
             (
-                receivers(&of_offer(OfferEvent::StatusChanged { offer, status })),
+                receivers(&of_offer(OfferEvent::StatusChanged(status))),
                 (true, false),
             ),
-            (
-                receivers(&of_offer(OfferEvent::Rejected { offer })),
-                (false, true),
-            ),
+            (receivers(&of_offer(OfferEvent::Rejected)), (false, true)),
             (
                 receivers(&of_order(OrderEventKind::Shipped, Cause::Seller)),
                 (true, true),

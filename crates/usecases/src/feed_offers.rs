@@ -32,7 +32,7 @@ async fn save(
     changes: Vec<Change<Offer, Announcement>>,
 ) -> Result<(), StoreError> {
     match offers.save_offers(seller, changes).await {
-        Err(error @ StoreError::Conflict { .. }) => Err(StoreError::Retryable(Box::new(error))),
+        Err(error @ StoreError::Conflict { .. }) => Err(StoreError::Retryable(error.into())),
         saved => saved,
     }
 }

@@ -6,7 +6,7 @@
 
 use accounts::{AccountStore, Action};
 use chrono::{DateTime, Utc};
-use kernel::{Randomness, Sealer, SellerId, StoreError};
+use kernel::{Randomness, SellerId, StoreError};
 use oauth::{
     Application, ApplicationEdit, ApplicationStatus, ApplicationStore, ChangedSince, ClientId, ClientSecret,
     ClientType, Limiter, Quota, Registrar, Registration, Shown, Subject,
@@ -14,7 +14,7 @@ use oauth::{
 
 use crate::acting::log_change;
 use crate::sellers::{NotOpen, lock_open};
-use crate::shown_once::{NumberUsed, PredrawnRandomness, SentForm, ShownSecret};
+use crate::shown_once::ShownSecret;
 use crate::{ActingSeller, Announcement, Failure, failure::refuse};
 
 /// A registered application, with its secret, which is shown only once.
@@ -92,60 +92,46 @@ fn name_taken(error: StoreError) -> Failure<RegistrationRefusal> {
 pub enum Refusal {
     #[error("no such application")]
     NoSuchApplication,
-    #[error(transparent)]
-    Registration(#[from] RegistrationRefusal),
     #[error("a public application has no secret")]
     NoSecret,
     #[error(transparent)]
     Changed(#[from] ChangedSince),
-    #[error(transparent)]
-    Form(#[from] NumberUsed),
 }
 
-/// Registers an application; its secret is stored to be shown once.
-#[expect(clippy::too_many_arguments, reason = "two stores")]
+/// Registers an application; its secret is to be shown once.
 pub async fn register(
     applications: &dyn ApplicationStore<Announcement>,
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
-    form: SentForm,
-    sealer: &dyn Sealer,
+    by: ActingSeller,
     registration: Registration,
     limits: ApplicationLimits,
     now: DateTime<Utc>,
-) -> Result<(), Failure<Refusal>> {
-    let predrawn = PredrawnRandomness::from(randomness);
-    let client_id = ClientId::from(predrawn.id);
-    let secret = (registration.client_type == ClientType::Confidential)
-        .then(|| ClientSecret::from_random(&predrawn.secret).reveal().to_owned());
-    let shown = ShownSecret::Registered(client_id.uuid(), secret);
-    form.store::<Refusal>(accounts, sealer, &shown).await?;
-    let (owner, by) = (form.by.seller, Registrar::Seller);
-    let most = limits.per_seller;
-    register_application(
+) -> Result<ShownSecret, Failure<RegistrationRefusal>> {
+    let (registrar, most) = (Registrar::Seller, limits.per_seller);
+    let registered = register_application(
         applications,
         accounts,
-        &predrawn,
-        owner,
-        by,
+        randomness,
+        by.seller,
+        registrar,
         registration,
         most,
         now,
-    )
-    .await
-    .map_err(Failure::refused_as)?;
+    );
+    let registered = registered.await?;
     // Counted after it: a refusal rolls back both.
     let counted = accounts
-        .count_action(Limiter::Registrations, Subject::seller(owner))
+        .count_action(Limiter::Registrations, Subject::seller(by.seller))
         .await?;
     let quota = counted.against(limits.registered_per_hour);
     if !quota.admits() {
-        return refuse(RegistrationRefusal::TooOften(quota).into());
+        return refuse(RegistrationRefusal::TooOften(quota));
     }
-    form.by
-        .log(accounts, Action::ApplicationRegistered, client_id)
-        .await?;
-    Ok(())
+    let id = registered.client_id;
+    by.log(accounts, Action::ApplicationRegistered, id).await?;
+    let secret = registered.client_secret.map(|secret| secret.reveal().to_owned());
+    Ok(ShownSecret::Registered(id.uuid(), secret))
 }
 
 /// Saves the editable fields, if one differs. With `shown`, only if the application still is what the form
@@ -174,27 +160,24 @@ pub async fn edit(
 }
 
 /// Replaces the secret of a confidential application: the old one stops working at once, tokens stay valid.
-/// The new one is stored to be shown once.
+/// The new one is to be shown once.
 pub async fn rotate_secret(
     applications: &dyn ApplicationStore<Announcement>,
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
-    form: SentForm,
-    sealer: &dyn Sealer,
+    by: ActingSeller,
     client_id: ClientId,
     now: DateTime<Utc>,
-) -> Result<(), Failure<Refusal>> {
-    let secret = ClientSecret::from_random(&randomness.secret());
-    let shown = ShownSecret::Rotated(client_id.uuid(), secret.reveal().to_owned());
-    form.store::<Refusal>(accounts, sealer, &shown).await?;
-    let application = owned(applications, form.by, client_id).await?;
+) -> Result<ShownSecret, Failure<Refusal>> {
+    let application = owned(applications, by, client_id).await?;
     if application.client_type == ClientType::Public {
         return refuse(Refusal::NoSecret);
     }
+    let secret = ClientSecret::from_random(&randomness.secret());
     let change = Announcement::of_application(application.with_secret(&secret), now);
     applications.save_application(change).await?;
-    form.by.log(accounts, Action::SecretRotated, client_id).await?;
-    Ok(())
+    by.log(accounts, Action::SecretRotated, client_id).await?;
+    Ok(ShownSecret::Rotated(client_id.uuid(), secret.reveal().to_owned()))
 }
 
 /// Deletes an application permanently: its tokens are invalid at every seller.

@@ -2,11 +2,11 @@
 
 use accounts::{AccountStore, Action, MAX_PERSONAL_TOKENS, PersonalTokenRequest, Rule};
 use chrono::{DateTime, Utc};
-use kernel::{BrokenRules, Randomness, Sealer, SellerId, StoreError};
+use kernel::{BrokenRules, Randomness, SellerId, StoreError};
 use oauth::{ApplicationStatus, ApplicationStore, BearerToken, FamilyId, TokenKind};
 
 use crate::sellers::{NotOpen, lock_open};
-use crate::shown_once::{NumberUsed, PredrawnRandomness, SentForm, ShownSecret};
+use crate::shown_once::ShownSecret;
 use crate::{ActingSeller, Announcement, Failure, failure::refuse};
 
 /// Why a personal token is not created or revoked.
@@ -55,57 +55,30 @@ pub async fn issue_personal_token(
     Ok(token)
 }
 
-/// Revokes a personal token; it is rejected from the commit on. Refused if it was revoked before.
-pub async fn revoke_personal_token(
-    accounts: &dyn AccountStore,
-    seller: SellerId,
-    id: FamilyId,
-) -> Result<(), Failure<Refusal>> {
-    if accounts.revoke_personal_token(seller, id).await? {
-        Ok(())
-    } else {
-        refuse(Refusal::NoSuchToken)
-    }
-}
-
-/// Why a token is not created in the panel.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PanelRefusal {
-    #[error(transparent)]
-    Token(#[from] Refusal),
-    #[error(transparent)]
-    Form(#[from] NumberUsed),
-}
-
-/// Creates a token, which is stored to be shown once.
+/// Creates a token, which is to be shown once.
 pub async fn issue_in_panel(
     applications: &dyn ApplicationStore<Announcement>,
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
-    form: SentForm,
-    sealer: &dyn Sealer,
+    by: ActingSeller,
     request: PersonalTokenRequest,
     now: DateTime<Utc>,
-) -> Result<(), Failure<PanelRefusal>> {
-    let predrawn = PredrawnRandomness::from(randomness);
-    let id = FamilyId::from(predrawn.id);
-    let token = BearerToken::from_random(TokenKind::Personal, id, &predrawn.secret);
-    let shown = ShownSecret::Token(id.uuid(), token.reveal().to_owned());
-    form.store::<PanelRefusal>(accounts, sealer, &shown).await?;
-    let by = form.by;
-    issue_personal_token(applications, accounts, &predrawn, by.seller, request, now)
-        .await
-        .map_err(Failure::refused_as)?;
+) -> Result<ShownSecret, Failure<Refusal>> {
+    let token = issue_personal_token(applications, accounts, randomness, by.seller, request, now).await?;
+    let id = token.key().family;
     by.log(accounts, Action::PersonalTokenCreated, id).await?;
-    Ok(())
+    Ok(ShownSecret::Token(id.uuid(), token.reveal().to_owned()))
 }
 
+/// Revokes a personal token; it is rejected from the commit on. Refused if it was revoked before.
 pub async fn revoke_in_panel(
     accounts: &dyn AccountStore,
     by: ActingSeller,
     id: FamilyId,
 ) -> Result<(), Failure<Refusal>> {
-    revoke_personal_token(accounts, by.seller, id).await?;
+    if !accounts.revoke_personal_token(by.seller, id).await? {
+        return refuse(Refusal::NoSuchToken);
+    }
     by.log(accounts, Action::PersonalTokenRevoked, id).await?;
     Ok(())
 }

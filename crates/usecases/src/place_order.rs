@@ -121,7 +121,7 @@ fn number_taken(error: StoreError, given: bool) -> Failure<Refusal> {
     match error.conflict() {
         Some("orders_number_key") if given => Failure::Refused(Refusal::NumberTaken),
         // A generated number exists already: the transaction is repeated with another one.
-        Some("orders_number_key") => StoreError::Retryable(Box::new(error)).into(),
+        Some("orders_number_key") => StoreError::Retryable(error.into()).into(),
         _ => error.into(),
     }
 }
@@ -155,7 +155,7 @@ fn check_lines(lines: &[Line], known: &Offers) -> Result<(), Failure<Refusal>> {
         violations.add(format!("items[{n}].offer_id"), Invalid::new(reason));
     }
     violations
-        .into_result()
+        .into_result(Some(()))
         .map_err(|violations| Failure::Refused(Refusal::Invalid(violations)))
 }
 
@@ -186,7 +186,7 @@ async fn take_stock(
             continue;
         };
         match offer.clone().take_stock(line.quantity, now) {
-            Err(refused) => short.push((n, refused.available)),
+            Err(available) => short.push((n, available)),
             Ok(change) if change.after != *offer => {
                 let change = Announcement::of_offer(change, now);
                 taken.entry(line.seller).or_default().push(change);

@@ -14,8 +14,7 @@ use webhooks::{
 };
 
 use crate::failure::refuse;
-use crate::shown_once::{NumberUsed, SentForm};
-use crate::{ActingOperator, Failure};
+use crate::{ActingOperator, ActingSeller, Failure};
 
 /// Limit of test events to one subscription per clock minute, since the receiver has to handle them.
 pub const MAX_TEST_EVENTS_PER_MINUTE: u32 = 10;
@@ -26,8 +25,8 @@ pub const MAX_REDELIVERIES_PER_MINUTE: u32 = 30;
 /// Who asks for a delivery.
 #[derive(Debug, Clone, Copy)]
 pub enum Requester {
-    /// A seller, by a form of the panel.
-    Form(SentForm),
+    /// A seller, in the panel.
+    Seller(ActingSeller),
     /// An application, for its own subscriptions at this seller.
     Application(SellerId, ClientId),
     /// An operator, for this seller's subscriptions; without a limit.
@@ -48,8 +47,6 @@ pub enum Refusal {
     UnderWay,
     #[error("the subscription's limit for this minute is reached")]
     TooMany(Quota),
-    #[error(transparent)]
-    Form(#[from] NumberUsed),
 }
 
 /// Queues an earlier delivery again: at once if it waits, with the whole schedule if it has ended.
@@ -60,7 +57,6 @@ pub async fn redeliver(
     (subscription, delivery): (SubscriptionId, DeliveryId),
     now: DateTime<Utc>,
 ) -> Result<Delivery, Failure<Refusal>> {
-    requester.claim_form(accounts).await?;
     let (seller, client_id) = (requester.seller(), requester.client_id());
     let locked = subscriptions.lock_delivery(seller, client_id, subscription, delivery);
     let again = match locked.await? {
@@ -91,7 +87,6 @@ pub async fn send_test_event(
     event: Option<WebhookEvent>,
     now: DateTime<Utc>,
 ) -> Result<Delivery, Failure<Refusal>> {
-    requester.claim_form(accounts).await?;
     let (seller, client_id) = (requester.seller(), requester.client_id());
     let is_own = |found: &Subscription| client_id.is_none_or(|client_id| client_id == found.client_id);
     let found = subscriptions.subscription(seller, subscription).await?;
@@ -128,7 +123,7 @@ fn at(now: DateTime<Utc>, id: Uuid) -> Uuid {
 impl Requester {
     const fn seller(self) -> SellerId {
         match self {
-            Self::Form(form) => form.by.seller,
+            Self::Seller(by) => by.seller,
             Self::Application(seller, _) | Self::Operator(_, seller) => seller,
         }
     }
@@ -137,14 +132,7 @@ impl Requester {
     const fn client_id(self) -> Option<ClientId> {
         match self {
             Self::Application(_, client_id) => Some(client_id),
-            Self::Form(_) | Self::Operator(..) => None,
-        }
-    }
-
-    async fn claim_form(self, accounts: &dyn AccountStore) -> Result<(), Failure<Refusal>> {
-        match self {
-            Self::Form(form) => form.claim(accounts, None).await,
-            Self::Application(..) | Self::Operator(..) => Ok(()),
+            Self::Seller(_) | Self::Operator(..) => None,
         }
     }
 
@@ -175,7 +163,7 @@ impl Requester {
         subject: impl Display + Send,
     ) -> Result<(), StoreError> {
         match self {
-            Self::Form(form) => form.by.log(accounts, action, subject).await,
+            Self::Seller(by) => by.log(accounts, action, subject).await,
             Self::Operator(by, _) => by.log(accounts, action, subject).await,
             Self::Application(..) => Ok(()),
         }
@@ -191,14 +179,11 @@ mod tests {
 
     use super::*;
     use crate::MockTransaction;
-    use crate::test_support::{OPERATOR, by, chance, logging, now, refusal, sent_form};
+    use crate::test_support::{OPERATOR, by, chance, logging, now, refusal};
 
     /// The mocked results of the stores.
     #[derive(Clone, Copy)]
-    #[expect(clippy::struct_excessive_bools, reason = "each is one store's answer")]
     struct Answers {
-        /// The form's number is new.
-        first: bool,
         /// The subscription and the earlier delivery exist.
         exists: bool,
         /// The subscription is active.
@@ -210,7 +195,6 @@ mod tests {
     }
 
     const FINE: Answers = Answers {
-        first: true,
         exists: true,
         active: true,
         under_way: false,
@@ -235,8 +219,8 @@ mod tests {
         Uuid::from_u128(2).into()
     }
 
-    fn of_form() -> Requester {
-        Requester::Form(sent_form())
+    fn of_seller() -> Requester {
+        Requester::Seller(by())
     }
 
     fn of_application() -> Requester {
@@ -254,18 +238,18 @@ mod tests {
         (limiter, most): (Limiter, u64),
         action: Action,
     ) -> MockTransaction {
-        let Answers { first, exists, .. } = answers;
-        let queued = first && exists && answers.active && !answers.under_way;
-        let (is_form, is_operator) = (
-            matches!(requester, Requester::Form(_)),
+        let exists = answers.exists;
+        let queued = exists && answers.active && !answers.under_way;
+        let (is_seller, is_operator) = (
+            matches!(requester, Requester::Seller(_)),
             matches!(requester, Requester::Operator(..)),
         );
         let done = queued && (is_operator || answers.place <= most);
-        let logged = done && (is_form || is_operator);
+        let logged = done && (is_seller || is_operator);
         let mut tx = logging(usize::from(logged), action);
         tx.expect_lock_delivery()
             .returning(move |_, client_id, id, delivery| {
-                assert!(first && (id, delivery) == (to(), earlier().id));
+                assert_eq!((id, delivery), (to(), earlier().id));
                 assert_eq!(client_id, requester.client_id());
                 Ok(exists.then(|| LockedDelivery {
                     delivery: earlier(),
@@ -280,7 +264,7 @@ mod tests {
                 Ok(true)
             });
         tx.expect_subscription().returning(move |_, id| {
-            assert!(first && id == to());
+            assert_eq!(id, to());
             Ok(exists.then(|| Subscription {
                 id,
                 client_id: own(),
@@ -302,12 +286,6 @@ mod tests {
             );
             Ok(answers.active)
         });
-        tx.expect_store_flash()
-            .times(if is_form { 2 } else { 0 })
-            .returning(move |_, _, sealed| {
-                assert_eq!(sealed, None);
-                Ok(first)
-            });
         tx.expect_count_action()
             .times(usize::from(queued && !is_operator))
             .withf(move |counted, subject| {
@@ -341,7 +319,7 @@ mod tests {
         missing.exists = false;
         inactive.active = false;
         under_way.under_way = true;
-        for requester in [of_form(), of_application(), of_operator()] {
+        for requester in [of_seller(), of_application(), of_operator()] {
             assert_eq!(again(FINE, requester).await.unwrap(), earlier().again(now()));
             let sent = sample(FINE, requester).await.unwrap();
             assert_eq!(
@@ -356,10 +334,6 @@ mod tests {
             }
             assert_eq!(refusal(again(under_way, requester).await), Refusal::UnderWay);
         }
-        let used = Answers { first: false, ..FINE };
-        let why = Refusal::Form(NumberUsed::BySame);
-        assert_eq!(refusal(again(used, of_form()).await), why);
-        assert_eq!(refusal(sample(used, of_form()).await), why);
     }
 
     #[tokio::test]
@@ -371,7 +345,7 @@ mod tests {
             (31, false, false),
         ] {
             let answers = Answers { place, ..FINE };
-            for requester in [of_form(), of_application(), of_operator()] {
+            for requester in [of_seller(), of_application(), of_operator()] {
                 let is_free = matches!(requester, Requester::Operator(..));
                 for (queued, admitted) in [
                     (sample(answers, requester).await, samples),

@@ -74,20 +74,15 @@ pub(crate) async fn lock_open<R: From<NotOpen>>(
     }
 }
 
-/// There is no such account.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("no such seller")]
-pub struct NoSuchSeller;
-
 /// Closes the account and returns it. Its tokens and sessions are rejected from the commit on. Idempotent.
 pub async fn close_seller(
     accounts: &dyn AccountStore,
     by: ActingOperator,
     id: SellerId,
     now: DateTime<Utc>,
-) -> Result<Seller, Failure<NoSuchSeller>> {
+) -> Result<Seller, Failure<NotOpen>> {
     let Some(seller) = accounts.lock_seller(id).await? else {
-        return refuse(NoSuchSeller);
+        return refuse(NotOpen::NoSuchSeller);
     };
     if seller.closed_at.is_some() {
         return Ok(seller);

@@ -16,7 +16,7 @@ pub async fn lease_mail<M: Mail>(
     queue: &dyn MailQueue<M>,
     randomness: &dyn Randomness,
 ) -> Result<Option<DueMail<M>>, StoreError> {
-    Ok(queue.lease_mails(randomness.uuid(), 1, LEASE).await?.pop())
+    queue.lease_mail(randomness.uuid(), LEASE).await
 }
 
 /// Sends a leased mail and records its step. Recording is retried as long as `pause` returns true: a mail

@@ -106,7 +106,7 @@ fn check_part(part: &SellerOrder, report: &Report) -> Result<(), Failure<Refusal
         }
     }
     violations
-        .into_result()
+        .into_result(Some(()))
         .map_err(|violations| Failure::Refused(Refusal::Items(violations)))?;
     match part.check_shippable(Cause::Seller) {
         Ok(_) => Ok(()),

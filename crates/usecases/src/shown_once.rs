@@ -4,21 +4,20 @@
 //! form again, by a double click or a reload, has no further effect. A form with different content under a
 //! used number, as the browser's back button can produce, must not get the first form's result.
 //!
-//! A new secret is sealed, stored under the session and the number, and taken by the page that the browser is
-//! redirected to.
+//! A new secret is sealed, stored under the session and the form's mark, and taken by the page that the
+//! browser is redirected to.
 
 use accounts::AccountStore;
-use kernel::{Randomness, SealPurpose, Sealer, StoreError};
+use kernel::{SealPurpose, Sealer, StoreError};
 use oauth::SecretHash;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::{ActingSeller, Failure};
+use crate::{Failure, failure::refuse};
 
 /// A submitted form.
 #[derive(Debug, Clone, Copy)]
 pub struct SentForm {
-    pub by: ActingSeller,
     /// The session that submitted it.
     pub session: SecretHash,
     /// Its one-time number.
@@ -27,36 +26,38 @@ pub struct SentForm {
     pub mark: Uuid,
 }
 
-/// The number of the form was used before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum NumberUsed {
-    /// By the same form: its effect has happened.
-    #[error("the form was sent before")]
-    BySame,
-    /// By a form with different content: nothing is done.
-    #[error("the form's number was used by another form")]
-    ByOther,
-}
-
 impl SentForm {
-    /// Claims the number, and stores the content to be shown once with it.
+    /// Runs the form's action and stores what it shows; does nothing if the same form was sent before.
+    /// Refused with None if a form with different content has used the number.
     ///
     /// One row records that the number was used, a second row by which form. A concurrent request with the
     /// same number waits at the first row for the other transaction's end, and then finds both rows or
     /// neither.
-    pub(crate) async fn claim<R: From<NumberUsed>>(
+    pub async fn once<R>(
         self,
         accounts: &dyn AccountStore,
-        sealed: Option<Vec<u8>>,
-    ) -> Result<(), Failure<R>> {
-        let first = accounts.store_flash(self.session, self.number, sealed).await?;
-        let unknown = accounts.store_flash(self.session, self.mark, None).await?;
-        match (first, unknown) {
-            (true, _) => Ok(()),
-            (false, false) => Err(Failure::Refused(NumberUsed::BySame.into())),
+        sealer: &dyn Sealer,
+        action: impl Future<Output = Result<Option<ShownSecret>, Failure<R>>>,
+    ) -> Result<(), Failure<Option<R>>> {
+        let Self {
+            session,
+            number,
+            mark,
+        } = self;
+        if !accounts.store_flash(session, number, None).await? {
+            let is_other = accounts.store_flash(session, mark, None).await?;
             // The refusal rolls back the row that was just inserted.
-            (false, true) => Err(Failure::Refused(NumberUsed::ByOther.into())),
+            return if is_other { refuse(None) } else { Ok(()) };
         }
+        let content = match action.await.map_err(Failure::refused_as::<Option<R>>)? {
+            Some(shown) => {
+                let plain = serde_json::to_vec(&shown).map_err(StoreError::unexpected)?;
+                Some(sealer.seal(SealPurpose::Flash, &binding(session, mark), &plain))
+            }
+            None => None,
+        };
+        accounts.store_flash(session, mark, content).await?;
+        Ok(())
     }
 }
 
@@ -77,31 +78,16 @@ impl std::fmt::Debug for ShownSecret {
     }
 }
 
-impl SentForm {
-    /// Claims the form's number and stores the content to be shown, sealed. After a refusal, nothing else may
-    /// be done.
-    pub(crate) async fn store<R: From<NumberUsed>>(
-        self,
-        accounts: &dyn AccountStore,
-        sealer: &dyn Sealer,
-        shown: &ShownSecret,
-    ) -> Result<(), Failure<R>> {
-        let plain = serde_json::to_vec(shown).map_err(StoreError::unexpected)?;
-        let content = sealer.seal(SealPurpose::Flash, &binding(self.session, self.number), &plain);
-        self.claim(accounts, Some(content)).await
-    }
-}
-
 /// Takes the content stored for a form of this session. None if there is none, if it was already taken, or if
 /// its sealing key is gone.
 pub async fn take(
     accounts: &dyn AccountStore,
     sealer: &dyn Sealer,
     session: SecretHash,
-    number: Uuid,
+    mark: Uuid,
 ) -> Result<Option<ShownSecret>, StoreError> {
-    let flash = accounts.take_flash(session, number).await?;
-    Ok(flash.and_then(|flash| open(sealer, &binding(session, number), &flash)))
+    let flash = accounts.take_flash(session, mark).await?;
+    Ok(flash.and_then(|flash| open(sealer, &binding(session, mark), &flash)))
 }
 
 fn open(sealer: &dyn Sealer, binding: &[u8], flash: &[u8]) -> Option<ShownSecret> {
@@ -109,35 +95,8 @@ fn open(sealer: &dyn Sealer, binding: &[u8], flash: &[u8]) -> Option<ShownSecret
     serde_json::from_slice(&plain).ok()
 }
 
-fn binding(session: SecretHash, number: Uuid) -> Vec<u8> {
-    [session.bytes().as_slice(), number.as_bytes()].concat()
-}
-
-/// Random bytes drawn in advance, so that the content to be shown can be stored before the action that
-/// creates it.
-#[derive(Clone, Copy)]
-pub(crate) struct PredrawnRandomness {
-    pub(crate) id: Uuid,
-    pub(crate) secret: [u8; 32],
-}
-
-impl PredrawnRandomness {
-    pub(crate) fn from(randomness: &dyn Randomness) -> Self {
-        Self {
-            id: randomness.uuid(),
-            secret: randomness.secret(),
-        }
-    }
-}
-
-impl Randomness for PredrawnRandomness {
-    fn secret(&self) -> [u8; 32] {
-        self.secret
-    }
-
-    fn uuid(&self) -> Uuid {
-        self.id
-    }
+fn binding(session: SecretHash, mark: Uuid) -> Vec<u8> {
+    [session.bytes().as_slice(), mark.as_bytes()].concat()
 }
 
 #[cfg(test)]
@@ -158,21 +117,23 @@ mod tests {
         panel.expect_store_flash().returning(move |session, key, _| {
             Ok(rows.lock().unwrap().insert((session.bytes().to_vec(), key)))
         });
-        let take = async |session: &str, number: u128, mark: u128| {
+        let (sealer, acted) = (sealer(), Recorded::default());
+        let send = async |session: &str, number: u128, mark: u128| {
             let form = SentForm {
                 session: SecretHash::of(session),
                 number: Uuid::from_u128(number),
                 mark: Uuid::from_u128(mark),
-                ..sent_form()
             };
-            form.claim::<NumberUsed>(&panel, None).await
+            let action = async { acted.add::<Failure<()>>(mark).map(|()| None) };
+            form.once(&panel, &sealer, action).await
         };
-        take("mine", 1, 10).await.unwrap();
-        assert_eq!(refusal(take("mine", 1, 10).await), NumberUsed::BySame);
-        assert_eq!(refusal(take("mine", 1, 11).await), NumberUsed::ByOther);
-        take("mine", 2, 20).await.unwrap();
+        send("mine", 1, 10).await.unwrap();
+        send("mine", 1, 10).await.unwrap();
+        assert_eq!(refusal(send("mine", 1, 11).await), None);
+        send("mine", 2, 20).await.unwrap();
         // Another session's number is another.
-        take("other", 1, 10).await.unwrap();
+        send("other", 1, 10).await.unwrap();
+        assert_eq!(acted.all(), [10, 20, 10]);
     }
 
     /// A fake sealer that prepends the binding to the plain text.
@@ -208,10 +169,11 @@ mod tests {
                 .expect_take_flash()
                 .returning(move |_, _| Ok(stored.all().into_iter().flatten().next()));
             let form = sent_form();
-            form.store::<NumberUsed>(&store, &sealer, &shown).await.unwrap();
-            let taken = async |session, number| take(&store, &sealer, session, number).await.unwrap();
-            assert_eq!(taken(form.session, form.number).await, Some(shown.clone()));
-            assert_eq!(taken(SecretHash::of("other"), form.number).await, None);
+            let action = async { Ok::<_, Failure<()>>(Some(shown.clone())) };
+            form.once(&store, &sealer, action).await.unwrap();
+            let taken = async |session, mark| take(&store, &sealer, session, mark).await.unwrap();
+            assert_eq!(taken(form.session, form.mark).await, Some(shown.clone()));
+            assert_eq!(taken(SecretHash::of("other"), form.mark).await, None);
             assert_eq!(taken(form.session, Uuid::from_u128(2)).await, None);
             assert!(!format!("{shown:?}").contains("pss_"), "{shown:?}");
         }

@@ -1,4 +1,4 @@
-//! An application subscribes to a seller's events, changes the subscription, and unsubscribes.
+//! An application subscribes to a seller's events, and changes the subscription.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Randomness, SellerId};
@@ -122,24 +122,4 @@ pub async fn rotate_secret(
         secret,
         active_from: now + overlap,
     })
-}
-
-/// The application has no such subscription at this seller.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("no such subscription")]
-pub struct NoSuchSubscription;
-
-/// Deletes the subscription: pending deliveries stop, its history is deleted, and its place is free (D57).
-pub async fn delete_subscription(
-    subscriptions: &dyn SubscriptionStore,
-    seller: SellerId,
-    client_id: ClientId,
-    subscription: SubscriptionId,
-) -> Result<(), Failure<NoSuchSubscription>> {
-    let removed = subscriptions.remove_subscription(seller, client_id, subscription);
-    if removed.await? {
-        Ok(())
-    } else {
-        refuse(NoSuchSubscription)
-    }
 }

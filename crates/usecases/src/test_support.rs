@@ -128,21 +128,6 @@ pub(crate) fn sealer() -> MockSealer {
     sealer
 }
 
-/// An identity sealer that records what it seals.
-pub(crate) fn recording_sealer() -> (MockSealer, Recorded<String>) {
-    let (mut sealer, texts) = (MockSealer::new(), Recorded::default());
-    let record = texts.clone();
-    sealer.expect_seal().returning(move |_, _, plain| {
-        record
-            .0
-            .lock()
-            .unwrap()
-            .push(String::from_utf8(plain.to_vec()).unwrap());
-        plain.to_vec()
-    });
-    (sealer, texts)
-}
-
 /// The recorded arguments of a mock.
 #[derive(Clone)]
 pub(crate) struct Recorded<T>(Arc<Mutex<Vec<T>>>);
@@ -168,7 +153,6 @@ impl<T: Clone> Recorded<T> {
 /// A form of the panel.
 pub(crate) fn sent_form() -> SentForm {
     SentForm {
-        by: by(),
         session: SecretHash::of("x"),
         number: Uuid::from_u128(4),
         mark: Uuid::from_u128(5),

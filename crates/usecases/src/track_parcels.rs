@@ -21,8 +21,7 @@ pub async fn lease_parcel(
     carrier: Carrier,
     randomness: &dyn Randomness,
 ) -> Result<Option<DueParcel>, StoreError> {
-    let mut due = queue.lease_parcels(carrier, randomness.uuid(), 1, LEASE).await?;
-    Ok(due.pop())
+    queue.lease_parcel(carrier, randomness.uuid(), LEASE).await
 }
 
 #[derive(Clone, Copy)]

@@ -92,7 +92,7 @@ pub struct AccessLine<'a> {
 impl AccessLine<'_> {
     /// Writes the line with target `access` at level INFO; a successful probe at level DEBUG.
     pub fn write(&self) {
-        if self.is_successful_probe() {
+        if self.is_probe() && self.status.is_success() {
             write_at!(debug, self);
         } else {
             write_at!(info, self);
@@ -114,10 +114,6 @@ impl AccessLine<'_> {
     /// Whether monitoring polls the route.
     pub(crate) fn is_probe(&self) -> bool {
         PROBES.contains(&self.route)
-    }
-
-    fn is_successful_probe(&self) -> bool {
-        self.is_probe() && self.status.is_success()
     }
 }
 

@@ -61,6 +61,6 @@ impl Deadline {
 
 impl From<Overdue> for StoreError {
     fn from(overdue: Overdue) -> Self {
-        Self::Unavailable(Box::new(overdue))
+        Self::Unavailable(overdue.into())
     }
 }

@@ -22,7 +22,7 @@ impl Form {
     pub fn parse(text: &[u8]) -> Result<Self, InvalidForm> {
         let text = std::str::from_utf8(text).map_err(|_| InvalidForm)?;
         let pairs = raw_pairs(text).map(|(name, value)| Some((form_decode(name)?, form_decode(value)?)));
-        pairs.collect::<Option<_>>().map(Self).ok_or(InvalidForm)
+        pairs.collect::<Option<_>>().ok_or(InvalidForm)
     }
 
     /// The first value of this name; it may be empty.
@@ -40,6 +40,12 @@ impl Form {
 
     pub fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+}
+
+impl FromIterator<(String, String)> for Form {
+    fn from_iter<I: IntoIterator<Item = (String, String)>>(pairs: I) -> Self {
+        Self(pairs.into_iter().collect())
     }
 }
 

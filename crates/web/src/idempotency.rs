@@ -3,14 +3,12 @@
 use actix_web::http::header::{HeaderMap, HeaderName};
 use kernel::{Claim, Fingerprint, IdempotencyKey};
 
+use crate::head::at_most_once;
 use crate::listener::Listener;
 use crate::operation::Incoming;
-use crate::problem::{Entry, to_sentence};
 use crate::violations::Violations;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
-/// The header's name in an error's `path`.
-const PATH: &str = "Idempotency-Key";
 
 /// The claim for a request, if it has a key.
 pub(crate) fn claim<L: Listener>(
@@ -33,14 +31,7 @@ pub(crate) fn claim<L: Listener>(
 /// The key in the header. A repeated header is refused, whatever its values; a comma is a character of the
 /// key (D48, D116).
 pub fn key(headers: &HeaderMap) -> Result<Option<IdempotencyKey>, Violations> {
-    let mut given = headers.get_all(IDEMPOTENCY_KEY);
-    match (given.next(), given.next()) {
-        (None, _) => Ok(None),
-        (Some(key), None) => IdempotencyKey::new(key.as_bytes())
-            .map(Some)
-            .map_err(|invalid| Entry::validation(PATH, to_sentence(&invalid)).into()),
-        (Some(_), Some(_)) => Err(Entry::validation(PATH, "Send this header once.").into()),
-    }
+    at_most_once(headers, IDEMPOTENCY_KEY, "Idempotency-Key", IdempotencyKey::new)
 }
 
 /// Identifies a request: method, target and body, byte for byte (D47).

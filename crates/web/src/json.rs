@@ -104,6 +104,10 @@ impl Object {
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
+
+    pub fn into_members(self) -> Vec<(String, Json)> {
+        self.0
+    }
 }
 
 /// Why a text was rejected. The messages are for the client and quote only what it sent.

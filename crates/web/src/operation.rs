@@ -10,14 +10,14 @@ use kernel::{Claim, Claimed};
 use usecases::{LockSet, Transaction, Turn};
 
 use crate::deadline::Deadline;
-use crate::decode::{self, Shape};
+use crate::decode::{self, ObjectShape, Shape};
 use crate::error::Error;
 use crate::form::percent_decode;
 use crate::listener::Listener;
 use crate::media_type::MediaType;
 use crate::openapi::{Docs, Parameter};
 use crate::path::Ids;
-use crate::query::{self, Query};
+use crate::query::{self, Query, Selection};
 use crate::reply::Reply;
 use crate::trace_id::TraceId;
 use crate::violations::{Violations, both};
@@ -43,8 +43,8 @@ pub trait Operation<L: Listener>: Sized + Send + Sync + 'static {
     /// Its part of the OpenAPI document, if the listener has one.
     const DOCS: Option<&'static Docs> = None;
 
-    /// Reads headers, query and body, and reports all violations together. `None` means that no resource can
-    /// have the id in the path: the pipeline answers 404 after all checks.
+    /// Reads headers, a query with more than `fields`, and body, and reports all violations together. `None`
+    /// means that no resource can have the id in the path: the pipeline answers 404 after all checks.
     fn decode(incoming: &Incoming<'_>, call: &Call<L>) -> Result<Option<Self>, Violations>;
 }
 
@@ -124,6 +124,8 @@ pub struct Call<L: Listener> {
     /// The listener's ports and settings.
     pub state: Arc<L>,
     pub caller: L::Caller,
+    /// The fields that the query selects.
+    pub fields: Selection,
     pub deadline: Deadline,
     pub trace_id: TraceId,
 }
@@ -133,6 +135,9 @@ pub struct Incoming<'a> {
     pub head: &'a RequestHead,
     /// The variable parts of the path as sent, in order.
     pub(crate) ids: Ids<'a>,
+    /// The parameters of the operation, and the names that `fields` can have.
+    pub(crate) known: &'static [Parameter],
+    pub(crate) names: &'static [&'static str],
     /// Empty if there is none, or if the operation reads it itself.
     pub body: &'a Bytes,
 }
@@ -148,47 +153,49 @@ impl<'a> Incoming<'a> {
         percent_decode(self.ids.get(index)?)?.parse().ok()
     }
 
-    /// Reads these query parameters and refuses others. The body is ignored (D9).
-    pub fn query<T>(
+    /// Reads the operation's query parameters, `fields` among them, and refuses others.
+    pub fn query<T>(&self, values: impl FnOnce(&mut Query<'a>) -> T) -> Result<T, Violations> {
+        self.selected(values).map(|(_, values)| values)
+    }
+
+    /// As [`Self::query`], with the selected fields.
+    pub(crate) fn selected<T>(
         &self,
-        known: &'a [Parameter],
         values: impl FnOnce(&mut Query<'a>) -> T,
-    ) -> Result<T, Violations> {
-        query::read(self.head.uri.query().unwrap_or_default(), known, values)
+    ) -> Result<(Selection, T), Violations> {
+        let raw = self.head.uri.query().unwrap_or_default();
+        query::read(raw, self.known, |query| (query.fields(self.names), values(query)))
     }
 
-    /// Refuses any query parameter. The body is ignored (D9).
-    pub fn no_query(&self) -> Result<(), Violations> {
-        self.query(&[], |_| ())
+    /// A JSON body of this shape, or all violations of headers, query and body. A body whose `Content-Type` is
+    /// not JSON is not decoded.
+    pub fn json<S: Shape>(&self, shape: &S) -> Result<S::Value, Violations> {
+        self.body_as(MediaType::Json, |body| decode::body(body, shape))
     }
 
-    /// The query's values and a JSON body of this shape, or all violations of headers, query and body. A body
-    /// whose `Content-Type` is not JSON is not decoded.
-    pub fn json<Q, S: Shape>(
+    /// As [`Self::json`]; `None` without a body.
+    pub fn optional_json<S: Shape>(&self, shape: &S) -> Result<Option<S::Value>, Violations> {
+        if self.body.is_empty() {
+            return Ok(None);
+        }
+        self.json(shape).map(Some)
+    }
+
+    /// Refuses a body, except for an empty object.
+    pub fn no_body(&self) -> Result<(), Violations> {
+        self.optional_json(&ObjectShape::new(|_| Some(()))).map(|_| ())
+    }
+
+    /// As [`Self::json`], with `read` for a body of this type.
+    pub fn body_as<T>(
         &self,
-        query: Result<Q, Violations>,
-        shape: &S,
-    ) -> Result<(Q, S::Value), Violations> {
-        self.body_as(MediaType::Json.require(self.headers()), query, |body| {
-            decode::body(body, shape)
-        })
-    }
-
-    /// A JSON body of this shape, without a query.
-    pub fn json_alone<S: Shape>(&self, shape: &S) -> Result<S::Value, Violations> {
-        self.json(self.no_query(), shape).map(|((), body)| body)
-    }
-
-    /// As [`Self::json`], with `read` for the body; the caller has checked its headers.
-    pub fn body_as<Q, T>(
-        &self,
-        headers: Result<(), Violations>,
-        query: Result<Q, Violations>,
+        media_type: MediaType,
         read: impl FnOnce(&[u8]) -> Result<T, Violations>,
-    ) -> Result<(Q, T), Violations> {
-        match headers {
-            Ok(()) => both(query, read(self.body)),
-            Err(wrong) => both(Err(wrong), query).map(|(body, query)| (query, body)),
+    ) -> Result<T, Violations> {
+        let query = self.query(|_| ());
+        match media_type.require(self.headers()) {
+            Ok(()) => both(query, read(self.body)).map(|((), body)| body),
+            Err(wrong) => both(Err(wrong), query).map(|(body, ())| body),
         }
     }
 }

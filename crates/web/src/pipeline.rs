@@ -11,6 +11,7 @@ use crate::head;
 use crate::idempotency;
 use crate::listener::Listener;
 use crate::operation::{Call, Effect, Incoming};
+use crate::query::Selection;
 use crate::reply::Reply;
 use crate::request::{Answer, Request};
 use crate::route::{Route, RouteMatch, Work, find};
@@ -74,6 +75,8 @@ async fn check_and_execute<L: Listener>(
     let incoming = Incoming {
         head: http.head(),
         ids,
+        known: route.query,
+        names: route.fields,
         body: &body,
     };
     let claim = if route.is_keyed() {
@@ -82,13 +85,17 @@ async fn check_and_execute<L: Listener>(
         Ok(None)
     };
     let deadline = request.deadline();
+    let query = incoming.selected(|_| ());
     let call = Call {
         state: Arc::clone(listener),
         caller,
+        fields: query.as_ref().map_or(Selection::ALL, |(fields, ())| *fields),
         deadline,
         trace_id: request.trace_id,
     };
-    let (claim, work) = both(claim, (route.decode)(&incoming, call))?;
+    // Violations of an operation have the query's among them, at their place.
+    let work = (route.decode)(&incoming, call).and_then(|work| query.map(|_| work));
+    let (claim, work) = both(claim, work)?;
     // Work may wait for its turn for seconds.
     drop(body);
 

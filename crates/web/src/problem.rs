@@ -8,8 +8,9 @@ use std::fmt::Display;
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use actix_web::http::header::{ALLOW, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use actix_web::http::header::{ALLOW, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use bytes::Bytes;
+use kernel::BrokenRules;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 
@@ -33,8 +34,8 @@ pub struct Problem {
     status: StatusCode,
     entries: Vec<Entry>,
     retry_after: Option<u32>,
-    allow: Option<Cow<'static, str>>,
-    challenge: Option<String>,
+    /// Its `Allow` or `WWW-Authenticate`.
+    header: Option<(HeaderName, String)>,
     /// The cause for the log alone.
     reason: Option<&'static str>,
 }
@@ -71,8 +72,7 @@ impl Problem {
             status,
             entries,
             retry_after: None,
-            allow: None,
-            challenge: None,
+            header: None,
             reason: None,
         }
     }
@@ -83,7 +83,7 @@ impl Problem {
         let placeholder = token.to_uppercase().replace(' ', "_");
         let message = format!("Send a valid {token}: Authorization: Bearer <{placeholder}>.");
         Self {
-            challenge: Some(challenge),
+            header: Some((WWW_AUTHENTICATE, challenge)),
             ..Self::new(Code::Unauthorized, message)
         }
     }
@@ -94,7 +94,7 @@ impl Problem {
         let challenge = format!("Bearer realm=\"{realm}\", error=\"insufficient_scope\", scope=\"{named}\"");
         let message = format!("This operation needs the scope {scope}, which the token does not have.");
         Self {
-            challenge: Some(challenge),
+            header: Some((WWW_AUTHENTICATE, challenge)),
             ..Self::new(Code::InsufficientScope, message)
         }
     }
@@ -113,11 +113,10 @@ impl Problem {
     }
 
     /// 404 on a path that exists: the contract has no 405 (D4). `allow` lists the path's methods.
-    pub fn wrong_method(allow: impl Into<Cow<'static, str>>) -> Self {
-        let allow = allow.into();
+    pub fn wrong_method(allow: String) -> Self {
         let message = format!("Method not supported on this path. Supported: {allow}.");
         Self {
-            allow: Some(allow),
+            header: Some((ALLOW, allow)),
             ..Self::new(Code::NotFound, message)
         }
     }
@@ -206,11 +205,10 @@ impl Problem {
         if let Some(seconds) = self.retry_after {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
-        if let Some(Ok(allow)) = self.allow.map(|methods| HeaderValue::from_str(&methods)) {
-            headers.insert(ALLOW, allow);
-        }
-        if let Some(Ok(challenge)) = self.challenge.map(|text| HeaderValue::from_str(&text)) {
-            headers.insert(WWW_AUTHENTICATE, challenge);
+        if let Some((name, text)) = self.header
+            && let Ok(value) = HeaderValue::try_from(text)
+        {
+            headers.insert(name, value);
         }
         if let Some(first) = self.entries.first() {
             response.extensions_mut().insert(LoggedRefusal {
@@ -225,6 +223,13 @@ impl Problem {
 impl From<Entry> for Problem {
     fn from(entry: Entry) -> Self {
         Self::with(entry.status(), vec![entry])
+    }
+}
+
+impl<R: Display> From<BrokenRules<R>> for Problem {
+    fn from(broken: BrokenRules<R>) -> Self {
+        let entry = |(path, rule): (&str, &R)| Entry::validation(path.to_owned(), to_sentence(rule));
+        Self::of(broken.iter().map(entry))
     }
 }
 

@@ -85,24 +85,15 @@ impl<'a> Query<'a> {
 
     /// Any integer, clamped to this range; `default` if absent (D17).
     pub fn clamped(&mut self, name: &'static str, range: RangeInclusive<u16>, default: u16) -> u16 {
-        let Some(text) = self.text(name) else {
-            return default;
-        };
-        clamped(&text, &range).unwrap_or_else(|| {
-            self.refuse(name, format!("Must be an integer, such as {default}."));
-            default
-        })
+        let wrong = || format!("Must be an integer, such as {default}.");
+        self.parsed(name, |text| clamped(text, &range).ok_or_else(wrong))
+            .unwrap_or(default)
     }
 
     /// `fields`: a comma-separated list of names in `table`; all of them if absent (D22, D118).
     pub fn fields(&mut self, table: &[&str]) -> Selection {
-        let Some(text) = self.text("fields") else {
-            return Selection::ALL;
-        };
-        Selection::parse(&text, table).unwrap_or_else(|message| {
-            self.refuse("fields", message);
-            Selection::ALL
-        })
+        self.parsed("fields", |text| Selection::parse(text, table))
+            .unwrap_or(Selection::ALL)
     }
 
     /// One of `values`, named by `called`.

@@ -27,6 +27,12 @@ const COMPRESSED_FROM: usize = 16 * 1024;
 /// The first byte of a compressed body, with which no JSON begins (RFC 1950 §2.2).
 const COMPRESSED: u8 = b'x';
 
+#[derive(Serialize)]
+struct Page<T> {
+    items: Vec<T>,
+    next: Option<String>,
+}
+
 /// A successful answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
@@ -42,12 +48,17 @@ pub struct Reply {
 impl Reply {
     /// 200 with a JSON body.
     pub fn ok(body: &impl Serialize) -> Result<Self, Error> {
-        Self::json(StatusCode::OK, body, USUAL_LENGTH)
+        Self::json(StatusCode::OK, body)
     }
 
     /// 201 with a JSON body.
     pub fn created(body: &impl Serialize) -> Result<Self, Error> {
-        Self::json(StatusCode::CREATED, body, USUAL_LENGTH)
+        Self::json(StatusCode::CREATED, body)
+    }
+
+    /// 200 with the items of a page, and the cursor of the next one.
+    pub fn page<T: Serialize>(items: Vec<T>, next: Option<String>) -> Result<Self, Error> {
+        Self::ok(&Page { items, next })
     }
 
     /// 204 without a body.
@@ -55,10 +66,9 @@ impl Reply {
         Self::new(StatusCode::NO_CONTENT, Bytes::new())
     }
 
-    /// A JSON body, serialised straight into bytes. `usual_length` is the initial capacity, so that the
-    /// buffer rarely grows.
-    pub fn json(status: StatusCode, body: &impl Serialize, usual_length: usize) -> Result<Self, Error> {
-        let mut bytes = Vec::with_capacity(usual_length);
+    /// A JSON body, serialised straight into bytes.
+    pub fn json(status: StatusCode, body: &impl Serialize) -> Result<Self, Error> {
+        let mut bytes = Vec::with_capacity(USUAL_LENGTH);
         serde_json::to_writer(&mut bytes, body)?;
         // Unused room would be held until the client has read the answer, and is not counted among the unsent bytes.
         bytes.shrink_to_fit();

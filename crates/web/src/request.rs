@@ -126,7 +126,7 @@ impl Request {
     ) -> Answer {
         let response = match *self.method() {
             Method::GET | Method::HEAD => Ok(document(&self.trace_id)),
-            _ => Err(Problem::wrong_method("GET")),
+            _ => Err(Problem::wrong_method("GET".to_owned())),
         };
         self.answer_unauthenticated(route, response)
     }

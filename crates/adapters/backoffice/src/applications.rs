@@ -5,8 +5,8 @@ use std::num::NonZeroU32;
 use accounts::Action;
 use kernel::SellerId;
 use oauth::{
-    Application, ClientId, RateLimit, RawRegistration, Registrar, Registration, Scope, ScopeSet, Secret,
-    Transition,
+    Application, ClientId, ClientType, MAX_REDIRECT_URIS, Purpose, RateLimit, Registrar, Registration, Rule,
+    Scope, ScopeSet, Secret, Transition, application_name, description, documentation_link, redirect_uri,
 };
 use serde::Serialize;
 use serde_json::json;
@@ -14,7 +14,7 @@ use usecases::Transaction;
 use usecases::manage_application::{self, adjust_application, change_status, delete_application};
 use usecases::own_applications::{RegistrationRefusal, register_application};
 use usecases::sellers::NotOpen;
-use web::decode::{Shape, boolean, integer, list, object, text};
+use web::decode::{ObjectShape, Shape, boolean, integer, list, object, one_of, text};
 use web::openapi::Parameter;
 use web::operation::{Call, Incoming, Operation, Read, Write};
 use web::reply::Reply;
@@ -24,7 +24,6 @@ use web::{Code, Entry, Error, MapRefusal, Problem, ServiceSettings, Violations, 
 
 use crate::policy::operator;
 use crate::sellers::{existing, page};
-use crate::validation;
 use crate::{Access, BackOffice};
 
 /// The largest limit that an operator can set, in requests per minute (D104).
@@ -64,19 +63,35 @@ impl Operation<BackOffice> for RegisterApplication {
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        let registration = object!(draft RawRegistration {
-            name: required(text()),
-            description: nullable(text()),
-            documentation_url: required(text()),
-            purpose: required(text()),
-            client_type: required(text()),
-            redirect_uris: nullable(list(text())).unwrap_or_default(),
-            scopes: required(list(text())),
-            accept_terms: required(boolean()),
-        });
-        let registration = validation::body(incoming, &registration, RawRegistration::check)?;
+        let registration = incoming.json(&registration())?;
         Ok(incoming.id(0).map(|owner| Self { owner, registration }))
     }
+}
+
+fn registration() -> impl Shape<Value = Registration> {
+    let optional = |text| description(Some(text));
+    let address = text().checked(redirect_uri).distinct("Must not be given twice.");
+    let addresses = list(address).at_most(MAX_REDIRECT_URIS);
+    let accepted = |terms: bool| terms.then_some(terms).ok_or(Rule::TermsAccepted);
+    ObjectShape::new(move |fields| {
+        let name = fields.required("name", &text().checked(application_name));
+        let description = fields.nullable("description", &text().checked(optional));
+        let documentation_url = fields.required("documentation_url", &text().checked(documentation_link));
+        let purpose = fields.required("purpose", &one_of(&Purpose::ALL, Purpose::as_str));
+        let client_type = fields.required("client_type", &one_of(&ClientType::ALL, ClientType::as_str));
+        let redirect_uris = fields.nullable("redirect_uris", &addresses);
+        let scopes = fields.required("scopes", &scopes());
+        fields.required("accept_terms", &boolean().checked(accepted))?;
+        Some(Registration {
+            name: name?,
+            description: description?.flatten(),
+            documentation_url: documentation_url?,
+            purpose: purpose?,
+            client_type: client_type?,
+            redirect_uris: redirect_uris?.unwrap_or_default(),
+            scopes: scopes?,
+        })
+    })
 }
 
 impl Write<BackOffice> for RegisterApplication {
@@ -131,7 +146,7 @@ impl Operation<BackOffice> for ListApplications {
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
         let seller = incoming.id(0);
-        incoming.query(Self::QUERY, |query| {
+        incoming.query(|query| {
             let before = query.parsed("after", |text| {
                 text.parse().map_err(|_| "Must be the `next` of a page.")
             });
@@ -178,7 +193,6 @@ impl Operation<BackOffice> for ReadApplication {
     const SCOPE: Access = Access::Read;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        incoming.no_query()?;
         Ok(incoming.id(0).map(|id| Self { id }))
     }
 }
@@ -208,7 +222,7 @@ impl Operation<BackOffice> for AdjustApplication {
             scopes: optional(scopes())
             => (rate_limit, scopes)
         );
-        let (limit, scopes) = incoming.json_alone(&body.not_empty())?;
+        let (limit, scopes) = incoming.json(&body.not_empty())?;
         Ok(incoming.id(0).map(|id| Self { id, limit, scopes }))
     }
 }
@@ -223,9 +237,8 @@ impl Write<BackOffice> for AdjustApplication {
 }
 
 /// At least one scope.
-fn scopes() -> impl Shape<Value = ScopeSet> {
-    let scope =
-        |name: String| Scope::parse(&name).ok_or_else(|| format!("must be a known scope, not `{name}`"));
+pub(crate) fn scopes() -> impl Shape<Value = ScopeSet> {
+    let scope = |name: String| Scope::parse(&name).ok_or(Rule::KnownScope(name));
     let some = list(text().checked(scope)).at_least(1);
     some.map(|scopes| scopes.into_iter().collect())
 }
@@ -239,7 +252,6 @@ impl Operation<BackOffice> for DeleteApplication {
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        incoming.no_query()?;
         Ok(incoming.id(0).map(|id| Self { id }))
     }
 }
@@ -252,69 +264,40 @@ impl Write<BackOffice> for DeleteApplication {
     }
 }
 
-/// Accepts an application.
-pub(crate) struct AcceptApplication {
+/// Accepts an application, suspends it or reinstates it, as the end of the path says.
+pub(crate) struct MoveApplication {
     id: ClientId,
+    transition: Transition,
     /// The scopes that the operator saw asked for.
     expected: Option<ScopeSet>,
 }
 
-impl Operation<BackOffice> for AcceptApplication {
+impl Operation<BackOffice> for MoveApplication {
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        let expected = if incoming.body.is_empty() {
-            incoming.no_query()?;
-            None
-        } else {
-            incoming.json_alone(&object!(scopes: optional(scopes()) => scopes))?
-        };
-        Ok(incoming.id(0).map(|id| Self { id, expected }))
-    }
-}
-
-impl Write<BackOffice> for AcceptApplication {
-    async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
-        transition(call, tx, self.id, Transition::Accept, self.expected).await
-    }
-}
-
-/// Suspends an application or reinstates it, as the end of the path says.
-pub(crate) struct SuspendOrReinstate {
-    id: ClientId,
-    transition: Transition,
-}
-
-impl Operation<BackOffice> for SuspendOrReinstate {
-    const SCOPE: Access = Access::Write;
-
-    fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        let id = validation::id_alone(incoming)?;
-        let transition = match incoming.head.uri.path().rsplit('/').next() {
-            Some("suspension") => Transition::Suspend,
-            Some("reinstatement") => Transition::Reinstate,
+        let seen = object!(scopes: optional(scopes()) => scopes);
+        let (transition, expected) = match incoming.head.uri.path().rsplit('/').next() {
+            Some("acceptance") => (Transition::Accept, incoming.optional_json(&seen)?.flatten()),
+            Some("suspension") => (Transition::Suspend, incoming.no_body().map(|()| None)?),
+            Some("reinstatement") => (Transition::Reinstate, incoming.no_body().map(|()| None)?),
             _ => return Ok(None),
         };
-        Ok(id.map(|id| Self { id, transition }))
+        Ok(incoming.id(0).map(|id| Self {
+            id,
+            transition,
+            expected,
+        }))
     }
 }
 
-impl Write<BackOffice> for SuspendOrReinstate {
+impl Write<BackOffice> for MoveApplication {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
-        transition(call, tx, self.id, self.transition, None).await
+        let (by, now) = (operator(call)?, tx.now());
+        let moved = change_status(tx, tx, by, self.id, self.transition, self.expected, now).await;
+        let application = moved.map_refusal(problem)?;
+        Reply::ok(&ApplicationView::whole((&application, &call.state.ports.service)))
     }
-}
-
-async fn transition(
-    call: &Call<BackOffice>,
-    tx: &dyn Transaction,
-    id: ClientId,
-    transition: Transition,
-    expected: Option<ScopeSet>,
-) -> Result<Reply, Error> {
-    let moved = change_status(tx, tx, operator(call)?, id, transition, expected, tx.now()).await;
-    let application = moved.map_refusal(problem)?;
-    Reply::ok(&ApplicationView::whole((&application, &call.state.ports.service)))
 }
 
 fn problem(refusal: manage_application::Refusal) -> Problem {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use changes::{
     ChangeCursor, ChangeItem, ChangePage, ChangesError, DEFAULT_CHANGES, Detail, MAX_CHANGES, Topic,
 };
-use serde::Serialize;
+use serde::ser::{Serialize, SerializeMap, Serializer};
 use tokio::select;
 use tokio::time::{Instant, sleep_until};
 use web::deadline::Deadline;
@@ -42,7 +42,7 @@ impl Operation<BackOffice> for ListChanges {
     ];
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        incoming.query(Self::QUERY, |query| {
+        incoming.query(|query| {
             Some(Self {
                 after: query.text("after").map(|text| ChangeCursor(text.into_owned())),
                 limit: query.clamped("limit", 1..=MAX_CHANGES, DEFAULT_CHANGES),
@@ -71,11 +71,11 @@ impl Read<BackOffice> for ListChanges {
             let page = page.map_err(error)?;
             let now = Instant::now();
             if !page.items.is_empty() || now >= until {
-                return Reply::ok(&PageView::from(&page));
+                return Reply::ok(&PageView::whole(&page));
             }
             select! {
                 () = sleep_until(until.min(now + POLL_INTERVAL)) => after = Some(page.next),
-                () = call.state.ports.tasks.stopping() => return Reply::ok(&PageView::from(&page)),
+                () = call.state.ports.tasks.stopping() => return Reply::ok(&PageView::whole(&page)),
             }
             deadline = Deadline::new(Instant::now(), POLL_TIMEOUT);
         }
@@ -92,70 +92,35 @@ fn error(error: ChangesError) -> Error {
     Problem::from(entry).into()
 }
 
-/// `{items, next}`; `next` is always present.
-#[derive(Serialize)]
-struct PageView<'a> {
-    items: Vec<ItemView>,
-    next: &'a str,
-}
-
-/// One change. `kind` determines which optional fields are present.
-#[derive(Serialize)]
-struct ItemView {
-    kind: &'static str,
-    seller_id: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    offer_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    order_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    client_id: Option<String>,
-    at: Timestamp,
-    #[serde(flatten)]
-    detail: DetailView,
-}
-
-/// The new value, by its field name.
-#[derive(Serialize)]
-#[serde(rename_all = "snake_case")]
-enum DetailView {
-    Price(MoneyView),
-    Stock(i32),
-    Status(&'static str),
-    #[serde(untagged)]
-    Nothing {},
-}
-
-impl<'a> From<&'a ChangePage> for PageView<'a> {
-    fn from(page: &'a ChangePage) -> Self {
-        Self {
-            items: page.items.iter().map(ItemView::from).collect(),
-            next: &page.next.0,
-        }
+web::view! {
+    /// `next` is always present.
+    PageView<'a> of page: &'a ChangePage {
+        "items" => page.items.iter().map(ItemView).collect::<Vec<_>>(),
+        "next" => page.next.0,
     }
 }
 
-impl From<&ChangeItem> for ItemView {
-    fn from(item: &ChangeItem) -> Self {
-        let (mut offer_id, mut order_id, mut client_id) = (None, None, None);
+/// One change: what it is about, and the new value by its field name.
+struct ItemView<'a>(&'a ChangeItem);
+
+impl Serialize for ItemView<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self(item) = self;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("kind", item.kind.as_str())?;
+        map.serialize_entry("seller_id", &item.seller.uuid())?;
         match item.topic {
-            Topic::Offer(offer) => offer_id = Some(offer.to_string()),
-            Topic::Order(order) => order_id = Some(order.to_string()),
-            Topic::Application(client) => client_id = Some(client.to_string()),
+            Topic::Offer(offer) => map.serialize_entry("offer_id", &offer.uuid())?,
+            Topic::Order(order) => map.serialize_entry("order_id", &order.uuid())?,
+            Topic::Application(client) => map.serialize_entry("client_id", &client.to_string())?,
         }
-        Self {
-            kind: item.kind.as_str(),
-            seller_id: item.seller.to_string(),
-            offer_id,
-            order_id,
-            client_id,
-            at: Timestamp::new(item.at),
-            detail: match item.detail {
-                Detail::Price(price) => DetailView::Price(MoneyView::whole(price)),
-                Detail::Stock(stock) => DetailView::Stock(stock.get()),
-                Detail::Status(status) => DetailView::Status(status.as_str()),
-                Detail::Nothing => DetailView::Nothing {},
-            },
+        map.serialize_entry("at", &Timestamp::new(item.at))?;
+        match item.detail {
+            Detail::Price(price) => map.serialize_entry("price", &MoneyView::whole(price))?,
+            Detail::Stock(stock) => map.serialize_entry("stock", &stock.get())?,
+            Detail::Status(status) => map.serialize_entry("status", status.as_str())?,
+            Detail::Nothing => {}
         }
+        map.end()
     }
 }

@@ -24,9 +24,7 @@ impl Operation<BackOffice> for Probe {
     const SCOPE: Access = Access::Open;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        incoming
-            .no_query()
-            .map(|()| Self::parse(incoming.head.uri.path()))
+        Ok(Self::parse(incoming.head.uri.path()))
     }
 }
 
@@ -38,7 +36,7 @@ impl Read<BackOffice> for Probe {
                 Ok(database) => Reply::ok(&json!({ "status": "ready", "database": database })),
                 Err(reason) => {
                     let body = json!({ "status": "not_ready", "reason": reason });
-                    Reply::json(StatusCode::SERVICE_UNAVAILABLE, &body, 128)
+                    Reply::json(StatusCode::SERVICE_UNAVAILABLE, &body)
                 }
             },
             Self::Metrics => Ok(Reply::prometheus((call.state.metrics)())),

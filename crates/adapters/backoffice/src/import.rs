@@ -24,8 +24,7 @@ impl Operation<BackOffice> for ImportOffers {
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        let headers = MediaType::NdJson.require(incoming.headers());
-        incoming.body_as(headers, incoming.no_query(), |_| Ok(()))?;
+        incoming.body_as(MediaType::NdJson, |_| Ok(()))?;
         Ok(incoming.id(0).map(|seller| Self { seller }))
     }
 }

@@ -90,7 +90,7 @@ impl Importer {
 
     /// The number of lines read, including blank and rejected ones.
     pub fn lines_read(&self) -> u64 {
-        self.lines.ended()
+        self.lines.ended
     }
 
     /// Starts to write the collected chunk once the previous one is written, so that of two lines with the

@@ -15,7 +15,6 @@ mod personal_tokens;
 mod policy;
 mod routes;
 mod sellers;
-mod validation;
 
 use std::sync::Arc;
 

@@ -30,7 +30,7 @@ impl Operation<BackOffice> for PutOffer {
         let ids = incoming.id(0).zip(incoming.id(1));
         // The body is checked even if no offer can have the id.
         let id = ids.map_or(Uuid::nil().into(), |(_, offer)| offer);
-        let feed = incoming.json_alone(&offer_input(Some(id)))?;
+        let feed = incoming.json(&offer_input(Some(id)))?;
         Ok(ids.map(|(seller, _)| Self { seller, feed }))
     }
 }
@@ -64,7 +64,6 @@ impl Operation<BackOffice> for ReadOffer {
     const SCOPE: Access = Access::Read;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        incoming.no_query()?;
         let ids = incoming.id(0).zip(incoming.id(1));
         Ok(ids.map(|(seller, offer)| Self { seller, offer }))
     }
@@ -90,7 +89,7 @@ impl Operation<BackOffice> for ModerateOffer {
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
         let body = object!(decision: required(one_of(&Decision::ALL, Decision::as_str)) => decision);
-        let decision = incoming.json_alone(&body)?;
+        let decision = incoming.json(&body)?;
         let ids = incoming.id(0).zip(incoming.id(1));
         Ok(ids.map(|(seller, offer)| Self {
             seller,
@@ -122,7 +121,7 @@ impl Operation<BackOffice> for PriceOffer {
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        let price = incoming.json_alone(&object!(price: required(money()) => price))?;
+        let price = incoming.json(&object!(price: required(money()) => price))?;
         let ids = incoming.id(0).zip(incoming.id(1));
         Ok(ids.map(|(seller, offer)| Self { seller, offer, price }))
     }

@@ -4,7 +4,7 @@ mod view;
 
 use std::collections::HashSet;
 
-use accounts::Email;
+use accounts::email_address;
 use kernel::{Invalid, SellerId};
 use orders::{
     Buyer, Carrier, DeliveryPoint, Invoice, OrderNumber, OrderRef, Reason, SellerOrder, ShippingAddress,
@@ -25,7 +25,6 @@ use web::resources::money;
 use web::{Code, Entry, Error, MapRefusal, Problem, Violations, to_sentence};
 
 use crate::policy::operator;
-use crate::validation;
 use crate::{Access, BackOffice};
 
 /// The most lines in an order.
@@ -42,7 +41,7 @@ impl Operation<BackOffice> for PlaceOrder {
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, call: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        let order = incoming.json_alone(&new_order(call.state.ports.is_finished()))?;
+        let order = incoming.json(&new_order(call.state.ports.is_finished()))?;
         Ok(Some(Self { order }))
     }
 }
@@ -95,7 +94,7 @@ fn mail_address(address: String) -> Result<String, Invalid> {
             "must be an e-mail address; where there is none, send null",
         ));
     }
-    Email::new(address).map(|address| address.as_str().to_owned())
+    email_address(address)
 }
 
 /// The address may be absent, but if present it needs a country (D125).
@@ -154,7 +153,7 @@ fn word() -> Text {
 
 fn placing_problem(refusal: place_order::Refusal) -> Problem {
     match refusal {
-        place_order::Refusal::Invalid(broken) => Problem::of(validation::entries(&broken)),
+        place_order::Refusal::Invalid(broken) => broken.into(),
         place_order::Refusal::NumberTaken => Entry::new(Code::Conflict, to_sentence(&refusal))
             .at("order_number")
             .into(),
@@ -176,9 +175,7 @@ impl Operation<BackOffice> for ReadOrder {
     const SCOPE: Access = Access::Read;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        incoming.no_query()?;
-        let order = incoming.id(0);
-        Ok(order.map(|order| Self { order }))
+        Ok(incoming.id(0).map(|order| Self { order }))
     }
 }
 
@@ -201,14 +198,14 @@ impl Operation<BackOffice> for MoveOrder {
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        let order = validation::id_alone(incoming)?;
+        incoming.no_body()?;
         let transition = match incoming.head.uri.path().rsplit('/').next() {
             Some("payment") => Transition::Pay,
             Some("cancellation") => Transition::Cancel,
             Some("delivery") => Transition::Deliver,
             _ => return Ok(None),
         };
-        Ok(order.map(|order| Self {
+        Ok(incoming.id(0).map(|order| Self {
             order,
             transition,
             parts: Vec::new(),
@@ -257,7 +254,7 @@ impl Operation<BackOffice> for ShipOrder {
             tracking_number: required(text().checked(TrackingNumber::new))
             => (seller_id, carrier, tracking_number)
         );
-        let (seller, carrier, tracking_number) = incoming.json_alone(&shipment)?;
+        let (seller, carrier, tracking_number) = incoming.json(&shipment)?;
         let order = incoming.id(0);
         Ok(order.map(|order| Self {
             shipment: MarketplaceShipment {
@@ -310,7 +307,7 @@ impl Write<BackOffice> for ShipOrder {
 fn shipping_problem(refusal: ship_order::Refusal) -> Problem {
     match refusal {
         ship_order::Refusal::NoSuchOrder => Problem::not_found(),
-        ship_order::Refusal::Items(broken) => Problem::of(validation::entries(&broken)),
+        ship_order::Refusal::Items(broken) => broken.into(),
         ship_order::Refusal::Impossible { refused, .. } => transition_problem(refused),
     }
 }
@@ -324,7 +321,8 @@ impl Operation<BackOffice> for EraseBuyer {
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        Ok(validation::id_alone(incoming)?.map(|order| Self { order }))
+        incoming.no_body()?;
+        Ok(incoming.id(0).map(|order| Self { order }))
     }
 }
 

@@ -1,20 +1,19 @@
 //! Personal tokens: issued and revoked by the rules of the panel.
 
-use accounts::{Action, PersonalTokenRequest};
-use chrono::{DateTime, Utc};
+use accounts::{Action, PersonalTokenRequest, token_name};
 use kernel::SellerId;
-use oauth::FamilyId;
+use oauth::{FamilyId, ScopeSet};
 use serde_json::json;
 use usecases::Transaction;
-use usecases::personal_tokens::{self, issue_personal_token, revoke_personal_token};
+use usecases::personal_tokens::{self, issue_personal_token};
 use usecases::sellers::NotOpen;
-use web::decode::{date_time, list, object, text};
+use web::decode::{Shape, date_time, object, text};
 use web::operation::{Call, Incoming, Operation, Write};
 use web::reply::Reply;
 use web::{Code, Error, MapRefusal, Problem, Violations, to_sentence};
 
+use crate::applications::scopes;
 use crate::policy::operator;
-use crate::validation;
 use crate::{Access, BackOffice};
 
 /// Issues a token for a seller's account.
@@ -27,15 +26,14 @@ impl Operation<BackOffice> for IssueToken {
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        let request = object!(draft PersonalTokenRequest {
-            name: required(text()),
-            scopes: required(list(text())),
+        let names = |scopes: ScopeSet| scopes.iter().map(|scope| scope.to_string()).collect::<Vec<_>>();
+        // The transaction checks by the database's clock that the expiry is in the future.
+        let request = object!(PersonalTokenRequest {
+            name: required(text().checked(token_name)),
+            scopes: required(scopes().map(names)),
             expires_at: nullable(date_time()),
         });
-        // The transaction checks by the database's clock that the expiry is in the future.
-        let check =
-            |request: PersonalTokenRequest| request.clone().check(DateTime::<Utc>::MIN_UTC).map(|_| request);
-        let request = validation::body(incoming, &request, check)?;
+        let request = incoming.json(&request)?;
         Ok(incoming.id(0).map(|seller| Self { seller, request }))
     }
 }
@@ -63,7 +61,6 @@ impl Operation<BackOffice> for RevokeToken {
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        incoming.no_query()?;
         let ids = incoming.id(0).zip(incoming.id(1));
         Ok(ids.map(|(seller, token)| Self { seller, token }))
     }
@@ -71,8 +68,9 @@ impl Operation<BackOffice> for RevokeToken {
 
 impl Write<BackOffice> for RevokeToken {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
-        let revoked = revoke_personal_token(tx, self.seller, self.token).await;
-        revoked.map_refusal(problem)?;
+        if !tx.revoke_personal_token(self.seller, self.token).await? {
+            return Err(Problem::not_found().into());
+        }
         let action = Action::PersonalTokenRevoked;
         operator(call)?.log(tx, action, self.token).await?;
         Ok(Reply::no_content())
@@ -84,7 +82,7 @@ fn problem(refusal: personal_tokens::Refusal) -> Problem {
         personal_tokens::Refusal::Account(NotOpen::NoSuchSeller) | personal_tokens::Refusal::NoSuchToken => {
             Problem::not_found()
         }
-        personal_tokens::Refusal::Invalid(broken) => Problem::of(validation::entries(&broken)),
+        personal_tokens::Refusal::Invalid(broken) => broken.into(),
         personal_tokens::Refusal::Account(NotOpen::SellerClosed)
         | personal_tokens::Refusal::TooMany
         | personal_tokens::Refusal::Suspended => Problem::new(Code::Conflict, to_sentence(&refusal)),

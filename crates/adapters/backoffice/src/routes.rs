@@ -5,8 +5,8 @@ use web::route::Route;
 
 use crate::BackOffice;
 use crate::applications::{
-    AcceptApplication, AdjustApplication, DeleteApplication, ListApplications, ReadApplication,
-    RegisterApplication, SuspendOrReinstate,
+    AdjustApplication, DeleteApplication, ListApplications, MoveApplication, ReadApplication,
+    RegisterApplication,
 };
 use crate::changes::ListChanges;
 use crate::health::Probe;
@@ -40,9 +40,9 @@ pub(crate) static TABLE: &[Route<BackOffice>] = &[
     Route::read::<ReadApplication>("/applications/{client_id}"),
     Route::write::<AdjustApplication>(Method::PATCH, "/applications/{client_id}"),
     Route::write::<DeleteApplication>(Method::DELETE, "/applications/{client_id}"),
-    Route::write::<AcceptApplication>(Method::POST, "/applications/{client_id}/acceptance"),
-    Route::write::<SuspendOrReinstate>(Method::POST, "/applications/{client_id}/suspension"),
-    Route::write::<SuspendOrReinstate>(Method::POST, "/applications/{client_id}/reinstatement"),
+    Route::write::<MoveApplication>(Method::POST, "/applications/{client_id}/acceptance"),
+    Route::write::<MoveApplication>(Method::POST, "/applications/{client_id}/suspension"),
+    Route::write::<MoveApplication>(Method::POST, "/applications/{client_id}/reinstatement"),
     Route::write::<PlaceOrder>(Method::POST, "/orders"),
     Route::read::<ReadOrder>("/orders/{order}"),
     Route::write::<MoveOrder>(Method::POST, "/orders/{order}/payment"),

@@ -1,14 +1,14 @@
 //! Sellers: register, list, read, close, invite to the panel.
 
-use accounts::{Email, NewPassword, NewSeller, PasswordHash, Seller, SellerName};
+use accounts::{NewPassword, NewSeller, PasswordHash, Seller, email_address, seller_name};
 use actix_web::http::StatusCode;
-use kernel::{BrokenRules, Invalid, SellerId};
+use kernel::SellerId;
 use serde::Serialize;
 use serde_json::json;
 use usecases::Transaction;
 use usecases::account_links::{NotInvited, create_sign_in_link, invite, link_url};
-use usecases::sellers::{NoSuchSeller, NotOpen, close_seller, register_seller};
-use web::decode::{object, text};
+use usecases::sellers::{NotOpen, close_seller, register_seller};
+use web::decode::{ObjectShape, Shape, text};
 use web::openapi::Parameter;
 use web::operation::{Call, Incoming, Operation, Read, Write};
 use web::reply::Reply;
@@ -17,7 +17,6 @@ use web::view::View;
 use web::{Code, Entry, Error, MapRefusal, Problem, Violations, to_sentence};
 
 use crate::policy::operator;
-use crate::validation;
 use crate::{Access, BackOffice};
 
 web::view! {
@@ -31,13 +30,6 @@ web::view! {
     }
 }
 
-/// `{items, next}`
-#[derive(Serialize)]
-struct PageView<T> {
-    items: Vec<T>,
-    next: Option<String>,
-}
-
 /// Replies with the first `limit` rows; one more shows that there is another page.
 pub(crate) fn page<'a, R, T: Serialize>(
     rows: &'a [R],
@@ -47,14 +39,13 @@ pub(crate) fn page<'a, R, T: Serialize>(
 ) -> Result<Reply, Error> {
     let shown = rows.get(..limit.into()).unwrap_or(rows);
     let next = shown.last().filter(|_| shown.len() < rows.len()).map(position);
-    let items = shown.iter().map(view).collect();
-    Reply::ok(&PageView { items, next })
+    Reply::page(shown.iter().map(view).collect(), next)
 }
 
 /// Registers an account, with or without a password.
 pub(crate) struct CreateSeller {
-    name: SellerName,
-    email: Email,
+    name: String,
+    email: String,
     password: Option<NewPassword>,
     /// The hash of the password, once it is computed.
     hash: Option<PasswordHash>,
@@ -64,13 +55,26 @@ impl Operation<BackOffice> for CreateSeller {
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        let account = object!(draft Account {
-            name: required(text()),
-            email: required(text()),
-            password: nullable(text()),
-        });
-        validation::body(incoming, &account, Account::check).map(Some)
+        incoming.json(&account()).map(Some)
     }
+}
+
+fn account() -> impl Shape<Value = CreateSeller> {
+    ObjectShape::new(|fields| {
+        let name = fields.required("name", &text().checked(seller_name));
+        let email = fields.required("email", &text().checked(email_address));
+        let address = email.as_ref().map_or("", String::as_str);
+        let password = fields.nullable(
+            "password",
+            &text().checked(|password: String| NewPassword::new(password, address)),
+        );
+        Some(CreateSeller {
+            name: name?,
+            email: email?,
+            password: password?,
+            hash: None,
+        })
+    })
 }
 
 impl Write<BackOffice> for CreateSeller {
@@ -103,37 +107,6 @@ impl Write<BackOffice> for CreateSeller {
     }
 }
 
-/// The request body.
-struct Account {
-    name: String,
-    email: String,
-    password: Option<String>,
-}
-
-impl Account {
-    /// Checks the domain's rules and reports all violations together.
-    fn check(self) -> Result<CreateSeller, BrokenRules> {
-        let mut broken = BrokenRules::new();
-        let password = self
-            .password
-            .map(|password| NewPassword::new(password, &self.email))
-            .transpose()
-            .map_err(|rule| Invalid::new(rule.to_string()));
-        let name = broken.check("name", SellerName::new(self.name));
-        let email = broken.check("email", Email::new(self.email));
-        let password = broken.check("password", password);
-        match (name, email, password) {
-            (Some(name), Some(email), Some(password)) => Ok(CreateSeller {
-                name,
-                email,
-                password,
-                hash: None,
-            }),
-            _ => Err(broken),
-        }
-    }
-}
-
 /// Lists accounts in order of their numbers.
 pub(crate) struct ListSellers {
     /// The seller number after which the page begins.
@@ -146,7 +119,7 @@ impl Operation<BackOffice> for ListSellers {
     const QUERY: &'static [Parameter] = &[Parameter::undocumented("limit"), Parameter::undocumented("after")];
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        incoming.query(Self::QUERY, |query| {
+        incoming.query(|query| {
             let after = query.parsed("after", |text| {
                 position(text).ok_or("Must be the `next` of a page.")
             });
@@ -184,7 +157,6 @@ impl Operation<BackOffice> for ReadSeller {
     const SCOPE: Access = Access::Read;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        incoming.no_query()?;
         Ok(incoming.id(0).map(|id| Self { id }))
     }
 }
@@ -210,14 +182,15 @@ impl Operation<BackOffice> for CloseSeller {
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        Ok(validation::id_alone(incoming)?.map(|id| Self { id }))
+        incoming.no_body()?;
+        Ok(incoming.id(0).map(|id| Self { id }))
     }
 }
 
 impl Write<BackOffice> for CloseSeller {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let closed = close_seller(tx, operator(call)?, self.id, tx.now()).await;
-        let seller = closed.map_refusal(|NoSuchSeller| Problem::not_found())?;
+        let seller = closed.map_refusal(link_problem)?;
         Reply::ok(&SellerView::whole(&seller))
     }
 }
@@ -231,7 +204,8 @@ impl Operation<BackOffice> for MakeSignInLink {
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        Ok(validation::id_alone(incoming)?.map(|seller| Self { seller }))
+        incoming.no_body()?;
+        Ok(incoming.id(0).map(|seller| Self { seller }))
     }
 }
 
@@ -255,7 +229,8 @@ impl Operation<BackOffice> for InviteSeller {
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        Ok(validation::id_alone(incoming)?.map(|seller| Self { seller }))
+        incoming.no_body()?;
+        Ok(incoming.id(0).map(|seller| Self { seller }))
     }
 }
 
@@ -281,7 +256,7 @@ impl Write<BackOffice> for InviteSeller {
             }
         })?;
         let body = json!({ "expires_at": Timestamp::new(link.expires_at) });
-        Reply::json(StatusCode::ACCEPTED, &body, 64)
+        Reply::json(StatusCode::ACCEPTED, &body)
     }
 }
 

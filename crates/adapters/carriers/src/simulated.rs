@@ -63,23 +63,17 @@ impl SimulatedCarriers {
 impl CarrierLookup for SimulatedCarriers {
     async fn look_up(&self, carrier: Carrier, number: &TrackingNumber) -> Lookup {
         let text = number.as_str();
-        let delivered = || self.found(TrackingStatus::Delivered, "DELIVERED");
-        let in_transit = || self.found(TrackingStatus::InTransit, "TRANSIT");
         let set = self.set.lock().get(number).copied();
         if carrier == Carrier::Other {
             Lookup::Unavailable("not asked: the carrier is not one of the supported ones".to_owned())
         } else if let Some(status) = set {
             self.found(status, status.as_str())
         } else if text.contains("DELIVERED") {
-            delivered()
-        } else if text.contains("TRANSIT") {
-            in_transit()
+            self.found(TrackingStatus::Delivered, "DELIVERED")
+        } else if text.contains("TRANSIT") || text.contains("LATER") && self.is_first(carrier, number) {
+            self.found(TrackingStatus::InTransit, "TRANSIT")
         } else if text.contains("LATER") {
-            if self.is_first(carrier, number) {
-                in_transit()
-            } else {
-                delivered()
-            }
+            self.found(TrackingStatus::Delivered, "DELIVERED")
         } else if text.contains("TIMEOUT") {
             tokio::time::sleep(DEADLINE).await;
             Lookup::Unavailable("no answer in time".to_owned())

@@ -4,7 +4,7 @@ use actix_web::http::StatusCode;
 use oauth::Scope;
 use usecases::Transaction;
 use usecases::redeliver::{self, Requester, redeliver, send_test_event};
-use web::decode::{ObjectShape, Shape, object};
+use web::decode::{Shape, object};
 use web::openapi::{Docs, JsonBody};
 use web::operation::{Call, Incoming, Operation, Read, Write};
 use web::query::Selection;
@@ -79,7 +79,6 @@ fn failure() -> Node {
 /// Lists the latest deliveries of one of the application's subscriptions, newest first (D58).
 pub(crate) struct ListDeliveries {
     id: SubscriptionId,
-    fields: Selection,
 }
 
 impl Operation<Public> for ListDeliveries {
@@ -93,8 +92,7 @@ impl Operation<Public> for ListDeliveries {
     });
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
-        let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS))?;
-        Ok(incoming.id(0).map(|id| Self { id, fields }))
+        Ok(incoming.id(0).map(|id| Self { id }))
     }
 }
 
@@ -105,12 +103,7 @@ impl Read<Public> for ListDeliveries {
             .history(caller.seller, caller.client_id, self.id)
             .await?;
         let history = history.ok_or_else(Problem::not_found)?;
-        let expected = history.len().saturating_add(1).saturating_mul(420);
-        Reply::json(
-            StatusCode::OK,
-            &DeliveryList::whole((&history, self.fields)),
-            expected,
-        )
+        Reply::ok(&DeliveryList::whole((&history, call.fields)))
     }
 }
 
@@ -125,7 +118,6 @@ web::view! {
 pub(crate) struct ReadDelivery {
     id: SubscriptionId,
     delivery: DeliveryId,
-    fields: Selection,
 }
 
 impl Operation<Public> for ReadDelivery {
@@ -139,9 +131,8 @@ impl Operation<Public> for ReadDelivery {
     });
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
-        let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS))?;
         let ids = incoming.id(0).zip(incoming.id(1));
-        Ok(ids.map(|(id, delivery)| Self { id, delivery, fields }))
+        Ok(ids.map(|(id, delivery)| Self { id, delivery }))
     }
 }
 
@@ -152,7 +143,7 @@ impl Read<Public> for ReadDelivery {
             .delivery(caller.seller, caller.client_id, self.id, self.delivery)
             .await?;
         let found = found.ok_or_else(Problem::not_found)?;
-        Reply::ok(&DeliveryWithBodyView::new(&found, self.fields))
+        Reply::ok(&DeliveryWithBodyView::new(&found, call.fields))
     }
 }
 
@@ -160,7 +151,6 @@ impl Read<Public> for ReadDelivery {
 pub(crate) struct TestWebhook {
     id: SubscriptionId,
     event: Option<WebhookEvent>,
-    fields: Selection,
 }
 
 impl Operation<Public> for TestWebhook {
@@ -179,13 +169,8 @@ impl Operation<Public> for TestWebhook {
     });
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
-        let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS));
-        let (fields, event) = if incoming.body.is_empty() {
-            (fields?, None)
-        } else {
-            incoming.json(fields, &new_test_event())?
-        };
-        Ok(incoming.id(0).map(|id| Self { id, event, fields }))
+        let event = incoming.optional_json(&new_test_event())?.flatten();
+        Ok(incoming.id(0).map(|id| Self { id, event }))
     }
 }
 
@@ -202,7 +187,7 @@ impl Write<Public> for TestWebhook {
         )
         .await
         .map_refusal(problem)?;
-        Reply::created(&DeliveryView::new(&queued, self.fields))
+        Reply::created(&DeliveryView::new(&queued, call.fields))
     }
 }
 
@@ -214,7 +199,6 @@ fn new_test_event() -> impl Shape<Value = Option<WebhookEvent>> {
 pub(crate) struct Redeliver {
     id: SubscriptionId,
     delivery: DeliveryId,
-    fields: Selection,
 }
 
 impl Operation<Public> for Redeliver {
@@ -227,14 +211,9 @@ impl Operation<Public> for Redeliver {
     });
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
-        let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS));
-        let fields = if incoming.body.is_empty() {
-            fields?
-        } else {
-            incoming.json(fields, &ObjectShape::new(|_| Some(())))?.0
-        };
+        incoming.no_body()?;
         let ids = incoming.id(0).zip(incoming.id(1));
-        Ok(ids.map(|(id, delivery)| Self { id, delivery, fields }))
+        Ok(ids.map(|(id, delivery)| Self { id, delivery }))
     }
 }
 
@@ -250,7 +229,7 @@ impl Write<Public> for Redeliver {
         )
         .await
         .map_refusal(problem)?;
-        Reply::ok(&DeliveryView::new(&queued, self.fields))
+        Reply::ok(&DeliveryView::new(&queued, call.fields))
     }
 }
 
@@ -272,8 +251,6 @@ fn problem(refusal: redeliver::Refusal) -> Problem {
                 format!("Rate limit of this subscription reached: {limit} a minute. Retry in {seconds} s.");
             Problem::new(Code::RateLimited, message).retry_after(seconds)
         }
-        // Of the panel alone.
-        redeliver::Refusal::Form(_) => Problem::internal(),
     }
 }
 

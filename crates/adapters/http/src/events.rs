@@ -5,7 +5,7 @@ mod waiting;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix_web::http::{Method, StatusCode};
+use actix_web::http::Method;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::DateTime;
@@ -44,8 +44,6 @@ pub(crate) const LIMIT: u32 = 60;
 const MAX_WAIT: u16 = 30;
 /// An answer that has waited comes no sooner after its request.
 const LEAST_WAIT: Duration = Duration::from_secs(1);
-/// The length of most events of an answer, in bytes.
-const USUAL_LENGTH: usize = 320;
 /// The message for a cursor that does not open.
 const REFUSED: &str = "Not a cursor of this seller's journal: send the `cursor` of an earlier answer.";
 
@@ -54,7 +52,6 @@ pub(crate) struct ListEvents {
     start: JournalStart,
     limit: u16,
     wait: Duration,
-    fields: Selection,
 }
 
 impl Operation<Public> for ListEvents {
@@ -78,7 +75,7 @@ impl Operation<Public> for ListEvents {
     fn decode(incoming: &Incoming<'_>, call: &Call<Public>) -> Result<Option<Self>, Violations> {
         let (keys, seller) = (call.state.sealer.as_ref(), call.caller.seller);
         let waits = incoming.head.method != Method::HEAD;
-        incoming.query(Self::QUERY, |query| {
+        incoming.query(|query| {
             let after = query.parsed("after", |text| open(keys, seller, text).ok_or(REFUSED));
             let since = query.date_time("since");
             let start = match (after, since) {
@@ -95,7 +92,6 @@ impl Operation<Public> for ListEvents {
                 start,
                 limit: query.clamped("limit", 1..=MAX_EVENTS, DEFAULT_EVENTS),
                 wait: Duration::from_secs(if waits { wait.into() } else { 0 }),
-                fields: query.fields(Self::FIELDS),
             })
         })
     }
@@ -144,7 +140,8 @@ impl Read<Public> for ListEvents {
                 page = self.page(&call, &caller, start, deadline).await?;
             }
         }
-        self.reply(&call, &page)
+        let cursor = seal(state.sealer.as_ref(), call.caller.seller, page.place);
+        Reply::ok(&EventPage::whole((&page, call.fields, &cursor)))
     }
 }
 
@@ -171,16 +168,6 @@ impl ListEvents {
             };
             Problem::from(Entry::validation(path, to_sentence(&refusal))).into()
         })
-    }
-
-    fn reply(&self, call: &Call<Public>, page: &JournalPage) -> Result<Reply, Error> {
-        let cursor = seal(call.state.sealer.as_ref(), call.caller.seller, page.place);
-        let length = page.events.len().saturating_add(1).saturating_mul(USUAL_LENGTH);
-        Reply::json(
-            StatusCode::OK,
-            &EventPage::whole((page, self.fields, &cursor)),
-            length,
-        )
     }
 }
 

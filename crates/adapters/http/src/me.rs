@@ -3,7 +3,6 @@
 use oauth::{Principal, Scope, TokenKind};
 use web::openapi::{Docs, JsonBody};
 use web::operation::{Call, Incoming, Operation, Read};
-use web::query::Selection;
 use web::reply::Reply;
 use web::schema::{Node, array, date_time, integer, string, uuid};
 use web::timestamps::Timestamp;
@@ -14,9 +13,7 @@ use crate::Public;
 use crate::documents::{docs, example};
 
 /// Returns the seller, application and scopes of a token.
-pub(crate) struct ReadMe {
-    fields: Selection,
-}
+pub(crate) struct ReadMe;
 
 impl Operation<Public> for ReadMe {
     const SCOPE: &'static [Scope] = &[];
@@ -26,15 +23,14 @@ impl Operation<Public> for ReadMe {
         ..docs!("getMe", "Account")
     });
 
-    fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
-        let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS))?;
-        Ok(Some(Self { fields }))
+    fn decode(_: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
+        Ok(Some(Self))
     }
 }
 
 impl Read<Public> for ReadMe {
     async fn execute(self, call: Call<Public>) -> Result<Reply, Error> {
-        Reply::ok(&MeView::new(&call.caller, self.fields))
+        Reply::ok(&MeView::new(&call.caller, call.fields))
     }
 }
 

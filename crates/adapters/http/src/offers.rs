@@ -4,11 +4,11 @@ mod batch;
 
 use std::{pin::pin, time::Duration};
 
-use kernel::{Claim, Claimed, Money, OfferId, Page};
+use kernel::{Claim, Claimed, OfferId, Page};
 use oauth::Scope;
 use offers::{
-    ExternalIdChange, IfMatch, MAX_EXTERNAL_ID, Offer, OfferFilter, OfferPatch, OfferStatus, PatchRefusal,
-    SellerStatus, Stock, StockAdjustment, StockChange,
+    ExternalIdChange, MAX_EXTERNAL_ID, Offer, OfferFilter, OfferPatch, OfferStatus, PatchRefusal,
+    SellerStatus, Stock, StockChange,
 };
 use tokio::time::timeout;
 use usecases::change_offer::{self, decide_patch, patch_offer};
@@ -32,7 +32,6 @@ pub(crate) use batch::PatchOffers;
 /// Reads one of the seller's offers.
 pub(crate) struct ReadOffer {
     id: OfferId,
-    fields: Selection,
 }
 
 impl Operation<Public> for ReadOffer {
@@ -45,8 +44,7 @@ impl Operation<Public> for ReadOffer {
     });
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
-        let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS))?;
-        Ok(incoming.id(0).map(|id| Self { id, fields }))
+        Ok(incoming.id(0).map(|id| Self { id }))
     }
 }
 
@@ -54,7 +52,7 @@ impl Read<Public> for ReadOffer {
     async fn execute(self, call: Call<Public>) -> Result<Reply, Error> {
         let offer = call.state.offers.offer(call.caller.seller, self.id).await?;
         let offer = offer.ok_or_else(Problem::not_found)?;
-        reply(&offer, self.fields)
+        reply(&offer, call.fields)
     }
 }
 
@@ -93,7 +91,7 @@ impl Operation<Public> for ListOffers {
     ];
 
     fn decode(incoming: &Incoming<'_>, call: &Call<Public>) -> Result<Option<Self>, Violations> {
-        incoming.query(Self::QUERY, |query| {
+        incoming.query(|query| {
             let filter = OfferFilter {
                 status: query.one_of("status", &OfferStatus::ALL, OfferStatus::as_str),
                 updated_after: query.date_time("updated_after"),
@@ -110,7 +108,7 @@ impl Operation<Public> for ListOffers {
             let list = List::new("offers", call.caller.seller, &[*updated_after], &words)
                 .and("external_id", external_id.as_deref())
                 .and("ean", ean.as_deref());
-            let page = PageRequest::read(query, call, list, Self::FIELDS);
+            let page = PageRequest::read(query, call, list);
             Some(Self { filter, page })
         })
     }
@@ -124,7 +122,7 @@ impl Read<Public> for ListOffers {
             Some(ids) => Page::whole(offers.offers_by_id(seller, ids).await?),
             None => offers.offers(seller, filter, page.after, page.size).await?,
         };
-        page.reply(&call, &found, OfferView::new, 768)
+        page.reply(&call, &found, OfferView::new)
     }
 }
 
@@ -132,7 +130,6 @@ impl Read<Public> for ListOffers {
 pub(crate) struct PatchOffer {
     id: OfferId,
     patch: OfferPatch,
-    fields: Selection,
 }
 
 impl Operation<Public> for PatchOffer {
@@ -153,11 +150,9 @@ impl Operation<Public> for PatchOffer {
     });
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
-        let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS));
-        let (if_match, (fields, patch)) =
-            both(if_match(incoming.headers()), incoming.json(fields, &patch()))?;
+        let (if_match, patch) = both(if_match(incoming.headers()), incoming.json(&patch()))?;
         let patch = OfferPatch { if_match, ..patch };
-        Ok(incoming.id(0).map(|id| Self { id, patch, fields }))
+        Ok(incoming.id(0).map(|id| Self { id, patch }))
     }
 }
 
@@ -191,7 +186,7 @@ impl Write<Public> for PatchOffer {
             return Ok(Unclaimed::KeyUsed(read.key));
         }
         let change = decide_patch(read.offer, self.patch.clone(), read.at).map_err(problem)?;
-        let reply = reply(&change.change.after, self.fields)?;
+        let reply = reply(&change.change.after, call.fields)?;
         // Not dropped at the deadline: once it was sent, its outcome has to be known.
         let time_left = call.deadline.remaining();
         let stored = reply.to_stored_response(call.state.ports.is_finished());
@@ -208,27 +203,16 @@ impl Write<Public> for PatchOffer {
         let offer = patch_offer(transaction, seller, self.id, self.patch.clone(), now)
             .await
             .map_refusal(problem)?;
-        reply(&offer, self.fields)
+        reply(&offer, call.fields)
     }
 }
 
 fn patch() -> impl Shape<Value = OfferPatch> {
-    ObjectShape::new(changes)
-        .not_empty()
-        .map(|changes| whole(changes, None))
-        .named("OfferUpdate")
+    ObjectShape::new(changes).not_empty().named("OfferUpdate")
 }
 
 /// What may be changed of an offer, in the contract's order.
-type Changes = (
-    Option<Money>,
-    Option<Stock>,
-    Option<StockAdjustment>,
-    Option<SellerStatus>,
-    Option<ExternalIdChange>,
-);
-
-fn changes(fields: &mut Fields<'_, '_>) -> Option<Changes> {
+fn changes(fields: &mut Fields<'_, '_>) -> Option<OfferPatch> {
     let status = one_of(&SellerStatus::ALL, |status| status.status().as_str()).named("SellerOfferStatus");
     let price = fields.optional(
         "price",
@@ -263,20 +247,14 @@ fn changes(fields: &mut Fields<'_, '_>) -> Option<Changes> {
         ),
         ExternalIdChange::Clear,
     );
-    Some((price?, stock?, adjustment?, status?, external_id?))
-}
-
-/// The whole change.
-fn whole((price, stock, adjustment, status, external_id): Changes, if_match: Option<IfMatch>) -> OfferPatch {
-    OfferPatch {
-        price,
-        stock: stock
-            .map(StockChange::Set)
-            .or(adjustment.map(StockChange::Adjust)),
-        status,
-        external_id,
-        if_match,
-    }
+    let adjustment = adjustment?.map(StockChange::Adjust);
+    Some(OfferPatch {
+        price: price?,
+        stock: stock?.map(StockChange::Set).or(adjustment),
+        status: status?,
+        external_id: external_id?,
+        if_match: None,
+    })
 }
 
 fn external_id() -> impl Shape<Value = ExternalIdChange> {

@@ -7,7 +7,7 @@ use orders::{
 };
 use web::openapi::{Docs, JsonBody, Parameter};
 use web::operation::{Call, Incoming, Operation, Read};
-use web::query::{self, Selection};
+use web::query;
 use web::reply::Reply;
 use web::resources::{
     BuyerView, DeliveryPointView, InvoiceView, OrderItemView, ShippingAddressView, order_status,
@@ -25,7 +25,6 @@ use crate::shipments::carrier_code;
 /// Reads the seller's part of an order by id or number, including test orders.
 pub(crate) struct ReadOrder {
     order: OrderRef,
-    fields: Selection,
 }
 
 impl Operation<Public> for ReadOrder {
@@ -37,9 +36,7 @@ impl Operation<Public> for ReadOrder {
     });
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
-        let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS))?;
-        let order = incoming.id(0);
-        Ok(order.map(|order| Self { order, fields }))
+        Ok(incoming.id(0).map(|order| Self { order }))
     }
 }
 
@@ -47,7 +44,7 @@ impl Read<Public> for ReadOrder {
     async fn execute(self, call: Call<Public>) -> Result<Reply, Error> {
         let order = call.state.orders.order(call.caller.seller, &self.order).await?;
         let order = order.ok_or_else(Problem::not_found)?;
-        Reply::ok(&OrderView::new(&order, self.fields))
+        Reply::ok(&OrderView::new(&order, call.fields))
     }
 }
 
@@ -78,7 +75,7 @@ impl Operation<Public> for ListOrders {
     ];
 
     fn decode(incoming: &Incoming<'_>, call: &Call<Public>) -> Result<Option<Self>, Violations> {
-        incoming.query(Self::QUERY, |query| {
+        incoming.query(|query| {
             let filter = OrderFilter {
                 status: query.one_of("status", &OrderStatus::ALL, OrderStatus::as_str),
                 placed_after: query.date_time("placed_after"),
@@ -91,7 +88,7 @@ impl Operation<Public> for ListOrders {
             } = filter;
             let (instants, words) = ([placed_after, updated_after], [status.map(OrderStatus::as_str)]);
             let list = List::new("orders", call.caller.seller, &instants, &words);
-            let page = PageRequest::read(query, call, list, Self::FIELDS);
+            let page = PageRequest::read(query, call, list);
             Some(Self { filter, page })
         })
     }
@@ -105,7 +102,7 @@ impl Read<Public> for ListOrders {
             Some(ids) => Page::whole(orders.orders_by_id(seller, ids).await?),
             None => orders.orders(seller, filter, page.after, page.size).await?,
         };
-        page.reply(&call, &found, OrderView::new, 1536)
+        page.reply(&call, &found, OrderView::new)
     }
 }
 

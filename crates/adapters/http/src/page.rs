@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 use std::str::FromStr;
 
-use actix_web::http::StatusCode;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, Utc};
@@ -61,17 +60,11 @@ pub(crate) struct PageRequest<Id> {
     pub(crate) ids: Option<BTreeSet<Id>>,
     pub(crate) after: Option<Keyset>,
     pub(crate) size: PageSize,
-    fields: Selection,
     list: List,
 }
 
 impl<Id: FromStr + Ord> PageRequest<Id> {
-    pub(crate) fn read(
-        query: &mut Query<'_>,
-        call: &Call<Public>,
-        list: List,
-        fields: &'static [&'static str],
-    ) -> Self {
+    pub(crate) fn read(query: &mut Query<'_>, call: &Call<Public>, list: List) -> Self {
         let sealer = call.state.sealer.as_ref();
         let names_ids = query.names().any(|name| name == IDS.name);
         let (after, limit) = if names_ids {
@@ -85,25 +78,21 @@ impl<Id: FromStr + Ord> PageRequest<Id> {
             ids: ids(query),
             after,
             size: PageSize::clamped(limit.into()),
-            fields: query.fields(fields),
             list,
         }
     }
 
-    /// 200 with the page, its items shown by `show`, and the cursor of the next page. `usual_length` is the
-    /// length of one item in bytes.
+    /// 200 with the page, its items shown by `show`, and the cursor of the next page.
     pub(crate) fn reply<'a, T, V: Serialize>(
         &self,
         call: &Call<Public>,
         page: &'a Page<T>,
         show: fn(&'a T, Selection) -> V,
-        usual_length: usize,
     ) -> Result<Reply, Error> {
         let sealer = call.state.sealer.as_ref();
         let next = page.next.map(|last| seal(sealer, &self.list, last));
-        let items: Vec<_> = page.items.iter().map(|item| show(item, self.fields)).collect();
-        let expected = items.len().saturating_add(1).saturating_mul(usual_length);
-        Reply::json(StatusCode::OK, &Body { items, next }, expected)
+        let items = page.items.iter().map(|item| show(item, call.fields));
+        Reply::page(items.collect(), next)
     }
 }
 
@@ -121,12 +110,6 @@ fn ids<Id: FromStr + Ord>(query: &mut Query<'_>) -> Option<BTreeSet<Id>> {
         }
         Ok(ids.filter_map(|id| id.parse().ok()).collect())
     })
-}
-
-#[derive(Serialize)]
-struct Body<V> {
-    items: Vec<V>,
-    next: Option<String>,
 }
 
 /// Identifies the list of a cursor: resource, seller and filters, as bytes. `limit` and `fields` are not part

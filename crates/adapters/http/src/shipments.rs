@@ -1,8 +1,5 @@
 //! Shipments of an order: report one, correct it, list them.
 
-use std::cell::RefCell;
-use std::collections::HashSet;
-
 use actix_web::http::StatusCode;
 use kernel::{OfferId, StoreError};
 use oauth::Scope;
@@ -33,7 +30,6 @@ const MAX_ITEMS: usize = 1_000;
 /// Lists the shipments of the seller's part of an order; at present there is one at most.
 pub(crate) struct ListShipments {
     order: OrderRef,
-    fields: Selection,
 }
 
 impl Operation<Public> for ListShipments {
@@ -47,9 +43,7 @@ impl Operation<Public> for ListShipments {
     });
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
-        let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS))?;
-        let order = incoming.id(0);
-        Ok(order.map(|order| Self { order, fields }))
+        Ok(incoming.id(0).map(|order| Self { order }))
     }
 }
 
@@ -57,7 +51,7 @@ impl Read<Public> for ListShipments {
     async fn execute(self, call: Call<Public>) -> Result<Reply, Error> {
         let order = call.state.orders.order(call.caller.seller, &self.order).await?;
         let order = order.ok_or_else(Problem::not_found)?;
-        Reply::ok(&ShipmentList::whole((&order, self.fields)))
+        Reply::ok(&ShipmentList::whole((&order, call.fields)))
     }
 }
 
@@ -76,7 +70,6 @@ pub(crate) struct ReportShipment {
     asking: Option<Turn>,
     /// The carrier's answer about the parcel, once it was asked.
     tracking_report: Option<TrackingReport>,
-    fields: Selection,
 }
 
 impl Operation<Public> for ReportShipment {
@@ -99,8 +92,7 @@ impl Operation<Public> for ReportShipment {
     });
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
-        let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS));
-        let (fields, (carrier, tracking_number, item_ids)) = incoming.json(fields, &new_shipment())?;
+        let (carrier, tracking_number, item_ids) = incoming.json(&new_shipment())?;
         let order = incoming.id(0);
         Ok(order.map(|order| Self {
             report: Report {
@@ -111,7 +103,6 @@ impl Operation<Public> for ReportShipment {
             },
             asking: None,
             tracking_report: None,
-            fields,
         }))
     }
 }
@@ -154,7 +145,7 @@ impl Write<Public> for ReportShipment {
         )
         .await
         .map_refusal(problem)?;
-        Reply::created(&shipment_of(&order, self.fields)?)
+        Reply::created(&shipment_of(&order, call.fields)?)
     }
 }
 
@@ -170,7 +161,6 @@ pub(crate) struct CorrectShipment {
     order: OrderRef,
     shipment: ShipmentId,
     correction: Correction,
-    fields: Selection,
 }
 
 impl Operation<Public> for CorrectShipment {
@@ -188,14 +178,12 @@ impl Operation<Public> for CorrectShipment {
     });
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
-        let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS));
-        let (fields, correction) = incoming.json(fields, &correction())?;
+        let correction = incoming.json(&correction())?;
         let ids = incoming.id(0).zip(incoming.id(1));
         Ok(ids.map(|(order, shipment)| Self {
             order,
             shipment,
             correction,
-            fields,
         }))
     }
 }
@@ -217,7 +205,7 @@ impl Write<Public> for CorrectShipment {
         )
         .await
         .map_refusal(correction_problem)?;
-        Reply::ok(&shipment_of(&order, self.fields)?)
+        Reply::ok(&shipment_of(&order, call.fields)?)
     }
 }
 
@@ -262,14 +250,7 @@ fn tracking_number() -> impl Shape<Value = TrackingNumber> {
 
 /// The ids must be distinct. Whether they belong to the seller is checked when the order is read (D113).
 fn item_ids() -> impl Shape<Value = Vec<String>> {
-    let seen = RefCell::new(HashSet::new());
-    let id = text().refined(move |id, place| {
-        if seen.borrow_mut().insert(id.clone()) {
-            Some(id)
-        } else {
-            place.refuse("This id is listed twice.")
-        }
-    });
+    let id = text().distinct("This id is listed twice.");
     list(id).at_least(1).at_most(MAX_ITEMS).map_schema(|schema| {
         let schema = schema.with("uniqueItems", true);
         schema.describe("The seller's own items, each once. They are only checked: a shipment always covers the whole order.")
@@ -279,10 +260,7 @@ fn item_ids() -> impl Shape<Value = Vec<String>> {
 fn problem(refusal: ship_order::Refusal) -> Problem {
     match refusal {
         ship_order::Refusal::NoSuchOrder => Problem::not_found(),
-        ship_order::Refusal::Items(violations) => {
-            let entry = |(path, reason): (&str, &_)| Entry::validation(path.to_owned(), to_sentence(reason));
-            Problem::of(violations.iter().map(entry))
-        }
+        ship_order::Refusal::Items(broken) => broken.into(),
         ship_order::Refusal::Impossible { refused, own_items } => {
             refused_transition(refused.reason, &own_items).into()
         }

@@ -5,8 +5,8 @@ use chrono::TimeDelta;
 use oauth::Scope;
 use usecases::Transaction;
 use usecases::subscriptions::{
-    ChangeRefusal, LimitReached, NoSuchSubscription, Rotated, SubscriptionRequest, change_subscription,
-    create_subscription, delete_subscription, rotate_secret,
+    ChangeRefusal, LimitReached, Rotated, SubscriptionRequest, change_subscription, create_subscription,
+    rotate_secret,
 };
 use web::decode::{Shape, integer, list, object, one_of, text};
 use web::openapi::{Docs, JsonBody};
@@ -19,7 +19,7 @@ use web::view::View;
 use web::{Code, Entry, Error, MapRefusal, Problem, Violations};
 use webhooks::{
     AddressPolicy, HostRefused, NewSubscription, Subscription, SubscriptionChange, SubscriptionId,
-    WebhookEvent, WebhookUrl,
+    WebhookEvent, WebhookUrl, standard_secret,
 };
 
 use crate::Public;
@@ -56,7 +56,7 @@ web::view! {
         "secret": string().describe("The signing key, prefix included. Never shown again, so it is returned whatever `fields` selects.")
             => webhook.secret.reveal(),
         "standard_secret": string().describe("The same key as verifiers of Standard Webhooks take it: `whsec_` and the padded base64 of the whole `secret`. \
-            Always returned, too.") => webhook.secret.reveal_standard(),
+            Always returned, too.") => standard_secret(&webhook.secret),
     }
 }
 
@@ -76,21 +76,15 @@ fn names(events: &[WebhookEvent]) -> Vec<&'static str> {
 /// What can be subscribed to: a program before 1.1 cannot read a subscription to `connection.ended`, so that it is known
 /// only once the schema `is_finished`.
 const fn known(is_finished: bool) -> &'static [WebhookEvent] {
-    const BEFORE: [WebhookEvent; 6] = [
-        WebhookEvent::OrderCreated,
-        WebhookEvent::OrderPaid,
-        WebhookEvent::OrderShipped,
-        WebhookEvent::OrderDelivered,
-        WebhookEvent::OrderCancelled,
-        WebhookEvent::OfferRejected,
-    ];
-    if is_finished { &WebhookEvent::ALL } else { &BEFORE }
+    const ALL: &[WebhookEvent] = &WebhookEvent::ALL;
+    match ALL {
+        [before @ .., WebhookEvent::ConnectionEnded] if !is_finished => before,
+        _ => ALL,
+    }
 }
 
 /// Lists all of the application's subscriptions at the seller, oldest first (D97).
-pub(crate) struct ListWebhooks {
-    fields: Selection,
-}
+pub(crate) struct ListWebhooks;
 
 impl Operation<Public> for ListWebhooks {
     const SCOPE: &'static [Scope] = &[Scope::SettingsRead];
@@ -100,9 +94,8 @@ impl Operation<Public> for ListWebhooks {
         ..docs!("listWebhooks", "Webhooks")
     });
 
-    fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
-        let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS))?;
-        Ok(Some(Self { fields }))
+    fn decode(_: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
+        Ok(Some(Self))
     }
 }
 
@@ -113,7 +106,7 @@ impl Read<Public> for ListWebhooks {
             .subscriptions(caller.seller, caller.client_id)
             .await?;
         let known = known(call.state.ports.is_finished());
-        Reply::ok(&WebhookList::whole((&all, known, self.fields)))
+        Reply::ok(&WebhookList::whole((&all, known, call.fields)))
     }
 }
 
@@ -127,7 +120,6 @@ web::view! {
 /// Subscribes the application to events of the seller. Only this response contains the secret.
 pub(crate) struct CreateWebhook {
     request: SubscriptionRequest,
-    fields: Selection,
 }
 
 impl Operation<Public> for CreateWebhook {
@@ -148,10 +140,9 @@ impl Operation<Public> for CreateWebhook {
     });
 
     fn decode(incoming: &Incoming<'_>, call: &Call<Public>) -> Result<Option<Self>, Violations> {
-        let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS));
         let body = new_webhook(call.state.settings.addresses, call.state.ports.is_finished());
-        let (fields, request) = incoming.json(fields, &body)?;
-        Ok(Some(Self { request, fields }))
+        let request = incoming.json(&body)?;
+        Ok(Some(Self { request }))
     }
 }
 
@@ -171,7 +162,7 @@ impl Write<Public> for CreateWebhook {
         )
         .await
         .map_refusal(limit_reached)?;
-        Reply::created(&WebhookCreatedView::new(&created, self.fields))
+        Reply::created(&WebhookCreatedView::new(&created, call.fields))
     }
 }
 
@@ -218,7 +209,6 @@ fn limit_reached(LimitReached: LimitReached) -> Problem {
 /// Reads one of the application's subscriptions.
 pub(crate) struct ReadWebhook {
     id: SubscriptionId,
-    fields: Selection,
 }
 
 impl Operation<Public> for ReadWebhook {
@@ -230,8 +220,7 @@ impl Operation<Public> for ReadWebhook {
     });
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
-        let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS))?;
-        Ok(incoming.id(0).map(|id| Self { id, fields }))
+        Ok(incoming.id(0).map(|id| Self { id }))
     }
 }
 
@@ -245,7 +234,7 @@ impl Read<Public> for ReadWebhook {
             .map(|found| found.subscription)
             .filter(|found| found.client_id == caller.client_id)
             .ok_or_else(Problem::not_found)?;
-        Reply::ok(&WebhookView::new(&own, self.fields))
+        Reply::ok(&WebhookView::new(&own, call.fields))
     }
 }
 
@@ -253,7 +242,6 @@ impl Read<Public> for ReadWebhook {
 pub(crate) struct ChangeWebhook {
     id: SubscriptionId,
     change: SubscriptionChange,
-    fields: Selection,
 }
 
 impl Operation<Public> for ChangeWebhook {
@@ -270,10 +258,9 @@ impl Operation<Public> for ChangeWebhook {
     });
 
     fn decode(incoming: &Incoming<'_>, call: &Call<Public>) -> Result<Option<Self>, Violations> {
-        let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS));
         let body = webhook_update(call.state.settings.addresses, call.state.ports.is_finished());
-        let (fields, change) = incoming.json(fields, &body)?;
-        Ok(incoming.id(0).map(|id| Self { id, change, fields }))
+        let change = incoming.json(&body)?;
+        Ok(incoming.id(0).map(|id| Self { id, change }))
     }
 }
 
@@ -296,7 +283,7 @@ impl Write<Public> for ChangeWebhook {
         )
         .await
         .map_refusal(unchanged)?;
-        Reply::ok(&WebhookView::new(&changed, self.fields))
+        Reply::ok(&WebhookView::new(&changed, call.fields))
     }
 }
 
@@ -331,7 +318,7 @@ web::view! {
         "secret": string().describe("The new signing key, prefix included. Never shown again, so it is returned whatever `fields` selects.")
             => rotated.secret.reveal(),
         "standard_secret": string().describe("The same key as verifiers of Standard Webhooks take it. Always returned, too.")
-            => rotated.secret.reveal_standard(),
+            => standard_secret(&rotated.secret),
         "active_from": date_time().describe("From then on `X-Signature` is made with it.") => Timestamp::new(rotated.active_from),
     }
 }
@@ -340,7 +327,6 @@ web::view! {
 pub(crate) struct RotateSecret {
     id: SubscriptionId,
     overlap: TimeDelta,
-    fields: Selection,
 }
 
 impl Operation<Public> for RotateSecret {
@@ -356,14 +342,9 @@ impl Operation<Public> for RotateSecret {
     });
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
-        let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS));
-        let (fields, overlap) = if incoming.body.is_empty() {
-            (fields?, None)
-        } else {
-            incoming.json(fields, &rotation())?
-        };
+        let overlap = incoming.optional_json(&rotation())?.flatten();
         let overlap = overlap.map_or(DEFAULT_OVERLAP, TimeDelta::seconds);
-        Ok(incoming.id(0).map(|id| Self { id, overlap, fields }))
+        Ok(incoming.id(0).map(|id| Self { id, overlap }))
     }
 }
 
@@ -381,7 +362,7 @@ impl Write<Public> for RotateSecret {
         )
         .await
         .map_refusal(unchanged)?;
-        Reply::ok(&WebhookSecretView::new(&rotated, self.fields))
+        Reply::ok(&WebhookSecretView::new(&rotated, call.fields))
     }
 }
 
@@ -404,7 +385,6 @@ impl Operation<Public> for DeleteWebhook {
     });
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
-        incoming.no_query()?;
         Ok(incoming.id(0).map(|id| Self { id }))
     }
 }
@@ -412,9 +392,11 @@ impl Operation<Public> for DeleteWebhook {
 impl Write<Public> for DeleteWebhook {
     async fn apply(&self, call: &Call<Public>, transaction: &dyn Transaction) -> Result<Reply, Error> {
         let caller = &call.caller;
-        delete_subscription(transaction, caller.seller, caller.client_id, self.id)
-            .await
-            .map_refusal(|NoSuchSubscription| Problem::not_found())?;
-        Ok(Reply::no_content())
+        let removed = transaction.remove_subscription(caller.seller, caller.client_id, self.id);
+        if removed.await? {
+            Ok(Reply::no_content())
+        } else {
+            Err(Problem::not_found().into())
+        }
     }
 }

@@ -19,38 +19,26 @@ const LANGUAGE: &str = "seller_panel_language";
 /// One year, in seconds.
 const YEAR_IN_SECONDS: i64 = 365 * 24 * 3600;
 
-/// The cookies of a request.
-pub(crate) struct Cookies<'a> {
-    headers: &'a HeaderMap,
-    https: bool,
+/// The browser's secret, if it is well-formed.
+pub(crate) fn presented(headers: &HeaderMap, https: bool) -> Option<BrowserSecret> {
+    BrowserSecret::presented(cookie(headers, BROWSER, https)?)
 }
 
-impl<'a> Cookies<'a> {
-    pub(crate) fn new(headers: &'a HeaderMap, https: bool) -> Self {
-        Self { headers, https }
-    }
+/// The chosen language.
+pub(crate) fn language(headers: &HeaderMap, https: bool) -> Option<Language> {
+    Language::parse(cookie(headers, LANGUAGE, https)?)
+}
 
-    /// The browser's secret, if it is well-formed.
-    pub(crate) fn browser(&self) -> Option<BrowserSecret> {
-        BrowserSecret::presented(self.value(BROWSER)?)
-    }
-
-    /// The chosen language.
-    pub(crate) fn language(&self) -> Option<Language> {
-        Language::parse(self.value(LANGUAGE)?)
-    }
-
-    fn value(&self, name: &str) -> Option<&'a str> {
-        let name = full_name(name, self.https);
-        let values = self.headers.get_all(COOKIE);
-        // Each by itself: a cookie of another site of the domain may hold any bytes. A name is compared as the browser
-        // did, which looks for `__Host-` at its very beginning: behind another space it protects nothing.
-        let mut pairs = values
-            .flat_map(|value| value.as_bytes().split(|byte| *byte == b';'))
-            .map(|pair| pair.strip_prefix(b" ").unwrap_or(pair))
-            .filter_map(|pair| std::str::from_utf8(pair).ok()?.split_once('='));
-        pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
-    }
+fn cookie<'a>(headers: &'a HeaderMap, name: &str, https: bool) -> Option<&'a str> {
+    let name = full_name(name, https);
+    let values = headers.get_all(COOKIE);
+    // Each by itself: a cookie of another site of the domain may hold any bytes. A name is compared as the browser
+    // did, which looks for `__Host-` at its very beginning: behind another space it protects nothing.
+    let mut pairs = values
+        .flat_map(|value| value.as_bytes().split(|byte| *byte == b';'))
+        .map(|pair| pair.strip_prefix(b" ").unwrap_or(pair))
+        .filter_map(|pair| std::str::from_utf8(pair).ok()?.split_once('='));
+    pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
 }
 
 /// The `__Host-` prefix makes browsers refuse the cookie unless it is `Secure`, for this exact host, and for
@@ -138,11 +126,7 @@ mod tests {
         ] {
             let mut headers = HeaderMap::new();
             headers.insert(COOKIE, HeaderValue::from_bytes(sent).unwrap());
-            assert_eq!(
-                Cookies::new(&headers, true).value(BROWSER),
-                Some("own"),
-                "{sent:?}"
-            );
+            assert_eq!(cookie(&headers, BROWSER, true), Some("own"), "{sent:?}");
         }
     }
 

@@ -7,6 +7,7 @@ use web::path::is_under;
 use crate::assets;
 use crate::language::Language;
 use crate::page_request::{PageRequest, SignedInRequest};
+use crate::pages::with_query;
 use crate::texts::Texts;
 
 /// The data of every template.
@@ -79,8 +80,7 @@ impl PageRequest {
 
     /// An address of the panel, in the other language.
     pub(crate) fn in_other_language_at(&self, address: &str) -> String {
-        let mark = if address.contains('?') { '&' } else { '?' };
-        format!("{address}{mark}lang={}", self.language.other().as_str())
+        with_query(address, "lang", self.language.other().as_str())
     }
 }
 

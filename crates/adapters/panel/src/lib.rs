@@ -20,7 +20,7 @@ mod routes;
 mod texts;
 
 pub use places::Places;
-pub use routes::{Access, pages};
+pub use routes::pages;
 
 use std::sync::Arc;
 

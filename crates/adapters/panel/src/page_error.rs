@@ -9,7 +9,7 @@ use actix_web::http::header::{HeaderValue, RETRY_AFTER};
 use kernel::{StoreError, TransactionError, error_chain};
 use oauth::{ConsentRefusal, Quota};
 use web::error::{Cause, Panicked, log_failure};
-use web::{TaskPanicked, TraceId, meters, response};
+use web::{TraceId, meters, response};
 
 use crate::Panel;
 use crate::frame::Frame;
@@ -135,6 +135,10 @@ impl PageError {
         }
     }
 
+    pub(crate) fn failed(cause: impl Into<Cause>) -> Self {
+        Self::Failed(cause.into())
+    }
+
     /// Whether it is unknown if the change was committed.
     pub(crate) fn is_unknown(&self) -> bool {
         let Self::Failed(cause) = self else { return false };
@@ -176,23 +180,5 @@ impl From<TransactionError> for PageError {
             TransactionError::Store(error) => error.into(),
             unknown @ TransactionError::Unknown(_) => Self::Failed(unknown.into()),
         }
-    }
-}
-
-impl From<TaskPanicked> for PageError {
-    fn from(error: TaskPanicked) -> Self {
-        Self::Failed(error.into())
-    }
-}
-
-impl From<askama::Error> for PageError {
-    fn from(error: askama::Error) -> Self {
-        Self::Failed(error.into())
-    }
-}
-
-impl From<ConsentRefusal> for PageError {
-    fn from(refusal: ConsentRefusal) -> Self {
-        Self::Consent(refusal)
     }
 }

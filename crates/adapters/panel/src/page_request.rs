@@ -10,7 +10,7 @@ use accounts::{Seller, SignedIn};
 use futures_util::future::BoxFuture;
 use kernel::{SellerId, StoreError};
 use oauth::{BrowserSecret, SecretHash, Viewer};
-use usecases::shown_once::SentForm;
+use usecases::shown_once::{SentForm, ShownSecret};
 use usecases::{ActingSeller, Failure, LockSet, Transaction, transact};
 use web::TraceId;
 use web::form::Form;
@@ -52,6 +52,8 @@ pub(crate) struct SignedInRequest {
 
 /// The future of a use case.
 type UseCaseFuture<'t, T, E> = BoxFuture<'t, Result<T, E>>;
+/// The future of a use case with its result to be shown once, if any.
+type FormFuture<'t, R> = UseCaseFuture<'t, Option<ShownSecret>, Failure<R>>;
 
 impl PageRequest {
     pub(crate) const fn texts(&self) -> &'static Texts {
@@ -104,7 +106,7 @@ impl PageRequest {
         };
         let running = self.panel.ports.tasks.run(running);
         async {
-            match running.await? {
+            match running.await.map_err(PageError::failed)? {
                 Ok(done) => Ok(Ok(done)),
                 Err(Failure::Refused(refusal)) => Ok(Err(refusal)),
                 Err(Failure::Store(error)) => Err(error.into()),
@@ -149,11 +151,35 @@ impl SignedInRequest {
     /// The submitted form, which takes effect only once.
     pub(crate) fn form(&self) -> Result<SentForm, PageError> {
         Ok(SentForm {
-            by: self.acting(),
             session: self.session(),
             number: self.fields.number().ok_or(PageError::Malformed)?,
             mark: self.fields.mark(&self.path),
         })
+    }
+
+    /// Runs a use case as [`PageRequest::change`] does, once for the form. `back` is the page that has the
+    /// form with a new number.
+    pub(crate) async fn change_once<I, R, F>(
+        &self,
+        form: SentForm,
+        back: &str,
+        input: I,
+        run: F,
+    ) -> Result<Result<(), R>, PageError>
+    where
+        I: Send + Sync + 'static,
+        R: Send + 'static,
+        F: for<'t> Fn(&'t dyn Transaction, &'t Panel, &'t I) -> FormFuture<'t, R> + Send + Sync + 'static,
+    {
+        let changed = self.change((form, input), move |tx, panel, (form, input)| {
+            let action = run(tx, panel, input);
+            Box::pin(form.once(tx, panel.sealer.as_ref(), action))
+        });
+        match changed.await? {
+            Ok(()) => Ok(Ok(())),
+            Err(Some(refusal)) => Ok(Err(refusal)),
+            Err(None) => Err(PageError::FormUsed(back.to_owned())),
+        }
     }
 
     /// The actor for the audit log.

@@ -34,7 +34,8 @@ pub(crate) async fn home(_: SignedInRequest) -> Result<HttpResponse, PageError> 
 
 /// A page with this status.
 pub(crate) fn page(status: StatusCode, template: &impl Template) -> Result<HttpResponse, PageError> {
-    let mut response = HttpResponse::with_body(status, BoxBody::new(template.render()?));
+    let text = template.render().map_err(PageError::failed)?;
+    let mut response = HttpResponse::with_body(status, BoxBody::new(text));
     let html = HeaderValue::from_static("text/html; charset=utf-8");
     response.headers_mut().insert(CONTENT_TYPE, html);
     Ok(response)
@@ -71,7 +72,7 @@ pub(crate) struct MessagePage<'a> {
 
 /// A redirect to another page, which the browser requests with GET (303).
 pub(crate) fn see_other(location: &str) -> Result<HttpResponse, PageError> {
-    let location = HeaderValue::from_str(location).map_err(|error| PageError::Failed(error.into()))?;
+    let location = HeaderValue::from_str(location).map_err(PageError::failed)?;
     let mut response = HttpResponse::with_body(StatusCode::SEE_OTHER, BoxBody::new(()));
     response.headers_mut().insert(LOCATION, location);
     Ok(response)
@@ -79,8 +80,14 @@ pub(crate) fn see_other(location: &str) -> Result<HttpResponse, PageError> {
 
 /// A redirect to the page at this path, which may have a query, with the word of the notice to show.
 pub(crate) fn done(word: &str, path: &str) -> Result<HttpResponse, PageError> {
-    let mark = if path.contains('?') { '&' } else { '?' };
-    see_other(&format!("{path}{mark}done={word}"))
+    see_other(&with_query(path, "done", word))
+}
+
+/// An address, which may have a query, with one more parameter.
+pub(crate) fn with_query(address: &str, name: &str, value: &str) -> String {
+    let mark = if address.contains('?') { '&' } else { '?' };
+    let pair = Serializer::new(String::new()).append_pair(name, value).finish();
+    format!("{address}{mark}{pair}")
 }
 
 /// Rows on a page of a list.
@@ -88,23 +95,11 @@ const ROWS: u16 = 50;
 
 /// Leaves the rows of one page, and returns the address of the next one, which begins after the last row;
 /// empty for none.
-fn next_page<T>(
-    path: &str,
-    query: &[(&str, &str)],
-    name: &str,
-    rows: &mut Vec<T>,
-    position: impl FnOnce(&T) -> String,
-) -> String {
+fn next_page<T>(address: &str, name: &str, rows: &mut Vec<T>, position: impl FnOnce(&T) -> String) -> String {
     let is_last = rows.len() <= usize::from(ROWS);
     rows.truncate(ROWS.into());
-    match rows.last().filter(|_| !is_last) {
-        None => String::new(),
-        Some(last) => {
-            let mut next = Serializer::new(String::new());
-            let next = next.extend_pairs(query).append_pair(name, &position(last));
-            format!("{path}?{}", next.finish())
-        }
-    }
+    let last = rows.last().filter(|_| !is_last);
+    last.map_or_else(String::new, |last| with_query(address, name, &position(last)))
 }
 
 /// A group of scopes: those in use, or those reserved for announced resources.

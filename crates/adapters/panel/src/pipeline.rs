@@ -18,7 +18,7 @@ use web::meters;
 use web::request::{Answer, Request};
 use web::response::set_page_headers;
 
-use crate::browser::{self, Cookies};
+use crate::browser;
 use crate::fields::Fields;
 use crate::language::Language;
 use crate::next::Next;
@@ -71,7 +71,7 @@ async fn check_and_respond(
     }
     let https = panel.ports.service.is_https();
     let query = Form::parse(request.query().as_bytes()).map_err(|_| PageError::Malformed)?;
-    let presented = Cookies::new(request.headers(), https).browser();
+    let presented = browser::presented(request.headers(), https);
     let fields = match route.method {
         Method::POST => read_form(panel, request, route, presented.as_ref()).await?,
         _ => Fields::default(),
@@ -143,7 +143,7 @@ fn without_session(request: &PageRequest, route: &Route) -> Result<HttpResponse,
         (&Method::POST, "/panel/sign-out") => sign_out::submitted(request),
         // The screen belongs to the session that has ended.
         (&Method::POST, "/panel/consent" | "/panel/consent/another-account") => {
-            Err(ConsentRefusal::AnotherViewer.into())
+            Err(PageError::Consent(ConsentRefusal::AnotherViewer))
         }
         (&Method::POST, _) => Err(PageError::SignedOut(next)),
         _ => Err(PageError::SignIn(next)),
@@ -202,9 +202,8 @@ async fn read_form(
 }
 
 fn language(request: &HttpRequest, https: bool) -> Language {
-    let cookies = Cookies::new(request.headers(), https);
     chosen(request)
-        .or_else(|| cookies.language())
+        .or_else(|| browser::language(request.headers(), https))
         .or_else(|| Language::preferred(request))
         .unwrap_or(Language::English)
 }

@@ -41,121 +41,64 @@ impl Route {
     }
 }
 
-const fn page(template: &'static str, handler: Handler) -> Route {
-    let method = Method::GET;
-    Route {
-        method,
-        template,
-        handler,
-    }
-}
-
-const fn form(template: &'static str, handler: Handler) -> Route {
-    let method = Method::POST;
-    Route {
-        method,
-        template,
-        handler,
-    }
-}
-
-macro_rules! open {
-    ($handler:path) => {
-        Handler::Open(|request| Box::pin($handler(request)))
-    };
-}
-
-macro_rules! signed_in {
-    ($handler:path) => {
-        Handler::SignedIn(|request| Box::pin($handler(request)))
+/// Declares routes: method, path, and who may see what.
+macro_rules! routes {
+    ($($method:ident $template:literal: $access:ident $(($handler:path))?;)+) => {
+        &[$(Route {
+            method: Method::$method,
+            template: $template,
+            handler: Handler::$access $((|request| Box::pin($handler(request))))?,
+        }),+]
     };
 }
 
 /// Every route. If two match a request, the first one wins.
-pub(crate) static TABLE: &[Route] = &[
-    page("/panel", signed_in!(home)),
-    page("/panel/assets/{name}", Handler::Asset),
-    page("/panel/sign-in", open!(sign_in::page)),
-    form("/panel/sign-in", open!(sign_in::submit)),
-    page("/panel/sign-out", signed_in!(sign_out::page)),
-    form("/panel/sign-out", signed_in!(sign_out::submit)),
-    form("/panel/sign-out-everywhere", signed_in!(sign_out::everywhere)),
-    page("/panel/forgotten-password", open!(forgotten::page)),
-    form("/panel/forgotten-password", open!(forgotten::submit)),
-    page("/panel/invitation/{secret}", open!(links::page)),
-    form("/panel/invitation/{secret}", open!(links::accept_password)),
-    page("/panel/password-reset/{secret}", open!(links::page)),
-    form("/panel/password-reset/{secret}", open!(links::accept_password)),
-    page("/panel/sign-in/{secret}", open!(links::page)),
-    form("/panel/sign-in/{secret}", open!(links::accept_sign_in)),
-    page("/panel/consent", signed_in!(consent::page)),
-    form("/panel/consent", signed_in!(consent::decide)),
-    form(
-        "/panel/consent/another-account",
-        signed_in!(consent::another_account),
-    ),
-    page("/panel/applications", signed_in!(applications::list)),
-    page("/panel/applications/new", signed_in!(registration::page)),
-    form("/panel/applications/new", signed_in!(registration::submit)),
-    page(
-        "/panel/applications/{client_id}",
-        signed_in!(applications::details),
-    ),
-    form("/panel/applications/{client_id}", signed_in!(applications::save)),
-    form(
-        "/panel/applications/{client_id}/secret",
-        signed_in!(applications::rotate),
-    ),
-    page(
-        "/panel/applications/{client_id}/delete",
-        signed_in!(applications::deletion),
-    ),
-    form(
-        "/panel/applications/{client_id}/delete",
-        signed_in!(applications::delete),
-    ),
-    page("/panel/tokens", signed_in!(tokens::page)),
-    form("/panel/tokens", signed_in!(tokens::issue)),
-    form("/panel/tokens/{id}/revoke", signed_in!(tokens::revoke)),
-    page("/panel/connections", signed_in!(connections::page)),
-    page(
-        "/panel/connections/{client_id}/disconnect",
-        signed_in!(connections::disconnection),
-    ),
-    form(
-        "/panel/connections/{client_id}/disconnect",
-        signed_in!(connections::disconnect),
-    ),
-    page("/panel/deliveries", signed_in!(deliveries::page)),
-    form(
-        "/panel/deliveries/{delivery}/again",
-        signed_in!(deliveries::redeliver),
-    ),
-    form(
-        "/panel/deliveries/{subscription}/test",
-        signed_in!(deliveries::send_test_event),
-    ),
-    page("/panel/once/{form}", signed_in!(once::page)),
-    page("/panel/account", signed_in!(account::page)),
-    form("/panel/account", signed_in!(account::change_password)),
-];
+pub(crate) static TABLE: &[Route] = routes! {
+    GET "/panel": SignedIn(home);
+    GET "/panel/assets/{name}": Asset;
+    GET "/panel/sign-in": Open(sign_in::page);
+    POST "/panel/sign-in": Open(sign_in::submit);
+    GET "/panel/sign-out": SignedIn(sign_out::page);
+    POST "/panel/sign-out": SignedIn(sign_out::submit);
+    POST "/panel/sign-out-everywhere": SignedIn(sign_out::everywhere);
+    GET "/panel/forgotten-password": Open(forgotten::page);
+    POST "/panel/forgotten-password": Open(forgotten::submit);
+    GET "/panel/invitation/{secret}": Open(links::page);
+    POST "/panel/invitation/{secret}": Open(links::accept_password);
+    GET "/panel/password-reset/{secret}": Open(links::page);
+    POST "/panel/password-reset/{secret}": Open(links::accept_password);
+    GET "/panel/sign-in/{secret}": Open(links::page);
+    POST "/panel/sign-in/{secret}": Open(links::accept_sign_in);
+    GET "/panel/consent": SignedIn(consent::page);
+    POST "/panel/consent": SignedIn(consent::decide);
+    POST "/panel/consent/another-account": SignedIn(consent::another_account);
+    GET "/panel/applications": SignedIn(applications::list);
+    GET "/panel/applications/new": SignedIn(registration::page);
+    POST "/panel/applications/new": SignedIn(registration::submit);
+    GET "/panel/applications/{client_id}": SignedIn(applications::details);
+    POST "/panel/applications/{client_id}": SignedIn(applications::save);
+    POST "/panel/applications/{client_id}/secret": SignedIn(applications::rotate);
+    GET "/panel/applications/{client_id}/delete": SignedIn(applications::deletion);
+    POST "/panel/applications/{client_id}/delete": SignedIn(applications::delete);
+    GET "/panel/tokens": SignedIn(tokens::page);
+    POST "/panel/tokens": SignedIn(tokens::issue);
+    POST "/panel/tokens/{id}/revoke": SignedIn(tokens::revoke);
+    GET "/panel/connections": SignedIn(connections::page);
+    GET "/panel/connections/{client_id}/disconnect": SignedIn(connections::disconnection);
+    POST "/panel/connections/{client_id}/disconnect": SignedIn(connections::disconnect);
+    GET "/panel/deliveries": SignedIn(deliveries::page);
+    POST "/panel/deliveries/{delivery}/again": SignedIn(deliveries::redeliver);
+    POST "/panel/deliveries/{subscription}/test": SignedIn(deliveries::send_test_event);
+    GET "/panel/once/{form}": SignedIn(once::page);
+    GET "/panel/account": SignedIn(account::page);
+    POST "/panel/account": SignedIn(account::change_password);
+};
 
-/// Who may request a page or send a form.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
-    Anybody,
-    /// Signed-in sellers only.
-    SignedIn,
-}
-
-/// Method, path and access of every page and form, for tests.
-pub fn pages() -> impl Iterator<Item = (&'static str, &'static str, Access)> {
+/// Method and path of every page and form, and whether it is for signed-in sellers only, for tests.
+pub fn pages() -> impl Iterator<Item = (&'static str, &'static str, bool)> {
     TABLE.iter().map(|route| {
-        let access = match route.handler {
-            Handler::Asset | Handler::Open(_) => Access::Anybody,
-            Handler::SignedIn(_) => Access::SignedIn,
-        };
-        (route.method.as_str(), route.template, access)
+        let is_for_sellers = matches!(route.handler, Handler::SignedIn(_));
+        (route.method.as_str(), route.template, is_for_sellers)
     })
 }
 

@@ -10,7 +10,6 @@ use orders::Carrier;
 
 use crate::database::Database;
 use crate::layout::Layout;
-use crate::sql::column;
 use crate::statement::{Only, statements};
 
 statements! {
@@ -24,18 +23,15 @@ statements! {
 pub const QUEUE_LIMIT: i64 = 10_000;
 
 /// Pending work by queue.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Queues {
-    /// Webhook deliveries without an attempt yet.
-    pub first_deliveries: Backlog,
-    /// Failed webhook deliveries that will be retried.
-    pub repeated_deliveries: Backlog,
-    /// Mails about shipments.
-    pub shipment_mails: Backlog,
-    /// Mails about accounts.
-    pub account_mails: Backlog,
-    /// Parcels that are due for a look-up, by carrier.
-    pub parcels: Vec<(Carrier, Backlog)>,
+pub struct Queues(Vec<BacklogRow>);
+
+impl Queues {
+    /// Of the `first` attempts of webhook deliveries, or of `repeated` ones; of `shipment_mails` or
+    /// `account_mails`; of the parcels of a carrier that are due for a look-up.
+    pub fn of(&self, queue: &str) -> Backlog {
+        let row = self.0.iter().find(|row| row.queue == queue);
+        row.map(BacklogRow::backlog).unwrap_or_default()
+    }
 }
 
 /// The pending work of one queue.
@@ -89,27 +85,8 @@ impl BacklogRow {
 impl Database {
     /// The amount of pending background work; for monitoring, not for every request.
     pub async fn queues(&self) -> Result<Queues, StoreError> {
-        let carriers = Carrier::ALL
-            .into_iter()
-            .filter(|carrier| *carrier != Carrier::Other);
-        let carriers = carriers.collect::<Vec<_>>();
-        let names = column(&carriers, |carrier| carrier.as_str());
-        let queues = QUEUES.bind((QUEUE_LIMIT, names));
-        let rows = self.autocommit("queues").rows(queues).await?;
-        let of = |queue: &str| {
-            let row = rows.iter().find(|row| row.queue == queue);
-            row.map(BacklogRow::backlog).unwrap_or_default()
-        };
-        Ok(Queues {
-            first_deliveries: of("first"),
-            repeated_deliveries: of("repeated"),
-            shipment_mails: of("shipment_mails"),
-            account_mails: of("account_mails"),
-            parcels: carriers
-                .iter()
-                .map(|carrier| (*carrier, of(carrier.as_str())))
-                .collect(),
-        })
+        let queues = QUEUES.bind((QUEUE_LIMIT, Carrier::ALL.map(Carrier::as_str).to_vec()));
+        Ok(Queues(self.autocommit("queues").rows(queues).await?))
     }
 
     /// The age of the oldest transaction in the server, prepared or not, that holds a snapshot or has written:
@@ -122,7 +99,7 @@ impl Database {
 
     /// The state of the workers of a Citus cluster; None in the other layout.
     pub async fn workers(&self) -> Result<Option<Workers>, StoreError> {
-        if self.context.layout == Layout::Single {
+        if self.units.context.layout == Layout::Single {
             return Ok(None);
         }
         let row = self.autocommit("queues").row(WORKERS.bind(())).await?;

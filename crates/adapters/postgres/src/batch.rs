@@ -16,7 +16,7 @@ use tracing::Span;
 use usecases::LockSet;
 
 use crate::connection::Connector;
-use crate::connection::error::{SharedFailure, with_timeout};
+use crate::connection::error::with_timeout;
 use crate::connection::pool::Autocommit;
 use crate::connection::shared::SharedConnection;
 use crate::observe::BatchSizes;
@@ -236,9 +236,8 @@ fn send_answers<A>(
             }
         }
         Err(failure) => {
-            let failure = SharedFailure::new(failure);
             for reply in replies {
-                drop(reply.send(Err(failure.for_one())));
+                drop(reply.send(Err(failure.clone())));
             }
         }
     }

@@ -184,7 +184,7 @@ fn login_advice(code: &SqlState) -> Option<&'static str> {
 
 impl From<ConnectError> for StoreError {
     fn from(error: ConnectError) -> Self {
-        Self::Unavailable(Box::new(error))
+        Self::Unavailable(error.into())
     }
 }
 

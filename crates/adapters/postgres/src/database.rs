@@ -27,7 +27,7 @@ use crate::accounts::audit::AuditLog;
 use crate::accounts::panel::Sessions;
 use crate::batch::{BatchQuery, Batcher, Reader};
 use crate::connection::error::{SchemaOutdated, is_permission_denied};
-use crate::connection::pool::{Autocommit, PoolState};
+use crate::connection::pool::Autocommit;
 use crate::connection::pooler::Pooler;
 use crate::connection::url::DatabaseUrlError;
 use crate::connection::{Connector, url};
@@ -109,20 +109,16 @@ pub struct DatabaseSettings {
 /// and reopened after they have died.
 #[derive(Clone)]
 pub struct Database {
-    pub(crate) connector: Arc<Connector>,
+    pub(crate) units: PgUnitOfWork,
     pub(crate) pooler: Arc<Pooler>,
-    pool: Pool<AsyncPgConnection>,
     slow: Arc<SlowReads>,
     worker_pool: Pool<AsyncPgConnection>,
-    turns: Arc<Turns>,
     worker_turns: Arc<Turns>,
     asleep: RecentlyAsleep,
     outcomes: Arc<Outcomes>,
     /// Whether the schema is finished.
     pub(crate) finished: Arc<AtomicBool>,
-    statement_timeout: Duration,
     default_rate_limit: NonZeroU32,
-    pub(crate) context: WriteContext,
 }
 
 impl Database {
@@ -156,36 +152,36 @@ impl Database {
             // Building the pool fails only if it has timeouts but no runtime.
             pool.map_err(|_| DatabaseUrlError::Malformed)
         };
-        let context = WriteContext {
-            layout: settings.layout,
-            sealing: Sealing::default(),
-            queued: Arc::default(),
-            os_user: None,
-        };
-        let statement_timeout = settings.statement_timeout;
-        let slow = PgUnitOfWork {
+        let units = PgUnitOfWork {
             connector: Arc::clone(&connector),
-            pool: pool(slow_reads::CONNECTIONS)?,
-            turns: Turns::new(1),
-            statement_timeout: statement_timeout.min(ANSWER_TIMEOUT),
-            context: context.clone(),
+            pool: pool(pool_size.max(1))?,
+            turns: Turns::new((pool_size / 4).max(1)),
+            statement_timeout: settings.statement_timeout,
+            context: WriteContext {
+                layout: settings.layout,
+                sealing: Sealing::default(),
+                queued: Arc::default(),
+                os_user: None,
+            },
             waits: PoolWaits::new(),
             times: TransactionTimes::new(),
         };
+        let slow = PgUnitOfWork {
+            pool: pool(slow_reads::CONNECTIONS)?,
+            turns: Turns::new(1),
+            statement_timeout: settings.statement_timeout.min(ANSWER_TIMEOUT),
+            ..units.clone()
+        };
         Ok(Self {
-            pool: pool(pool_size.max(1))?,
+            units,
             worker_pool: pool(WORKER_CONNECTIONS)?,
             pooler: Arc::default(),
             slow: Arc::new(SlowReads(slow)),
-            turns: Turns::new((pool_size / 4).max(1)),
             worker_turns: Turns::new(WORKER_CONNECTIONS / 4),
             asleep: RecentlyAsleep::default(),
-            outcomes: Arc::new(Outcomes::new(Arc::clone(&connector))),
+            outcomes: Arc::new(Outcomes::new(connector)),
             finished: Arc::default(),
-            connector,
-            statement_timeout,
             default_rate_limit: settings.default_rate_limit,
-            context,
         })
     }
 
@@ -193,36 +189,40 @@ impl Database {
     /// none can be stored or opened.
     #[must_use]
     pub fn with_sealer(mut self, sealer: Arc<dyn Sealer>) -> Self {
-        self.context.sealing = Sealing::with(sealer);
+        self.units.context.sealing = Sealing::with(sealer);
         self
     }
 
     /// Sets the operating system's user that the audit log names for the actions of a command line.
     #[must_use]
     pub fn with_os_user(mut self, name: Option<String>) -> Self {
-        self.context.os_user = name;
+        self.units.context.os_user = name;
         self
     }
 
     /// Notified after each commit of this handle or its clones that has woken a delivery queue. It wakes one
     /// waiter; if there is none, the next one to wait.
     pub fn queued(&self) -> Arc<Notify> {
-        Arc::clone(&self.context.queued)
+        Arc::clone(&self.units.context.queued)
     }
 
     /// A handle for the workers of this process, whose pool has [`WORKER_CONNECTIONS`] of its own, with shares
     /// of its own: neither they nor requests wait for each other's connections, nor in each other's queues.
     #[must_use]
     pub fn for_workers(&self) -> Self {
-        Self {
+        let units = PgUnitOfWork {
             pool: self.worker_pool.clone(),
             turns: Arc::clone(&self.worker_turns),
+            ..self.units.clone()
+        };
+        Self {
+            units,
             ..self.clone()
         }
     }
 
     pub fn units(&self) -> Arc<dyn UnitOfWork> {
-        Arc::new(self.unit_of_work())
+        Arc::new(self.units.clone())
     }
 
     /// Creates a gate. Create one per server thread: each has its own batch and connection.
@@ -230,7 +230,7 @@ impl Database {
         let requests = Requests {
             default_limit: self.default_rate_limit,
         };
-        Arc::new(Batcher::new(requests, Arc::clone(&self.connector)))
+        Arc::new(Batcher::new(requests, Arc::clone(&self.units.connector)))
     }
 
     /// Creates a reader of offers; one per server thread, as with [`Self::gate`].
@@ -239,15 +239,15 @@ impl Database {
     }
 
     fn list<L: Listed>(&self) -> List<L> {
-        List::new(&self.connector, &self.slow, self.context.layout)
+        List::new(&self.units.connector, &self.slow, self.units.context.layout)
     }
 
     /// Changes offers without a lock; create one per process. `None` on Citus, where no single statement
     /// changes offers of several sellers and plain tables.
     pub fn offer_changes(&self) -> Option<Arc<dyn OfferChanges<Announcement>>> {
-        (self.context.layout == Layout::Single).then(|| -> Arc<dyn OfferChanges<Announcement>> {
-            let sealing = self.context.sealing.clone();
-            Arc::new(BatchedChanges::new(&self.connector, sealing))
+        (self.units.context.layout == Layout::Single).then(|| -> Arc<dyn OfferChanges<Announcement>> {
+            let sealing = self.units.context.sealing.clone();
+            Arc::new(BatchedChanges::new(&self.units.connector, sealing))
         })
     }
 
@@ -260,18 +260,18 @@ impl Database {
     pub fn order_directory(&self) -> Arc<dyn OrderDirectory> {
         Arc::new(WholeOrders {
             statements: self.autocommit("order_directory"),
-            layout: self.context.layout,
+            layout: self.units.context.layout,
         })
     }
 
     /// Claims idempotency keys.
     pub fn claims(&self) -> Arc<dyn IdempotencyClaims> {
-        let (connector, pool) = (Arc::clone(&self.connector), self.pool.clone());
+        let (connector, pool) = (Arc::clone(&self.units.connector), self.units.pool.clone());
         Arc::new(StoredClaims {
             statements: self.autocommit("claims"),
             releases: Autocommit::new(connector, pool, Turns::new(1), "claims"),
             outcomes: Arc::clone(&self.outcomes),
-            sealing: self.context.sealing.clone(),
+            sealing: self.units.context.sealing.clone(),
         })
     }
 
@@ -302,7 +302,7 @@ impl Database {
     pub fn account_mail_queue(&self) -> Arc<dyn MailQueue<AccountMail>> {
         Arc::new(AccountMails {
             statements: self.autocommit("account_mails"),
-            sealing: self.context.sealing.clone(),
+            sealing: self.units.context.sealing.clone(),
             searched: Searched::default(),
         })
     }
@@ -316,7 +316,7 @@ impl Database {
     pub fn subscriptions(&self) -> Arc<dyn SubscriptionReader> {
         Arc::new(StoredSubscriptions {
             statements: self.autocommit("subscriptions"),
-            sealing: self.context.sealing.clone(),
+            sealing: self.units.context.sealing.clone(),
         })
     }
 
@@ -329,7 +329,7 @@ impl Database {
     pub fn subscription_queues(&self) -> Arc<dyn SubscriptionQueues> {
         Arc::new(StoredQueues::new(
             self.autocommit("webhook_queues"),
-            self.context.sealing.clone(),
+            self.units.context.sealing.clone(),
             self.asleep.clone(),
         ))
     }
@@ -346,7 +346,7 @@ impl Database {
 
     /// Issues tokens; one per server thread, as with [`Self::gate`].
     pub fn token_issuer(&self) -> Arc<dyn TokenIssuer> {
-        Arc::new(BatchedTokens::new(&self.connector))
+        Arc::new(BatchedTokens::new(&self.units.connector))
     }
 
     /// Reads sellers' consents; one for each server thread, as with [`Self::gate`].
@@ -367,9 +367,9 @@ impl Database {
     /// All sealed values in the database.
     pub fn sealed_values(&self) -> SealedValues {
         SealedValues {
-            connector: Arc::clone(&self.connector),
+            connector: Arc::clone(&self.units.connector),
             statements: self.autocommit("sealed_values"),
-            sealing: self.context.sealing.clone(),
+            sealing: self.units.context.sealing.clone(),
         }
     }
 
@@ -391,7 +391,7 @@ impl Database {
     /// Counts calls of the OAuth endpoints and attempts to sign in; one per server thread, as with
     /// [`Self::gate`].
     pub fn rate_counter(&self) -> Arc<dyn RateCounter> {
-        Arc::new(Batcher::new(Calls, Arc::clone(&self.connector)))
+        Arc::new(Batcher::new(Calls, Arc::clone(&self.units.connector)))
     }
 
     /// Whether [`Self::schema_state`] last found a schema that is finished: it admits no program of the
@@ -402,24 +402,24 @@ impl Database {
 
     /// How the database's servers are reached.
     pub fn connector(&self) -> &Connector {
-        &self.connector
+        &self.units.connector
     }
 
     /// Deletes or erases one small batch of expired data, and reports whether more is left.
     pub async fn clear(&self, expired: Expired) -> Result<Cleared, StoreError> {
-        let tx = self.unit_of_work().open_transaction(&LockSet::default()).await?;
+        let tx = self.units.open_transaction(&LockSet::default()).await?;
         let cleared = retention::clear(&tx, expired).await?;
         finish(tx, cleared).await
     }
 
     /// Does one small batch of the follow-up that has been due longest; false if none is due.
     pub async fn follow_up(&self) -> Result<bool, StoreError> {
-        let tx = self.unit_of_work().open_transaction(&LockSet::default()).await?;
+        let tx = self.units.open_transaction(&LockSet::default()).await?;
         let taken = tx.row(follow_ups::TAKE.bind(())).await?;
         let Some(taken) = finish(tx, taken).await? else {
             return Ok(false);
         };
-        let tx = self.unit_of_work().open_transaction(&LockSet::default()).await?;
+        let tx = self.units.open_transaction(&LockSet::default()).await?;
         follow_ups::run(&tx, taken).await?;
         finish(tx, true).await
     }
@@ -429,7 +429,7 @@ impl Database {
     pub async fn analyze_grown_tables(&self) -> Result<Option<String>, StoreError> {
         let statements = self.autocommit("statistics");
         match statements.execute(ANALYZE.bind(())).await {
-            Err(StoreError::Unexpected(error)) if is_permission_denied(error.as_ref()) => {
+            Err(error) if is_permission_denied(&error) => {
                 let grant = statements.row(GRANT_ANALYZE.bind(())).await?;
                 Ok(grant.map(|statement| statement.0))
             }
@@ -479,36 +479,24 @@ impl Database {
     }
 
     /// The current load of the pool. Sends no query.
-    pub fn pool_state(&self) -> PoolState {
-        self.pool.status().into()
+    pub fn pool_state(&self) -> deadpool::Status {
+        self.units.pool.status()
     }
 
     pub(crate) fn autocommit(&self, statement: &'static str) -> Autocommit {
         Autocommit::new(
-            Arc::clone(&self.connector),
-            self.pool.clone(),
-            Arc::clone(&self.turns),
+            Arc::clone(&self.units.connector),
+            self.units.pool.clone(),
+            Arc::clone(&self.units.turns),
             statement,
         )
     }
 
     fn reader<G: BatchQuery>(&self, query: G, statement: &'static str) -> Arc<Reader<G>> {
         Arc::new(Reader {
-            batches: Batcher::new(query, Arc::clone(&self.connector)),
+            batches: Batcher::new(query, Arc::clone(&self.units.connector)),
             statements: self.autocommit(statement),
         })
-    }
-
-    fn unit_of_work(&self) -> PgUnitOfWork {
-        PgUnitOfWork {
-            connector: Arc::clone(&self.connector),
-            pool: self.pool.clone(),
-            turns: Arc::clone(&self.turns),
-            statement_timeout: self.statement_timeout,
-            context: self.context.clone(),
-            waits: PoolWaits::new(),
-            times: TransactionTimes::new(),
-        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! The gate: looks up the tokens of all requests in flight and counts the requests per application, in one
 //! statement. Nothing is cached.
 
-use std::{collections::HashMap, num::NonZeroU32};
+use std::collections::{BTreeMap, HashMap};
+use std::num::NonZeroU32;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -18,7 +19,6 @@ use oauth::{
 use uuid::Uuid;
 
 use crate::batch::{BatchQuery, Batcher};
-use crate::connection::error::SharedFailure;
 use crate::oauth::applications::limit_from;
 use crate::rate_limits::WINDOW;
 use crate::schema::applications;
@@ -150,56 +150,21 @@ impl BatchQuery for Requests {
     async fn answer(
         &self,
         mut connection: &AsyncPgConnection,
-        tokens: &[(TokenKey, bool)],
+        requests: &[(TokenKey, bool)],
     ) -> QueryResult<Vec<Result<Admitted, StoreError>>> {
-        let batch = Batch::of(tokens);
+        // Several may carry the same token, which is then looked up once.
+        let mut tokens = BTreeMap::new();
+        for (token, counts) in requests {
+            tokens.entry(key(token)).or_insert((token, 0)).1 += i64::from(*counts);
+        }
+        let tokens: Vec<(&TokenKey, i64)> = tokens.into_values().collect();
         let admit = ADMIT.bind((
-            column(&batch.distinct, |(token, _)| token.family.uuid()),
-            column(&batch.distinct, |(token, _)| token.hash.bytes().as_slice()),
-            column(&batch.distinct, |(_, times)| *times),
+            column(&tokens, |(token, _)| token.family.uuid()),
+            column(&tokens, |(token, _)| token.hash.bytes().as_slice()),
+            column(&tokens, |(_, times)| *times),
             Limiter::Api.code(),
         ));
-        let rows = admit.get_results(&mut connection).await?;
-        Ok(batch.admissions(rows, self.default_limit))
-    }
-}
-
-/// Requests of which several may carry the same token, which is then looked up once.
-struct Batch<'a> {
-    /// Each token with the number of its counted requests.
-    distinct: Vec<(&'a TokenKey, i64)>,
-    /// For each request, in order, the index of its token in `distinct`, and whether it is counted.
-    requests: Vec<(usize, bool)>,
-}
-
-impl<'a> Batch<'a> {
-    fn of(tokens: &'a [(TokenKey, bool)]) -> Self {
-        let mut batch = Self {
-            distinct: Vec::new(),
-            requests: Vec::with_capacity(tokens.len()),
-        };
-        let mut places = HashMap::new();
-        for (token, counts) in tokens {
-            let next = batch.distinct.len();
-            let place = *places
-                .entry((token.family.uuid(), token.hash.bytes()))
-                .or_insert(next);
-            if let Some((_, times)) = batch.distinct.get_mut(place) {
-                *times += i64::from(*counts);
-            } else {
-                batch.distinct.push((token, i64::from(*counts)));
-            }
-            batch.requests.push((place, *counts));
-        }
-        batch
-    }
-
-    /// Assigns each request its place in its application's window, in the order of the requests.
-    fn admissions(
-        &self,
-        rows: Vec<Returned>,
-        default_limit: NonZeroU32,
-    ) -> Vec<Result<Admitted, StoreError>> {
+        let rows: Vec<Returned> = admit.get_results(&mut connection).await?;
         let (mut callers, mut windows) = (HashMap::new(), HashMap::<Uuid, Window>::new());
         for row in rows {
             let window = windows.entry(row.client_id).or_insert(Window {
@@ -209,20 +174,25 @@ impl<'a> Batch<'a> {
             });
             window.place += row.used.unwrap_or(0);
             let place = row.n.and_then(|n| usize::try_from(n - 1).ok());
-            let known = place.and_then(|place| Some((place, self.distinct.get(place)?)));
-            if let (Some(token), Some((place, (key, times)))) = (row.token, known) {
-                let caller = token.caller(**key, default_limit).map_err(SharedFailure::new);
+            let known = place.and_then(|place| tokens.get(place));
+            if let (Some(row_of_token), Some((token, times))) = (row.token, known) {
+                let caller = row_of_token.caller(**token, self.default_limit);
                 if !matches!(caller, Ok(Err(_))) {
                     window.place -= times;
                 }
-                callers.insert(place, (row.client_id, caller));
+                callers.insert(key(token), (row.client_id, caller));
             }
         }
-        self.requests
+        // Each gets its place in its application's window, in the order of the requests.
+        let admitted = requests
             .iter()
-            .map(|(token, counts)| admission(callers.get(token), *counts, &mut windows))
-            .collect()
+            .map(|(token, counts)| admission(callers.get(&key(token)), *counts, &mut windows));
+        Ok(admitted.collect())
     }
+}
+
+fn key(token: &TokenKey) -> (Uuid, &[u8; 32]) {
+    (token.family.uuid(), token.hash.bytes())
 }
 
 /// An application's count in the window before this batch, incremented as the batch's requests take their
@@ -234,29 +204,26 @@ struct Window {
 }
 
 fn admission(
-    known: Option<&(Uuid, Result<Caller, SharedFailure>)>,
+    known: Option<&(Uuid, Result<Caller, StoreError>)>,
     counts: bool,
     windows: &mut HashMap<Uuid, Window>,
 ) -> Result<Admitted, StoreError> {
     let Some((client, caller)) = known else {
         return Ok(Err(None));
     };
-    let (principal, limit) = match caller.as_ref().map_err(SharedFailure::for_one)? {
+    let (principal, limit) = match caller.clone()? {
         Ok(caller) => caller,
-        Err(token) => return Ok(Err(Some(*token))),
+        Err(token) => return Ok(Err(Some(token))),
     };
     let Some(window) = windows.get_mut(client) else {
         return Err(StoreError::unexpected("a count is missing"));
     };
     window.place += i64::from(counts);
     let quota = Quota {
-        limit: *limit,
+        limit,
         place: u64::try_from(window.place).map_err(StoreError::unexpected)?,
         resets_at: window.start + WINDOW,
         counted_at: window.at,
     };
-    Ok(Ok(Admission {
-        principal: principal.clone(),
-        quota,
-    }))
+    Ok(Ok(Admission { principal, quota }))
 }

@@ -91,7 +91,7 @@ impl Database {
     /// Makes rows that were written in another database this one's own, in one transaction without time
     /// limits.
     pub async fn adopt(&self, arrival: Arrival) -> Result<Adoption, TransactionError> {
-        let open = self.connector.open().await.map_err(StoreError::from)?;
+        let open = self.units.connector.open().await.map_err(StoreError::from)?;
         let mut connection = open.connection();
         let begun = connection.batch_execute(BEGIN_UNLIMITED).await;
         begun.map_err(store_error)?;
@@ -116,12 +116,12 @@ impl Database {
             }
         };
         let (by, action) = (Actor::CommandLine, Action::DatabaseAdopted);
-        let os_user = self.context.os_user.clone();
+        let os_user = self.units.context.os_user.clone();
         let entry = audit::entry(by, None, action, arrival.as_str(), None, os_user);
-        entry.send(connection).await?;
+        entry(connection).await?;
         let committed = connection.batch_execute("commit").await;
         committed.map_err(|error| TransactionError::Unknown(store_error(error)))?;
-        self.connector.set_foreign(false);
+        self.units.connector.set_foreign(false);
         Ok(Adoption::Adopted { removed })
     }
 }

@@ -6,8 +6,7 @@
 //! - a **shared** one in each server thread for the gate, each reader and each statement of the token
 //!   endpoint: while one statement is under way, further questions queue and then go out as one batch. A
 //!   reader of offers or orders has a second one for its lists: their pages are batched too; items by their
-//!   ids, and orders placed after an instant, are pipelined. Changes of offers have two for the whole
-//!   process, outcomes of lost commits one;
+//!   ids are pipelined. Changes of offers have two for the whole process, outcomes of lost commits one;
 //! - a second, small **pool** for slow reads: lists by `updated_after`;
 //! - one for a **single task**: migrations, adoption, resealing, checks of a pooler and of the role.
 //!
@@ -57,7 +56,6 @@ pub use accounts::audit::AuditLog;
 pub use backlog::{Backlog, QUEUE_LIMIT, Queues, Workers};
 pub use connection::{
     Connector,
-    pool::PoolState,
     url::{DatabaseUrlError, check_url},
 };
 pub use database::{Database, DatabaseSettings, WORKER_CONNECTIONS};

@@ -1,8 +1,8 @@
 //! A seller's rows of a table, by their ids, and in pages, newest first.
 //!
 //! A page is an index scan that starts at its first row and stops at its last. Pages without a filter by
-//! time, the most frequent ones, are read in batches, except on Citus. A page of orders also ends once the
-//! documents of its items have a megabyte: an order may have a thousand items.
+//! `updated_at` are read in batches, except on Citus. A page of orders also ends once the documents of its
+//! items have a megabyte: an order may have a thousand items.
 //!
 //! # `updated_after`
 //!
@@ -34,7 +34,7 @@ use uuid::Uuid;
 
 use crate::ANSWER_TIMEOUT;
 use crate::batch::{BatchQuery, Batcher};
-use crate::connection::error::{SharedFailure, ends_connection, store_error};
+use crate::connection::error::{ends_connection, store_error};
 use crate::connection::{Connector, shared::SharedConnection};
 use crate::layout::Layout;
 use crate::slow_reads::SlowReads;
@@ -54,6 +54,7 @@ pub(crate) type PagesParameters = (
     Array<Timestamptz>,
     Array<SqlUuid>,
     Array<BigInt>,
+    Array<Nullable<Timestamptz>>,
 );
 pub(crate) type UpdatedParameters = (
     SqlUuid,
@@ -76,7 +77,7 @@ pub(crate) trait Listed: Send + Sync + 'static {
     /// The type of an item.
     type Item: Clone + Send + TryFrom<Self::Row, Error = StoreError>;
     const BY_ID: Statement<ByIdParameters, Placed<Self::Row>>;
-    const PAGES: Statement<PagesParameters, Paged<Self::Row>>;
+    const PAGES: Statement<PagesParameters, Walked<Self::Row>>;
     const UPDATED: Statement<UpdatedParameters, Walked<Self::Row>>;
 
     /// On Citus: one seller's rows of these ids, with their ids.
@@ -86,8 +87,8 @@ pub(crate) trait Listed: Send + Sync + 'static {
         ids: Vec<Uuid>,
     ) -> QueryResult<Vec<(Uuid, Self::Row)>>;
 
-    /// A page that is read alone, without a filter by `updated_at`: of one table, since Citus plans anything
-    /// else anew at each run.
+    /// On Citus: a page without a filter by `updated_at`, of one table, since Citus plans anything else anew
+    /// at each run.
     async fn page(
         connection: &SharedConnection,
         seller: Uuid,
@@ -116,27 +117,10 @@ impl<R: TableRow> QueryableByName<Pg> for Placed<R> {
     }
 }
 
-/// A row of a page, and the place of its page in the batch from 1: the column `n`.
-pub(crate) struct Paged<R> {
-    n: i64,
-    /// Whether the page ends with this row, although more rows follow.
-    is_end: bool,
-    row: R,
-}
-
-impl<R: TableRow> QueryableByName<Pg> for Paged<R> {
-    fn build<'a>(row: &impl NamedRow<'a, Pg>) -> deserialize::Result<Self> {
-        let (n, is_end) = (row.get_value::<BigInt, _, _>(0)?, row.get_value::<Bool, _, _>(1)?);
-        Ok(Self {
-            n,
-            is_end,
-            row: R::at(2, row)?,
-        })
-    }
-}
-
-/// A row of a page that is read alone.
+/// A row of a page.
 pub(crate) struct Walked<R> {
+    /// The place of its page in the batch, from 1.
+    n: i64,
     matches: bool,
     /// Whether the page ends with this row, although more rows may follow.
     is_end: bool,
@@ -146,6 +130,7 @@ pub(crate) struct Walked<R> {
 impl<R> Walked<R> {
     pub(crate) const fn matching(row: R, is_end: bool) -> Self {
         Self {
+            n: 1,
             matches: true,
             is_end,
             row,
@@ -155,11 +140,11 @@ impl<R> Walked<R> {
 
 impl<R: TableRow> QueryableByName<Pg> for Walked<R> {
     fn build<'a>(row: &impl NamedRow<'a, Pg>) -> deserialize::Result<Self> {
-        let (matches, is_end) = (row.get_value::<Bool, _, _>(0)?, row.get_value::<Bool, _, _>(1)?);
         Ok(Self {
-            matches,
-            is_end,
-            row: R::at(2, row)?,
+            n: row.get_value::<BigInt, _, _>(0)?,
+            matches: row.get_value::<Bool, _, _>(1)?,
+            is_end: row.get_value::<Bool, _, _>(2)?,
+            row: R::at(3, row)?,
         })
     }
 }
@@ -257,28 +242,25 @@ impl<L: Listed> List<L> {
         size: PageSize,
     ) -> Result<Page<L::Item>, StoreError> {
         let (of, rows) = (seller.uuid(), i64::from(size.get()) + 1);
-        let Filter {
-            status,
-            newer_than,
-            updated_after,
-        } = filter;
         let after = after.unwrap_or(NEWEST);
-        let rows = if let Some(updated) = updated_after {
-            let values = (of, updated, newer_than, after.at, after.id, status, rows);
-            self.slow.rows(seller, L::UPDATED.bind(values)).await?
-        } else {
-            // On Citus a statement over several sellers would go to every shard.
-            let is_batched = self.layout == Layout::Single && newer_than.is_none();
-            if is_batched {
+        let rows = match (filter.updated_after, self.layout) {
+            (Some(updated), _) => {
+                let (newer_than, status) = (filter.newer_than, filter.status);
+                let values = (of, updated, newer_than, after.at, after.id, status, rows);
+                self.slow.rows(seller, L::UPDATED.bind(values)).await?
+            }
+            (None, Layout::Single) => {
                 let question = PageQuestion {
                     seller,
-                    status,
+                    filter,
                     after,
                     rows,
                 };
                 let _turn = self.pages.turn(seller, ANSWER_TIMEOUT).await?;
                 self.pages.ask(question).await?
-            } else {
+            }
+            // A statement over several sellers would go to every shard.
+            (None, Layout::Citus) => {
                 let connection = self.connection_of_pages();
                 let read = async move { L::page(&connection, of, filter, after, rows).await };
                 self.alone(seller, read).await?
@@ -294,7 +276,13 @@ impl<L: Listed> List<L> {
         rows: Vec<Walked<L::Row>>,
     ) -> Result<Page<L::Item>, StoreError> {
         let (mut items, mut walked_to) = (Vec::with_capacity(rows.len()), None);
-        for Walked { matches, is_end, row } in rows {
+        for Walked {
+            n: _,
+            matches,
+            is_end,
+            row,
+        } in rows
+        {
             let item = L::Item::try_from(row)?;
             let (of, place) = L::key(&item);
             // The last safeguard between two sellers in one batch.
@@ -326,7 +314,7 @@ pub(crate) const NEWEST: Keyset = Keyset {
 /// follow.
 struct PageQuestion {
     seller: SellerId,
-    status: Option<&'static str>,
+    filter: Filter,
     after: Keyset,
     rows: i64,
 }
@@ -392,21 +380,21 @@ async fn answers_by_seller<L: Listed>(
         .iter()
         .map(|(seller, ids)| L::of_seller(connection, seller.uuid(), ids.clone()));
     for (seller, rows) in sellers.keys().zip(join_all(reads).await) {
-        let mut answer = |item: Result<Option<L::Item>, SharedFailure>, is_asked: &dyn Fn(Uuid) -> bool| {
+        let mut answer = |item: Result<Option<L::Item>, StoreError>, is_asked: &dyn Fn(Uuid) -> bool| {
             let asked = questions.iter().zip(&mut answers);
             for (_, answer) in asked.filter(|((of, id), _)| of == seller && is_asked(*id)) {
-                *answer = item.clone().map_err(|failure| failure.for_one());
+                answer.clone_from(&item);
             }
         };
         match rows {
             Ok(rows) => {
                 for (id, row) in rows {
-                    let item = L::Item::try_from(row).map(Some).map_err(SharedFailure::new);
+                    let item = L::Item::try_from(row).map(Some);
                     answer(item, &|asked| asked == id);
                 }
             }
             Err(error) if ends_connection(&error) => return Err(error),
-            Err(error) => answer(Err(SharedFailure::new(store_error(error))), &|_| true),
+            Err(error) => answer(Err(store_error(error)), &|_| true),
         }
     }
     Ok(answers)
@@ -431,15 +419,20 @@ impl<L: Listed> BatchQuery for Batched<L> {
     ) -> QueryResult<Vec<Result<Vec<Walked<L::Row>>, StoreError>>> {
         let read = L::PAGES.bind((
             column(pages, |page| page.seller.uuid()),
-            column(pages, |page| page.status),
+            column(pages, |page| page.filter.status),
             column(pages, |page| page.after.at),
             column(pages, |page| page.after.id),
             column(pages, |page| page.rows),
+            column(pages, |page| page.filter.newer_than),
         ));
         let mut found = pages.iter().map(|_| Vec::new()).collect::<Vec<_>>();
-        for Paged { n, is_end, row } in read.get_results(&mut { connection }).await? {
-            if let Some(rows) = usize::try_from(n - 1).ok().and_then(|place| found.get_mut(place)) {
-                rows.push(Walked::matching(row, is_end));
+        let rows: Vec<Walked<L::Row>> = read.get_results(&mut { connection }).await?;
+        for row in rows {
+            if let Some(rows) = usize::try_from(row.n - 1)
+                .ok()
+                .and_then(|place| found.get_mut(place))
+            {
+                rows.push(row);
             }
         }
         Ok(found.into_iter().map(Ok).collect())

@@ -1,13 +1,11 @@
 //! Mails to buyers and to sellers: queued in a transaction, leased by workers, their outcomes recorded.
 
-use std::iter;
-
 use accounts::{AccountMail, LinkKind};
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use diesel::pg::Pg;
 use diesel::prelude::*;
-use diesel::sql_types::{Array, BigInt, Nullable, Text, Timestamptz, Uuid as SqlUuid};
+use diesel::sql_types::{BigInt, Binary, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use kernel::{DueMail, MailId, MailQueue, MailStep, StoreError};
 use orders::{GivenUpMail, ShipmentMail};
 use uuid::Uuid;
@@ -23,11 +21,11 @@ use crate::unit_of_work::{Write, changing};
 
 statements! {
     "mails.sql";
-    LEASE_SHIPMENT_MAILS: (Timestamptz, BigInt, SqlUuid, BigInt) -> Found<ShipmentRow>;
+    LEASE_SHIPMENT_MAIL: (Timestamptz, SqlUuid, BigInt) -> Found<ShipmentRow>;
     RECORD_SHIPMENT_STEP: (Text, Nullable<BigInt>, SqlUuid, SqlUuid);
-    LEASE_ACCOUNT_MAILS: (Timestamptz, BigInt, SqlUuid, BigInt) -> Found<AccountRow>;
+    LEASE_ACCOUNT_MAIL: (Timestamptz, SqlUuid, BigInt) -> Found<AccountRow>;
     RECORD_ACCOUNT_STEP: (Text, Nullable<BigInt>, SqlUuid, SqlUuid);
-    GIVE_BACK_ACCOUNT_MAILS: (Array<SqlUuid>, SqlUuid);
+    GIVE_BACK_ACCOUNT_MAIL: (SqlUuid, SqlUuid);
 }
 
 /// A mail's next step for SQL: a word, and the microseconds until the next attempt.
@@ -84,17 +82,14 @@ pub(crate) struct ShipmentMails {
 
 #[async_trait]
 impl MailQueue<ShipmentMail> for ShipmentMails {
-    /// The longest waiting first.
-    async fn lease_mails(
+    async fn lease_mail(
         &self,
         fence: Uuid,
-        limit: u16,
         lease: TimeDelta,
-    ) -> Result<Vec<DueMail<ShipmentMail>>, StoreError> {
-        let (first, lease) = (self.searched.next(), microseconds(lease));
-        let lease = LEASE_SHIPMENT_MAILS.bind((first, i64::from(limit), fence, lease));
-        let leased = self.searched.leased(self.statements.rows(lease).await?);
-        Ok(readable(leased.map(|row| row.leased(fence))))
+    ) -> Result<Option<DueMail<ShipmentMail>>, StoreError> {
+        let lease = LEASE_SHIPMENT_MAIL.bind((self.searched.next(), fence, microseconds(lease)));
+        let leased = self.searched.leased(self.statements.row(lease).await?);
+        Ok(leased.and_then(|row| readable(row.leased(fence))))
     }
 
     async fn record_step(&self, mail: MailId, fence: Uuid, next: MailStep) -> Result<(), StoreError> {
@@ -146,7 +141,7 @@ impl MailDirectory {
 }
 
 /// The write that queues a mail about an account, with its link sealed.
-pub(crate) fn account_mail(mail: AccountMail, sealing: &Sealing) -> Result<Box<dyn Write>, StoreError> {
+pub(crate) fn account_mail(mail: AccountMail, sealing: &Sealing) -> Result<Write, StoreError> {
     let url = sealing.seal_link(mail.id.uuid(), &mail.url)?;
     let insert = diesel::insert_into(account_mails::table).values((
         account_mails::id.eq(mail.id.uuid()),
@@ -168,15 +163,14 @@ struct AccountRow {
     kind: String,
     recipient: String,
     recipient_name: String,
-    url: Option<Vec<u8>>,
+    #[diesel(sql_type = Binary)]
+    url: Vec<u8>,
     expires_at: DateTime<Utc>,
     attempts: i32,
 }
 
 impl AccountRow {
-    /// None if the mail was given up.
-    fn leased(self, fence: Uuid, sealing: &Sealing) -> Result<Option<DueMail<AccountMail>>, StoreError> {
-        let Some(url) = self.url else { return Ok(None) };
+    fn leased(self, fence: Uuid, sealing: &Sealing) -> Result<DueMail<AccountMail>, StoreError> {
         let corrupt = |reason: String| StoreError::corrupt("account_mails", self.id, reason);
         let mail = AccountMail {
             id: self.id.into(),
@@ -184,11 +178,11 @@ impl AccountRow {
             kind: LinkKind::parse(&self.kind).ok_or_else(|| corrupt(format!("kind {:?}", self.kind)))?,
             to: self.recipient,
             name: self.recipient_name,
-            url: sealing.open_link(self.id, &url)?,
+            url: sealing.open_link(self.id, &self.url)?,
             expires_at: self.expires_at,
         };
         let attempt = attempt(self.attempts).map_err(corrupt)?;
-        Ok(Some(DueMail { mail, attempt, fence }))
+        Ok(DueMail { mail, attempt, fence })
     }
 }
 
@@ -201,35 +195,25 @@ pub(crate) struct AccountMails {
 
 #[async_trait]
 impl MailQueue<AccountMail> for AccountMails {
-    /// The longest waiting first. Mails whose link is no longer valid are given up: it expired, was used, or
-    /// ended with the use of another one.
-    async fn lease_mails(
+    /// Mails whose link is no longer valid are given up: it expired, was used, or ended with the use of
+    /// another one. Unreadable ones are given back: they keep no others waiting.
+    async fn lease_mail(
         &self,
         fence: Uuid,
-        limit: u16,
         lease: TimeDelta,
-    ) -> Result<Vec<DueMail<AccountMail>>, StoreError> {
+    ) -> Result<Option<DueMail<AccountMail>>, StoreError> {
         loop {
-            let first = self.searched.next();
-            let lease = LEASE_ACCOUNT_MAILS.bind((first, i64::from(limit), fence, microseconds(lease)));
-            let (mut due, mut unreadable) = (Vec::new(), Vec::new());
-            for row in self.searched.leased(self.statements.rows(lease).await?) {
-                let id = row.id;
-                let read = readable(iter::once(row.leased(fence, &self.sealing)));
-                if read.is_empty() {
-                    unreadable.push(id);
-                }
-                due.extend(read.into_iter().flatten());
+            let lease = LEASE_ACCOUNT_MAIL.bind((self.searched.next(), fence, microseconds(lease)));
+            let Some(row) = self.searched.leased(self.statements.row(lease).await?) else {
+                return Ok(None);
+            };
+            let id = row.id;
+            if let Some(due) = readable(row.leased(fence, &self.sealing)) {
+                return Ok(Some(due));
             }
-            let is_done = !due.is_empty() || unreadable.is_empty();
-            if !unreadable.is_empty() {
-                let give_back = GIVE_BACK_ACCOUNT_MAILS.bind((unreadable, fence));
-                self.statements.execute(give_back).await?;
-            }
-            // They keep no others waiting.
-            if is_done {
-                return Ok(due);
-            }
+            self.statements
+                .execute(GIVE_BACK_ACCOUNT_MAIL.bind((id, fence)))
+                .await?;
         }
     }
 

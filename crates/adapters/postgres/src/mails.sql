@@ -1,5 +1,5 @@
--- name: LEASE_SHIPMENT_MAILS
--- $1 where the look-up begins in the index; $2 how many at most; $3 the fence; $4 the lease in microseconds.
+-- name: LEASE_SHIPMENT_MAIL
+-- $1 where the look-up begins in the index; $2 the fence; $3 the lease in microseconds.
 with clock as materialized (
     select api_now() as at
 ),
@@ -9,21 +9,21 @@ due as materialized (
     where due_at >= (select least($1, at) - interval '1 second' from clock)
       and due_at <= (select at from clock)
     order by due_at
-    limit $2
+    limit 1
     for no key update skip locked
 ),
 leased as (
     update mails as m
     set attempts = attempts + 1,
-        fence = $3,
-        due_at = (select at from clock) + $4::bigint * interval '1 microsecond'
+        fence = $2,
+        due_at = (select at from clock) + $3::bigint * interval '1 microsecond'
     from due
     where m.id = due.id
     returning
         m.id, m.order_id, m.order_number, m.recipient, m.recipient_name, m.carrier, m.tracking_number, m.is_correction,
         m.attempts
 )
-select coalesce((select min(due_at) from due), clock.at) as first_due, leased.*
+select coalesce((select due_at from due), clock.at) as first_due, leased.*
 from clock
 left join leased on true
 
@@ -59,8 +59,8 @@ from mine, (select api_now() as at) as clock
 where m.id = mine.id
   and not mine.is_overtaken
 
--- name: LEASE_ACCOUNT_MAILS
--- $1 where the look-up begins in the index; $2 how many at most; $3 the fence; $4 the lease in microseconds.
+-- name: LEASE_ACCOUNT_MAIL
+-- $1 where the look-up begins in the index; $2 the fence; $3 the lease in microseconds.
 with clock as materialized (
     select api_now() as at
 ),
@@ -71,7 +71,7 @@ due as materialized (
       and due_at <= (select at from clock)
     order by due_at
     -- Passes twenty mails that are not worth sending.
-    limit 20 + $2::bigint
+    limit 20 + 1
     for no key update skip locked
 ),
 judged as materialized (
@@ -94,25 +94,21 @@ judged as materialized (
         ) as is_worth_sending
     from due as d
 ),
-chosen as (
-    select id, is_worth_sending, row_number() over (partition by is_worth_sending order by due_at) as turn
-    from judged
-),
 leased as (
     update account_mails as m
-    set attempts = attempts + c.is_worth_sending::integer,
-        fence = case when c.is_worth_sending then $3::uuid end,
-        due_at = case when c.is_worth_sending then (select at from clock) + $4::bigint * interval '1 microsecond' end,
-        dead_at = case when not c.is_worth_sending then (select at from clock) end,
-        url = case when c.is_worth_sending then m.url end
-    from chosen as c
-    where m.id = c.id
-      and (not c.is_worth_sending or c.turn <= $2)
+    set attempts = attempts + j.is_worth_sending::integer,
+        fence = case when j.is_worth_sending then $2::uuid end,
+        due_at = case when j.is_worth_sending then (select at from clock) + $3::bigint * interval '1 microsecond' end,
+        dead_at = case when not j.is_worth_sending then (select at from clock) end,
+        url = case when j.is_worth_sending then m.url end
+    from judged as j
+    where m.id = j.id
+      and (not j.is_worth_sending or j.id = (select id from judged where is_worth_sending order by due_at limit 1))
     returning m.id, m.seller_id, m.kind, m.recipient, m.recipient_name, m.url, m.expires_at, m.attempts
 )
 select coalesce((select min(due_at) from due), clock.at) as first_due, leased.*
 from clock
-left join leased on true
+left join leased on leased.url is not null
 
 -- name: RECORD_ACCOUNT_STEP
 -- $1 the step: sent, dead or again; $2 the microseconds until it is due again; $3 the mail; $4 the fence.
@@ -127,13 +123,13 @@ from (select api_now() as at) as clock
 where id = $3
   and fence = $4
 
--- name: GIVE_BACK_ACCOUNT_MAILS
--- $1 the mails; $2 the fence.
--- This process cannot read them, another one may. It was no attempt.
+-- name: GIVE_BACK_ACCOUNT_MAIL
+-- $1 the mail; $2 the fence.
+-- This process cannot read it, another one may. It was no attempt.
 update account_mails
 set fence = null,
     attempts = attempts - 1,
     due_at = clock.at + interval '1 minute'
 from (select api_now() as at) as clock
-where id = any($1)
+where id = $1
   and fence = $2

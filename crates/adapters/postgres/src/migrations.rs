@@ -2,20 +2,14 @@
 
 use std::{collections::BTreeMap, sync::mpsc, thread, time::Duration};
 
-use diesel::connection::BoxableConnection;
-use diesel::migration;
-use diesel::migration::{Migration, MigrationMetadata, MigrationName, MigrationSource};
-use diesel::pg::Pg;
 use diesel::sql_types::Text;
-use diesel_async::{AsyncMigrationHarness, SimpleAsyncConnection as _};
-use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 use rust_embed::Embed;
 use tokio::{runtime, time::sleep};
 use tokio_postgres::{Client, SimpleQueryMessage};
 
 use crate::connection::error::is_permission_denied;
 use crate::connection::url::DatabaseUrlError;
-use crate::connection::{BEGIN_UNLIMITED, ConnectError, Connector, url};
+use crate::connection::{BEGIN, BEGIN_UNLIMITED, ConnectError, Connector, url};
 use crate::layout::MAX_ROWS_WITHOUT_CONFIRMATION;
 use crate::statement::statements;
 
@@ -26,6 +20,7 @@ statements! {
     INDEX_PROGRESS: ();
     HAS_VERSIONS: ();
     VERSIONS: ();
+    ADD_VERSION: (Text);
     FINISH: (Text);
     TABLE_ROWS: (Text);
 }
@@ -34,44 +29,37 @@ statements! {
 /// ones would misread.
 pub(crate) const OLDEST_IF_FINISHED: &str = "1.1.0";
 
-const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../../migrations");
 /// Has a table of the locks that each migration takes.
 const README: &str = include_str!("../../../../migrations/README.md");
 
-/// Diesel does not show the text of its migrations.
+/// The migrations. One with a `metadata.toml` has no transaction.
 #[derive(Embed)]
 #[folder = "../../../migrations"]
 #[include = "*/up.sql"]
-struct Texts;
+#[include = "*/metadata.toml"]
+struct Files;
 
-/// Sends each statement of a migration alone. Several in one message would be a transaction, in which no index
-/// is built concurrently; and Citus forwards the whole message for some of them.
-struct StatementByStatement<'m>(&'m dyn Migration<Pg>);
-
-impl Migration<Pg> for StatementByStatement<'_> {
-    fn run(&self, connection: &mut dyn BoxableConnection<Pg>) -> migration::Result<()> {
-        let file = Texts::get(&format!("{}/up.sql", self.name())).ok_or("up.sql is not embedded")?;
-        let mut statements = str::from_utf8(&file.data)?.split_inclusive(";\n");
-        if self.metadata().run_in_transaction() {
-            // So that Citus applies `set local lock_timeout` on the workers too; without Citus it has no effect.
-            connection.batch_execute("set local citus.propagate_set_commands = 'local'")?;
-        }
-        Ok(statements.try_for_each(|statement| connection.batch_execute(statement))?)
-    }
-
-    fn revert(&self, connection: &mut dyn BoxableConnection<Pg>) -> migration::Result<()> {
-        self.0.revert(connection)
-    }
-
-    fn metadata(&self) -> &dyn MigrationMetadata {
-        self.0.metadata()
-    }
-
-    fn name(&self) -> &dyn MigrationName {
-        self.0.name()
-    }
+/// The names of all embedded migrations, in order.
+fn embedded() -> Vec<String> {
+    let names = Files::iter().filter_map(|path| path.strip_suffix("/up.sql").map(ToOwned::to_owned));
+    let mut names = names.collect::<Vec<_>>();
+    names.sort();
+    names
 }
 
+/// The version of the migration of this name, as it is stored.
+fn version(name: &str) -> &str {
+    name.split('_').next().unwrap_or(name)
+}
+
+/// The versions of all embedded migrations.
+pub(crate) fn embedded_versions() -> Vec<String> {
+    embedded().iter().map(|name| version(name).to_owned()).collect()
+}
+
+/// The table as Diesel's own tools make it.
+const CREATE_VERSIONS: &str = "create table if not exists __diesel_schema_migrations \
+    (version varchar(50) primary key, run_on timestamp not null default CURRENT_TIMESTAMP)";
 /// From here on each statement is sent alone.
 const FIRST_ALONE: &str = "0025";
 const LOCK_PAUSE: Duration = Duration::from_millis(100);
@@ -152,11 +140,7 @@ pub fn migrate(url: &str, progress: impl FnMut(String)) -> Result<Vec<String>, M
     let (steps, heard) = mpsc::channel();
     thread::scope(|scope| {
         let worker = scope.spawn(move || {
-            // The migration harness blocks in place, which only this kind of runtime permits.
-            let runtime = runtime::Builder::new_multi_thread()
-                .worker_threads(1)
-                .enable_all()
-                .build();
+            let runtime = runtime::Builder::new_current_thread().enable_all().build();
             let runtime = runtime.map_err(|error| MigrateError::Internal(error.into()))?;
             runtime.block_on(under_lock(&connector, &steps))
         });
@@ -198,20 +182,18 @@ async fn under_lock(
     let holder = connector.open_bare().await?;
     let taken = take_lock(&holder).await;
     taken.map_err(|error| MigrateError::Unreachable(error.into()))?;
-    let connection = connector.open_for_pool().await;
-    let mut connection = connection.map_err(|error| MigrateError::Unreachable(error.into()))?;
+    let client = connector.open_bare().await?;
     // The role's own limits would end the build of an index, which waits for others' snapshots.
-    let unlimited = connection
+    let unlimited = client
         .batch_execute("set statement_timeout = 0; set lock_timeout = 0")
         .await;
     unlimited.map_err(|error| MigrateError::Unreachable(error.into()))?;
-    let mut harness = AsyncMigrationHarness::new(connection);
     let watching = tokio::spawn(watch(connector.open_bare().await?, steps.clone()));
-    let applied = apply(&mut harness, steps);
+    let applied = apply(&client, steps).await;
     watching.abort();
     // A pooler would give the session to others.
-    let reset = "reset statement_timeout; reset lock_timeout";
-    drop(harness.into_inner().batch_execute(reset).await);
+    let reset = "rollback; reset statement_timeout; reset lock_timeout";
+    drop(client.batch_execute(reset).await);
     let applied = match applied {
         Ok(applied) if applied.first().is_some_and(|name| name.starts_with("0001_")) => {
             finish_over(connector).await.map(|()| applied)
@@ -256,33 +238,61 @@ async fn watch(client: Client, steps: mpsc::Sender<String>) {
     }
 }
 
-fn apply(
-    harness: &mut impl MigrationHarness<Pg>,
-    steps: &mpsc::Sender<String>,
-) -> Result<Vec<String>, MigrateError> {
-    let pending = harness.pending_migrations(MIGRATIONS);
-    let pending = pending.map_err(|cause| MigrateError::of(cause, MigrateError::Internal))?;
+async fn apply(client: &Client, steps: &mpsc::Sender<String>) -> Result<Vec<String>, MigrateError> {
+    let internal = |cause: tokio_postgres::Error| MigrateError::of(cause, MigrateError::Internal);
+    client.batch_execute(CREATE_VERSIONS).await.map_err(internal)?;
+    let pending = pending(client).await.map_err(internal)?;
     let of = pending.len();
-    let mut applied = Vec::with_capacity(of);
-    for (n, migration) in pending.iter().enumerate() {
-        let name = migration.name().to_string();
+    for (n, name) in pending.iter().enumerate() {
         // If the receiver is gone, the migrations continue.
         let _ = steps.send(format!("applying {name} ({} of {of})", n + 1));
-        // Earlier ones have functions, within which a statement seems to end. Whoever distributed a database has them.
-        let is_whole = name.as_str() < FIRST_ALONE && migration.metadata().run_in_transaction();
-        let done = if is_whole {
-            harness.run_migration(migration)
-        } else {
-            harness.run_migration(&StatementByStatement(migration))
-        };
         let failed = |cause| MigrateError::Failed {
             name: name.clone(),
             cause,
         };
+        let done = run(client, name).await;
         done.map_err(|cause| MigrateError::of(cause, failed))?;
-        applied.push(name);
     }
-    Ok(applied)
+    Ok(pending)
+}
+
+/// Runs a migration, and stores its version. Its statements are sent alone: several in one message would be a
+/// transaction, in which no index is built concurrently; and Citus forwards the whole message for some of them.
+async fn run(client: &Client, name: &str) -> Result<(), Cause> {
+    let file = Files::get(&format!("{name}/up.sql")).ok_or("up.sql is not embedded")?;
+    let text = str::from_utf8(&file.data)?;
+    let in_transaction = Files::get(&format!("{name}/metadata.toml")).is_none();
+    if in_transaction {
+        client.batch_execute(BEGIN).await?;
+        // So that Citus applies `set local lock_timeout` on the workers too; without Citus it has no effect.
+        client
+            .batch_execute("set local citus.propagate_set_commands = 'local'")
+            .await?;
+    }
+    // Earlier ones have functions, within which a statement seems to end. Whoever distributed a database has them.
+    if in_transaction && name < FIRST_ALONE {
+        client.batch_execute(text).await?;
+    } else {
+        for statement in text.split_inclusive(";\n") {
+            client.batch_execute(statement).await?;
+        }
+    }
+    client.execute(ADD_VERSION.text, &[&version(name)]).await?;
+    if in_transaction {
+        client.batch_execute("commit").await?;
+    }
+    Ok(())
+}
+
+/// The names of the migrations that are not applied, in order.
+async fn pending(client: &Client) -> Result<Vec<String>, tokio_postgres::Error> {
+    let mut pending = embedded();
+    if client.query_one(HAS_VERSIONS.text, &[]).await?.get(0) {
+        for row in client.query(VERSIONS.text, &[]).await? {
+            pending.retain(|name| version(name) != row.get::<_, &str>(0));
+        }
+    }
+    Ok(pending)
 }
 
 /// The migrations that [`migrate`] would apply, in order.
@@ -291,18 +301,8 @@ pub async fn missing_migrations(url: &str) -> Result<Vec<MissingMigration>, Migr
         .open_bare()
         .await?;
     let failed = |error: tokio_postgres::Error| MigrateError::of(error, MigrateError::Internal);
-    let has_versions = client.query_one(HAS_VERSIONS.text, &[]);
-    let mut applied = Vec::new();
-    if has_versions.await.map_err(failed)?.get(0) {
-        let rows = client.query(VERSIONS.text, &[]).await.map_err(failed)?;
-        applied.extend(rows.iter().map(|row| row.get::<_, String>(0)));
-    }
-    let mut all: Vec<Box<dyn Migration<Pg>>> = MIGRATIONS.migrations().map_err(MigrateError::Internal)?;
-    all.retain(|migration| !applied.contains(&migration.name().version().to_string()));
-    all.sort_by_key(|migration| migration.name().to_string());
     let mut missing = Vec::new();
-    for migration in all {
-        let name = migration.name().to_string();
+    for name in pending(&client).await.map_err(failed)? {
         let locks = stated_locks(&name);
         let mut rows = BTreeMap::new();
         for table in locks.iter().flat_map(|locks| locks.split('`').skip(1).step_by(2)) {
@@ -331,15 +331,4 @@ fn stated_locks(name: &str) -> Vec<&'static str> {
         locks.extend(is_its.then_some(up));
     }
     locks
-}
-
-/// The versions of all embedded migrations, in order.
-pub(crate) fn embedded_versions() -> diesel::migration::Result<Vec<String>> {
-    let migrations: Vec<Box<dyn Migration<Pg>>> = MIGRATIONS.migrations()?;
-    let mut versions = migrations
-        .iter()
-        .map(|m| m.name().version().to_string())
-        .collect::<Vec<_>>();
-    versions.sort();
-    Ok(versions)
 }

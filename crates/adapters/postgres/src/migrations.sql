@@ -14,6 +14,11 @@ select to_regclass('__diesel_schema_migrations') is not null
 select version
 from __diesel_schema_migrations
 
+-- name: ADD_VERSION
+-- $1 the version of a migration that was applied.
+insert into __diesel_schema_migrations (version)
+values ($1::text)
+
 -- name: FINISH
 -- $1 the oldest program that may work with the schema from now on.
 -- The journal begins: what a program before that caused is not in it.

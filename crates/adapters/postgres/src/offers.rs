@@ -15,7 +15,7 @@ use usecases::Announcement;
 use uuid::Uuid;
 
 use crate::connection::shared::SharedConnection;
-use crate::listing::{self, Filter, List, Listed, NEWEST, Paged, Placed, Walked};
+use crate::listing::{self, Filter, List, Listed, NEWEST, Placed, Walked};
 use crate::schema::offers;
 use crate::sql::{Document, column};
 use crate::statement::{Statement, TableRow, statements};
@@ -33,14 +33,14 @@ statements! {
 statements! {
     "offers/list.sql";
     PAGES: (
-        Array<SqlUuid>, Array<Nullable<Text>>, Array<Timestamptz>, Array<SqlUuid>, Array<BigInt>
-    ) -> Paged<OfferRow> = "n, is_end", OfferRow;
+        Array<SqlUuid>, Array<Nullable<Text>>, Array<Timestamptz>, Array<SqlUuid>, Array<BigInt>, Array<Nullable<Timestamptz>>
+    ) -> Walked<OfferRow> = "n, matches, is_end", OfferRow;
     UPDATED: (
         SqlUuid, Timestamptz, Nullable<Timestamptz>, Timestamptz, SqlUuid, Nullable<Text>, BigInt
-    ) -> Walked<OfferRow> = "matches, is_end", OfferRow;
+    ) -> Walked<OfferRow> = "n, matches, is_end", OfferRow;
     BY_CODE: (
         SqlUuid, Nullable<Text>, Nullable<Text>, Nullable<Timestamptz>, Timestamptz, SqlUuid, Nullable<Text>, BigInt
-    ) -> Walked<OfferRow> = "matches, is_end", OfferRow;
+    ) -> Walked<OfferRow> = "n, matches, is_end", OfferRow;
 }
 
 /// Its names are those of the columns, also in the documents of [`INSERT_OFFERS`] and [`UPDATE_OFFERS`].
@@ -152,7 +152,7 @@ impl Listed for SellerOffers {
     type Row = OfferRow;
     type Item = Offer;
     const BY_ID: Statement<(Array<SqlUuid>, Array<SqlUuid>), Placed<OfferRow>> = OFFERS;
-    const PAGES: Statement<listing::PagesParameters, Paged<OfferRow>> = PAGES;
+    const PAGES: Statement<listing::PagesParameters, Walked<OfferRow>> = PAGES;
     const UPDATED: Statement<listing::UpdatedParameters, Walked<OfferRow>> = UPDATED;
 
     async fn of_seller(

@@ -23,7 +23,7 @@ use uuid::Uuid;
 use self::row::{MutableColumns, PartRow};
 use crate::connection::{pool::Autocommit, shared::SharedConnection};
 use crate::layout::Layout;
-use crate::listing::{self, Filter, List, Listed, Paged, Placed, Walked};
+use crate::listing::{self, Filter, List, Listed, Placed, Walked};
 use crate::schema::{self, api_now, mails, parcels, seller_orders};
 use crate::statement::{Prepared, Statement, statements};
 use crate::unit_of_work::{Tx, changing, changing_any, expect_rows};
@@ -53,11 +53,11 @@ statements! {
     PARTS: (Array<SqlUuid>, Array<SqlUuid>) -> Placed<PartRow> = "n", PartRow;
     FIND_BY_BUYER: (Text, SqlUuid, BigInt) -> SearchedPart;
     PAGES: (
-        Array<SqlUuid>, Array<Nullable<Text>>, Array<Timestamptz>, Array<SqlUuid>, Array<BigInt>
-    ) -> Paged<PartRow> = "n, is_end", PartRow;
+        Array<SqlUuid>, Array<Nullable<Text>>, Array<Timestamptz>, Array<SqlUuid>, Array<BigInt>, Array<Nullable<Timestamptz>>
+    ) -> Walked<PartRow> = "n, matches, is_end", PartRow;
     UPDATED: (
         SqlUuid, Timestamptz, Nullable<Timestamptz>, Timestamptz, SqlUuid, Nullable<Text>, BigInt
-    ) -> Walked<PartRow> = "matches, is_end", PartRow;
+    ) -> Walked<PartRow> = "n, matches, is_end", PartRow;
 }
 
 #[async_trait]
@@ -67,7 +67,7 @@ impl Listed for SellerParts {
     type Row = PartRow;
     type Item = SellerOrder;
     const BY_ID: Statement<(Array<SqlUuid>, Array<SqlUuid>), Placed<PartRow>> = PARTS;
-    const PAGES: Statement<listing::PagesParameters, Paged<PartRow>> = PAGES;
+    const PAGES: Statement<listing::PagesParameters, Walked<PartRow>> = PAGES;
     const UPDATED: Statement<listing::UpdatedParameters, Walked<PartRow>> = UPDATED;
 
     async fn of_seller(

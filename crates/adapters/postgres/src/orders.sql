@@ -7,16 +7,17 @@
 
 -- name: PAGES
 -- Several pages. $1 their sellers; $2 the statuses that they are filtered by, or nulls; $3 and $4 the times and ids after which they begin;
--- $5 the most rows of each.
+-- $5 the most rows of each; $6 the instants after which their rows were placed, or nulls.
 --
 -- The plan is generic: subqueries pass the arrays, since for known values the planner estimates a lower cost and would replan at each run.
 -- For a limit that it does not know the planner expects a tenth of the rows, and so stays on the list's index where these are few; the
 -- literal limit keeps it there where one seller has most of the rows.
 --
 -- The rows of a page come in its order: one branch has all of them, and the loop over the pages keeps the order of its index.
-select k.n, page.read >= 1048576 and page.has_next as is_end, page.*
-from unnest((select $1::uuid[]), (select $2::text[]), (select $3::timestamptz[]), (select $4::uuid[]), (select $5::bigint[]))
-    with ordinality as k (seller_id, status, after, after_id, size, n)
+select k.n, true as matches, page.read >= 1048576 and page.has_next as is_end, page.*
+from unnest(
+    (select $1::uuid[]), (select $2::text[]), (select $3::timestamptz[]), (select $4::uuid[]), (select $5::bigint[]), (select $6::timestamptz[])
+) with ordinality as k (seller_id, status, after, after_id, size, newer_than, n)
 cross join lateral (
     select *, sum(length) over so_far as read, lead(true, 1, false) over so_far as has_next
     from (
@@ -26,6 +27,7 @@ cross join lateral (
             where k.status is null
               and seller_id = k.seller_id
               and not is_test
+              and placed_at > coalesce(k.newer_than, '-infinity')
               and (placed_at, order_id) < (k.after, k.after_id)
             order by placed_at desc, order_id desc
             limit k.size
@@ -37,6 +39,7 @@ cross join lateral (
             where seller_id = k.seller_id
               and status = k.status
               and not is_test
+              and placed_at > coalesce(k.newer_than, '-infinity')
               and (placed_at, order_id) < (k.after, k.after_id)
             order by placed_at desc, order_id desc
             limit k.size
@@ -151,7 +154,7 @@ page as (
     order by placed_at desc, order_id desc
     limit 201
 )
-select page.is_match as matches, page.is_walked or page.read >= 1048576 and page.has_next as is_end, page.*
+select 1::bigint as n, page.is_match as matches, page.is_walked or page.read >= 1048576 and page.has_next as is_end, page.*
 from (
     select *, sum(length) over so_far as read, lead(true, 1, false) over so_far as has_next
     from (

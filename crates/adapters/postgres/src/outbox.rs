@@ -6,14 +6,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use async_trait::async_trait;
 use changes::{ChangeItem, Detail, Topic};
 use chrono::{DateTime, Utc};
 use diesel::sql_types::{Array, BigInt, Binary, Integer, Nullable, Text, Timestamptz, Uuid as SqlUuid};
-use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use diesel_async::RunQueryDsl;
 use kernel::{SellerId, StoreError};
 use usecases::Announcement;
-use uuid::Uuid;
 use webhooks::Event;
 
 use crate::connection::error::store_error;
@@ -66,18 +64,14 @@ impl Outbox {
 
     /// The statements that write the announcements, those of journals last. Those that wake a delivery queue set
     /// `woken`.
-    pub(crate) fn into_writes(self, woken: &Arc<AtomicBool>) -> Vec<Box<dyn Write>> {
-        let (mut writes, mut last) = (Vec::<Box<dyn Write>>::new(), Vec::<Box<dyn Write>>::new());
+    pub(crate) fn into_writes(self, woken: &Arc<AtomicBool>) -> Vec<Write> {
+        let (mut writes, mut last) = (Vec::new(), Vec::new());
         for (seller, pending) in self.0 {
             if !pending.feed.is_empty() {
                 writes.push(add_to_feed(&pending.feed));
             }
             if !pending.events.is_empty() {
-                last.push(Box::new(Announcing {
-                    seller,
-                    events: pending.events,
-                    woken: Arc::clone(woken),
-                }));
+                last.push(announce(seller, pending.events, Arc::clone(woken)));
             }
         }
         writes.extend(last);
@@ -86,25 +80,21 @@ impl Outbox {
 }
 
 /// Adds items of one seller to the feed; their ids rise in this order.
-fn add_to_feed(items: &[ChangeItem]) -> Box<dyn Write> {
-    let topic = |pick: fn(Topic) -> Option<Uuid>| column(items, |item| pick(item.topic));
+fn add_to_feed(items: &[ChangeItem]) -> Write {
+    let topics = items.iter().map(|item| match item.topic {
+        Topic::Offer(id) => (Some(id.uuid()), None, None),
+        Topic::Order(id) => (None, Some(id.uuid()), None),
+        Topic::Application(id) => (None, None, Some(id.uuid())),
+    });
+    let (offers, orders, applications): (Vec<_>, Vec<_>, Vec<_>) = topics.collect();
     let (amounts, pieces, statuses) = columns(items.iter().map(|item| item.detail));
     let insert = ADD_TO_FEED.bind((
         column(items, |item| item.seller.uuid()),
         column(items, |item| item.at),
         column(items, |item| item.kind.as_str()),
-        topic(|topic| match topic {
-            Topic::Offer(id) => Some(id.uuid()),
-            _ => None,
-        }),
-        topic(|topic| match topic {
-            Topic::Order(id) => Some(id.uuid()),
-            _ => None,
-        }),
-        topic(|topic| match topic {
-            Topic::Application(id) => Some(id.uuid()),
-            _ => None,
-        }),
+        offers,
+        orders,
+        applications,
         amounts,
         pieces,
         statuses,
@@ -126,42 +116,37 @@ pub(crate) fn columns(details: impl Iterator<Item = Detail>) -> DetailColumns {
     columns.collect()
 }
 
-/// A seller's events.
-struct Announcing {
-    seller: SellerId,
-    events: Vec<Announced>,
-    /// Set if a delivery queue was woken.
-    woken: Arc<AtomicBool>,
-}
-
-#[async_trait]
-impl Write for Announcing {
-    async fn send(self: Box<Self>, mut connection: &AsyncPgConnection) -> Result<(), StoreError> {
-        let Some(latest) = self.events.iter().map(|announced| announced.at).max() else {
-            return Ok(());
-        };
-        let bodies = self.events.iter();
-        let bodies = bodies.map(|announced| announced.event.around_ids(announced.occurred_at));
-        let bodies = bodies
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(StoreError::unexpected)?;
-        let subjects = column(&self.events, |announced| journal::subject(&announced.event));
-        let announce = ANNOUNCE.bind((
-            self.seller.uuid(),
-            column(&self.events, |announced| announced.event.name.as_str()),
-            column(&bodies, |[before, _, _]| before.as_slice()),
-            column(&bodies, |[_, between, _]| between.as_slice()),
-            column(&bodies, |[_, _, after]| after.as_slice()),
-            column(&self.events, |announced| announced.at),
-            column(&self.events, |announced| announced.occurred_at),
-            column(&subjects, |(order, _, _)| *order),
-            column(&subjects, |(_, number, _)| *number),
-            column(&subjects, |(_, _, offer)| *offer),
-            latest,
-        ));
-        // The number of woken queues says nothing about the number of deliveries: both may be zero.
-        let queues = announce.execute(&mut connection).await.map_err(store_error)?;
-        self.woken.fetch_or(queues > 0, Ordering::Relaxed);
-        Ok(())
-    }
+/// Announces a seller's events; sets `woken` if a delivery queue was woken.
+fn announce(seller: SellerId, events: Vec<Announced>, woken: Arc<AtomicBool>) -> Write {
+    Box::new(move |mut connection| {
+        Box::pin(async move {
+            let Some(latest) = events.iter().map(|announced| announced.at).max() else {
+                return Ok(());
+            };
+            let bodies = events
+                .iter()
+                .map(|announced| announced.event.around_ids(announced.occurred_at));
+            let bodies = bodies
+                .collect::<Result<Vec<_>, _>>()
+                .map_err(StoreError::unexpected)?;
+            let subjects = column(&events, |announced| journal::subject(&announced.event));
+            let announce = ANNOUNCE.bind((
+                seller.uuid(),
+                column(&events, |announced| announced.event.name.as_str()),
+                column(&bodies, |[before, _, _]| before.as_slice()),
+                column(&bodies, |[_, between, _]| between.as_slice()),
+                column(&bodies, |[_, _, after]| after.as_slice()),
+                column(&events, |announced| announced.at),
+                column(&events, |announced| announced.occurred_at),
+                column(&subjects, |(order, _, _)| *order),
+                column(&subjects, |(_, number, _)| *number),
+                column(&subjects, |(_, _, offer)| *offer),
+                latest,
+            ));
+            // The number of woken queues says nothing about the number of deliveries: both may be zero.
+            let queues = announce.execute(&mut connection).await.map_err(store_error)?;
+            woken.fetch_or(queues > 0, Ordering::Relaxed);
+            Ok(())
+        })
+    })
 }

@@ -21,7 +21,7 @@ use crate::statement::statements;
 
 statements! {
     "parcels.sql";
-    LEASE_PARCELS: (Text, Timestamptz, BigInt, SqlUuid, BigInt) -> Found<ParcelRow>;
+    LEASE_PARCEL: (Text, Timestamptz, SqlUuid, BigInt) -> Found<ParcelRow>;
 }
 
 #[derive(QueryableByName)]
@@ -64,18 +64,16 @@ impl Parcels {
 
 #[async_trait]
 impl TrackingQueue for Parcels {
-    async fn lease_parcels(
+    async fn lease_parcel(
         &self,
         carrier: Carrier,
         fence: Uuid,
-        limit: u16,
         lease: TimeDelta,
-    ) -> Result<Vec<DueParcel>, StoreError> {
+    ) -> Result<Option<DueParcel>, StoreError> {
         let searched = Arc::clone(self.searched.lock().entry(carrier).or_default());
-        let (first, lease) = (searched.next(), microseconds(lease));
-        let lease = LEASE_PARCELS.bind((carrier.as_str(), first, i64::from(limit), fence, lease));
-        let leased = searched.leased(self.statements.rows(lease).await?);
-        Ok(readable(leased.map(|row| row.leased(fence))))
+        let lease = LEASE_PARCEL.bind((carrier.as_str(), searched.next(), fence, microseconds(lease)));
+        let leased = searched.leased(self.statements.row(lease).await?);
+        Ok(leased.and_then(|row| readable(row.leased(fence))))
     }
 
     async fn schedule_parcel(

@@ -89,7 +89,8 @@ impl Database {
     /// serves as a probe. The first call also checks whether a pooler in between supports prepared
     /// statements.
     pub async fn schema_state(&self) -> Result<SchemaState, StoreError> {
-        if !self.pooler.supports_prepared_statements(&self.connector).await? {
+        let connector = &self.units.connector;
+        if !self.pooler.supports_prepared_statements(connector).await? {
             return Ok(SchemaState::PreparedStatementsLost);
         }
         let statements = self.autocommit("schema").of_any_database();
@@ -109,7 +110,7 @@ impl Database {
             return Ok(SchemaState::Missing);
         }
         let applied = match statements.rows(APPLIED.bind(())).await {
-            Err(StoreError::Unexpected(error)) if is_permission_denied(error.as_ref()) => {
+            Err(error) if is_permission_denied(&error) => {
                 let statements = self.missing_grants().await?.unwrap_or_default();
                 return Ok(SchemaState::Forbidden { statements });
             }
@@ -118,14 +119,13 @@ impl Database {
         let oldest = oldest_program(&applied);
         let finished = oldest.is_some_and(|oldest| version(oldest) >= version(OLDEST_IF_FINISHED));
         self.finished.store(finished, Ordering::Relaxed);
-        let embedded = embedded_versions().map_err(StoreError::Unexpected)?;
-        let state = compare_versions(&embedded, &applied, env!("CARGO_PKG_VERSION"));
+        let state = compare_versions(&embedded_versions(), &applied, env!("CARGO_PKG_VERSION"));
         let found = if facts.is_distributed {
             Layout::Citus
         } else {
             Layout::Single
         };
-        if state == SchemaState::Ready && found != self.context.layout {
+        if state == SchemaState::Ready && found != self.units.context.layout {
             return Ok(SchemaState::OtherLayout { found });
         }
         Ok(state)

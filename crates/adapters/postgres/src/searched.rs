@@ -42,17 +42,15 @@ impl Searched {
         self.0.lock().0 = first;
     }
 
-    /// The leased rows of a look-up.
-    pub(crate) fn leased<R>(&self, rows: Vec<Found<R>>) -> impl Iterator<Item = R> {
-        if let Some(found) = rows.first() {
-            self.found(found.first_due);
-        }
-        rows.into_iter().filter_map(|found| found.leased)
+    /// The leased row of a look-up.
+    pub(crate) fn leased<R>(&self, found: Option<Found<R>>) -> Option<R> {
+        let found = found?;
+        self.found(found.first_due);
+        found.leased
     }
 }
 
-/// A row of a look-up of due rows: when the first of them was due, and one of the leased rows, if there are
-/// any.
+/// The row of a look-up of due rows: when the first of them was due, and the leased one, if there is one.
 #[derive(QueryableByName)]
 pub(crate) struct Found<R> {
     #[diesel(sql_type = Timestamptz)]

@@ -16,12 +16,12 @@ pub(crate) fn microseconds(span: TimeDelta) -> i64 {
     span.num_microseconds().unwrap_or(i64::MAX)
 }
 
-/// The leased rows that can be read. An unreadable row is logged and skipped: returned as an error, it would
-/// block all rows leased with it, again and again.
-pub(crate) fn readable<T>(rows: impl Iterator<Item = Result<T, StoreError>>) -> Vec<T> {
+/// A leased row, if it can be read. An unreadable one is logged and skipped: returned as an error, it would
+/// block all rows of its queue, again and again.
+pub(crate) fn readable<T>(row: Result<T, StoreError>) -> Option<T> {
     let log =
         |error: &StoreError| tracing::error!(error = %error, "an unreadable row of a queue was skipped");
-    rows.filter_map(|row| row.inspect_err(log).ok()).collect()
+    row.inspect_err(log).ok()
 }
 
 /// Collects one value per item into an array parameter.

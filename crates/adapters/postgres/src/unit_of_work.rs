@@ -57,6 +57,7 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 const NETWORK_TIME: Duration = Duration::from_millis(500);
 
 /// Opens transactions over the pool.
+#[derive(Clone)]
 pub(crate) struct PgUnitOfWork {
     pub(crate) connector: Arc<Connector>,
     pub(crate) pool: Pool<AsyncPgConnection>,
@@ -153,46 +154,29 @@ pub(crate) struct WriteContext {
     pub(crate) os_user: Option<String>,
 }
 
-/// A statement that waits for the next read or the end of the transaction.
-#[async_trait]
-pub(crate) trait Write: Send + Sync {
-    /// Sends the statement and checks its effect.
-    async fn send(self: Box<Self>, connection: &AsyncPgConnection) -> Result<(), StoreError>;
-}
-
-/// A statement, and the check of how many rows it changed.
-struct Checked<S, C> {
-    statement: S,
-    check: C,
-}
-
-#[async_trait]
-impl<S, C> Write for Checked<S, C>
-where
-    S: Send + Sync + 'static,
-    C: FnOnce(usize) -> Result<(), StoreError> + Send + Sync + 'static,
-    for<'c> Prepared<S>: ExecuteDsl<&'c AsyncPgConnection>,
-{
-    async fn send(self: Box<Self>, mut connection: &AsyncPgConnection) -> Result<(), StoreError> {
-        let changed = Prepared(self.statement).execute(&mut connection).await;
-        (self.check)(changed.map_err(store_error)?)
-    }
-}
+/// Sends a statement that waited for the next read or the end of the transaction, and checks its effect.
+pub(crate) type Write =
+    Box<dyn for<'c> FnOnce(&'c AsyncPgConnection) -> BoxFuture<'c, Result<(), StoreError>> + Send>;
 
 /// A write of which the number of changed rows is checked.
 pub(crate) fn checked<S>(
     statement: S,
     check: impl FnOnce(usize) -> Result<(), StoreError> + Send + Sync + 'static,
-) -> Box<dyn Write>
+) -> Write
 where
     S: Send + Sync + 'static,
     for<'c> Prepared<S>: ExecuteDsl<&'c AsyncPgConnection>,
 {
-    Box::new(Checked { statement, check })
+    Box::new(|mut connection| {
+        Box::pin(async move {
+            let changed = Prepared(statement).execute(&mut connection).await;
+            check(changed.map_err(store_error)?)
+        })
+    })
 }
 
 /// A write that must change this many rows of the table.
-pub(crate) fn changing<S>(table: &'static str, rows: usize, statement: S) -> Box<dyn Write>
+pub(crate) fn changing<S>(table: &'static str, rows: usize, statement: S) -> Write
 where
     S: Send + Sync + 'static,
     for<'c> Prepared<S>: ExecuteDsl<&'c AsyncPgConnection>,
@@ -201,7 +185,7 @@ where
 }
 
 /// A write that may change any number of rows.
-pub(crate) fn changing_any<S>(statement: S) -> Box<dyn Write>
+pub(crate) fn changing_any<S>(statement: S) -> Write
 where
     S: Send + Sync + 'static,
     for<'c> Prepared<S>: ExecuteDsl<&'c AsyncPgConnection>,
@@ -230,7 +214,7 @@ pub(crate) struct Tx {
     statement_max: Duration,
     /// Statements that have failed, were dropped, or are still running.
     unsettled: AtomicUsize,
-    writes: Mutex<Vec<Box<dyn Write>>>,
+    writes: Mutex<Vec<Write>>,
     outbox: Mutex<Outbox>,
     /// Whether offers or orders were written.
     has_distributed_write: AtomicBool,
@@ -316,7 +300,7 @@ impl Tx {
     }
 
     /// Queues a statement until the next read or the end.
-    pub(crate) fn write_later(&self, write: Box<dyn Write>) {
+    pub(crate) fn write_later(&self, write: Write) {
         self.writes.lock().push(write);
     }
 
@@ -338,7 +322,7 @@ impl Tx {
     }
 
     /// Sends all queued writes, and then `last`.
-    pub(crate) async fn finish_with(&self, last: Option<Box<dyn Write>>) -> Result<(), StoreError> {
+    pub(crate) async fn finish_with(&self, last: Option<Write>) -> Result<(), StoreError> {
         let mut writes = std::mem::take(&mut *self.writes.lock());
         writes.extend(std::mem::take(&mut *self.outbox()).into_writes(&self.woken));
         writes.extend(last);
@@ -367,8 +351,8 @@ impl Tx {
 }
 
 /// Sends writes pipelined. The first failure is the cause of the later ones.
-async fn send_all(writes: Vec<Box<dyn Write>>, connection: &AsyncPgConnection) -> Result<(), StoreError> {
-    let answers = join_all(writes.into_iter().map(|write| write.send(connection))).await;
+async fn send_all(writes: Vec<Write>, connection: &AsyncPgConnection) -> Result<(), StoreError> {
+    let answers = join_all(writes.into_iter().map(|write| write(connection))).await;
     answers.into_iter().collect()
 }
 

@@ -18,10 +18,10 @@ use oauth::ClientId;
 use orders::OrderId;
 use uuid::Uuid;
 use webhooks::{
-    AddressPolicy, AttemptFailure, Attempted, Delivery, DeliveryFilter, DeliveryId, DeliveryRecord,
-    DeliveryState, DeliveryWithSeller, LockedDelivery, MAX_SUBSCRIPTIONS, NewSubscription, Outcome,
-    SellerDelivery, SellerSubscription, SigningSecrets, Subscription, SubscriptionChange, SubscriptionId,
-    SubscriptionReader, SubscriptionStore, Undelivered, UndeliveredFilter, WebhookEvent, WebhookUrl,
+    AddressPolicy, AttemptFailure, Attempted, Delivery, DeliveryFilter, DeliveryId, DeliveryState,
+    DeliveryWithSeller, LockedDelivery, MAX_SUBSCRIPTIONS, NewSubscription, Outcome, SellerDelivery,
+    SellerSubscription, SigningSecrets, Subscription, SubscriptionChange, SubscriptionId, SubscriptionReader,
+    SubscriptionStore, Undelivered, UndeliveredFilter, WebhookEvent, WebhookUrl,
 };
 
 use crate::connection::pool::Autocommit;
@@ -48,8 +48,7 @@ statements! {
     DELIVERIES_OF_SELLER: (
         SqlUuid, Nullable<SqlUuid>, SqlUuid, BigInt, Bool, Bool, Nullable<Text>, SqlUuid, Binary
     ) -> SellerDeliveryRow;
-    PENDING: (Nullable<SqlUuid>, Nullable<SqlUuid>, SqlUuid, BigInt) -> UndeliveredRow;
-    EXHAUSTED: (Nullable<SqlUuid>, Nullable<SqlUuid>, SqlUuid, BigInt) -> UndeliveredRow;
+    UNDELIVERED: (Nullable<SqlUuid>, Nullable<SqlUuid>, SqlUuid, BigInt, Bool) -> UndeliveredRow;
     ADD_SUBSCRIPTION: (
         SqlUuid, SqlUuid, SqlUuid, Timestamptz, Text, Array<Text>, Binary, Integer
     ) -> Only<Bool, bool>;
@@ -211,18 +210,14 @@ impl TryFrom<DeliveryRow> for Delivery {
     fn try_from(row: DeliveryRow) -> Result<Self, StoreError> {
         let id = DeliveryId::from(row.id);
         let corrupt = |reason: String| StoreError::corrupt("deliveries", id, reason);
-        let record = DeliveryRecord {
-            attempt: row.attempt,
-            due_at: row.due_at,
-            delivered_at: row.delivered_at,
-            last: row.last().map_err(corrupt)?,
-        };
+        let last = row.last().map_err(corrupt)?;
+        let state = DeliveryState::stored(row.attempt, row.due_at, row.delivered_at, last);
         Ok(Self {
             id,
             event: event(id, &row.event)?,
             created_at: row.created_at,
             body: row.body,
-            state: DeliveryState::try_from(record).map_err(|invalid| corrupt(invalid.to_string()))?,
+            state: state.map_err(|invalid| corrupt(invalid.to_string()))?,
             is_lost: row.lost_after == Some(row.attempt),
         })
     }
@@ -401,15 +396,12 @@ impl DeliveryDirectory {
             seller,
             subscription,
         } = filter;
-        let statement = match why {
-            Undelivered::Pending => PENDING,
-            Undelivered::Exhausted => EXHAUSTED,
-        };
-        let statement = statement.bind((
+        let statement = UNDELIVERED.bind((
             seller.map(SellerId::uuid),
             subscription.map(SubscriptionId::uuid),
             before.map_or(Uuid::max(), DeliveryId::uuid),
             i64::from(limit),
+            why == Undelivered::Pending,
         ));
         let listed = self.0.rows(statement).await?.into_iter().map(|row| {
             Ok(DeliveryWithSeller {

@@ -141,21 +141,22 @@ cross join lateral (
 ) as d
 order by d.id desc
 
--- name: PENDING
+-- name: UNDELIVERED
 -- $1 one seller, or null; $2 one subscription, or null; $3 the delivery before which the page begins; $4 how many at
--- most.
+-- most; $5 those that wait, or else those of which all attempts failed.
 -- `queues` are those that have an entry in a partial index, after an entry that is none: one step for each, whatever the
 -- other subscriptions have. Of one seller, they include a queue of another one at most.
 with recursive queues (seller_id, subscription_id) as (
     select coalesce($1::uuid, '00000000-0000-0000-0000-000000000000'), '00000000-0000-0000-0000-000000000000'::uuid
     union all
-    select d.seller_id, d.subscription_id
+    select d.*
     from queues as q
     cross join lateral (
         (
-            select seller_id, subscription_id, due_at
+            select seller_id, subscription_id
             from deliveries
-            where due_at is not null
+            where $5
+              and due_at is not null
               and attempt = 0
               and (seller_id, subscription_id) > (q.seller_id, q.subscription_id)
             order by seller_id, subscription_id, due_at
@@ -163,12 +164,24 @@ with recursive queues (seller_id, subscription_id) as (
         )
         union all
         (
-            select seller_id, subscription_id, due_at
+            select seller_id, subscription_id
             from deliveries
-            where due_at is not null
+            where $5
+              and due_at is not null
               and attempt > 0
               and (seller_id, subscription_id) > (q.seller_id, q.subscription_id)
             order by seller_id, subscription_id, due_at
+            limit 1
+        )
+        union all
+        (
+            select seller_id, subscription_id
+            from deliveries
+            where not $5
+              and attempt > 0
+              and delivered_at is null
+              and (seller_id, subscription_id) > (q.seller_id, q.subscription_id)
+            order by seller_id, subscription_id, id
             limit 1
         )
         order by seller_id, subscription_id
@@ -185,14 +198,15 @@ cross join lateral (
     from subscription_queues as s
     join applications as a on a.client_id = s.client_id
     where (s.seller_id, s.id) = (q.seller_id, q.subscription_id)
-      and s.state <> 'ended'
+      and (not $5 or s.state <> 'ended')
     limit 1
 ) as s
 cross join lateral (
     (
         select *
         from deliveries as d
-        where (d.seller_id, d.subscription_id) = (s.seller_id, s.id)
+        where $5
+          and (d.seller_id, d.subscription_id) = (s.seller_id, s.id)
           and d.due_at is not null
           and d.attempt = 0
           and d.id < $3
@@ -203,59 +217,26 @@ cross join lateral (
     (
         select *
         from deliveries as d
-        where (d.seller_id, d.subscription_id) = (s.seller_id, s.id)
+        where $5
+          and (d.seller_id, d.subscription_id) = (s.seller_id, s.id)
           and d.due_at is not null
           and d.attempt > 0
           and d.id < $3
         order by d.id desc
         limit $4
     )
-) as d
-where s.seller_id = coalesce($1, s.seller_id)
-  and s.id = coalesce($2, s.id)
-order by d.id desc
-limit $4
-
--- name: EXHAUSTED
--- $1 one seller, or null; $2 one subscription, or null; $3 the delivery before which the page begins; $4 how many at
--- most.
--- `queues` as in PENDING.
-with recursive queues (seller_id, subscription_id) as (
-    select coalesce($1::uuid, '00000000-0000-0000-0000-000000000000'), '00000000-0000-0000-0000-000000000000'::uuid
     union all
-    select d.*
-    from queues as q
-    cross join lateral (
-        select seller_id, subscription_id
-        from deliveries
-        where attempt > 0
-          and delivered_at is null
-          and (seller_id, subscription_id) > (q.seller_id, q.subscription_id)
-        order by seller_id, subscription_id, id
-        limit 1
-    ) as d
-    where q.seller_id = coalesce($1, q.seller_id)
-)
-select
-    s.seller_id, s.id as subscription_id, s.app_name, s.url, d.id, d.event, d.created_at, d.attempt, d.due_at,
-    d.delivered_at, d.response_status, d.failure, d.duration_ms, d.lost_after, d.body
-from queues as q
-cross join lateral (
-    select s.seller_id, s.id, s.url, a.name as app_name
-    from subscriptions as s
-    join applications as a on a.client_id = s.client_id
-    where (s.seller_id, s.id) = (q.seller_id, q.subscription_id)
-    limit 1
-) as s
-cross join lateral (
-    select *
-    from deliveries as d
-    where (d.seller_id, d.subscription_id) = (s.seller_id, s.id)
-      and d.attempt = 6
-      and d.delivered_at is null
-      and d.id < $3
-    order by d.id desc
-    limit $4
+    (
+        select *
+        from deliveries as d
+        where not $5
+          and (d.seller_id, d.subscription_id) = (s.seller_id, s.id)
+          and d.attempt = 6
+          and d.delivered_at is null
+          and d.id < $3
+        order by d.id desc
+        limit $4
+    )
 ) as d
 where s.seller_id = coalesce($1, s.seller_id)
   and s.id = coalesce($2, s.id)

@@ -10,7 +10,7 @@ use url::form_urlencoded::Serializer;
 use uuid::Uuid;
 use web::form::Form;
 
-use crate::{SandboxPage, Settings};
+use crate::SandboxPage;
 
 const AGENT: &str = "SandboxPage/1.0";
 /// The API answers within a few seconds; a carrier that does not answer takes up to 10 s.
@@ -19,7 +19,7 @@ const TIMEOUT: Duration = Duration::from_secs(40);
 /// Whose credentials a call carries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum By {
-    /// The personal token of this seller of the settings.
+    /// The personal token of the seller at this place.
     Seller(usize),
     /// The operator's token; the call goes to the back office.
     Office,
@@ -91,17 +91,17 @@ impl Call {
     }
 
     /// With a key for its repetition, if it would do something twice and the interface takes one.
-    pub(crate) fn keyed(self, settings: &Settings) -> Self {
+    pub(crate) fn keyed(self, page: &SandboxPage) -> Self {
         let is_keyed = self.method == Method::POST && matches!(self.by, By::Seller(_) | By::Office);
         Self {
-            key: is_keyed.then(|| settings.randomness.uuid()),
+            key: is_keyed.then(|| page.settings.randomness.uuid()),
             ..self
         }
     }
 
-    /// The call that a form of the page asks for. Its fields: `by` (a seller's number in the settings,
-    /// `office` or `page`), `method`, `path`, `body` (JSON, or empty); and JSON pointers into the body, such as
-    /// `/price/amount`, with the values that a person entered.
+    /// The call that a form of the page asks for. Its fields: `by` (a seller's place, `office` or `page`),
+    /// `method`, `path`, `body` (JSON, or empty); and JSON pointers into the body, such as `/price/amount`,
+    /// with the values that a person entered.
     pub(crate) fn parse(form: &Form) -> Option<Self> {
         let by = match form.get("by")? {
             "office" => By::Office,
@@ -139,17 +139,18 @@ impl Call {
         }
     }
 
-    fn url(&self, settings: &Settings) -> String {
+    fn url(&self, page: &SandboxPage) -> String {
         let origin = match self.by {
-            By::Office => &settings.backoffice_url,
-            _ => &settings.api_url,
+            By::Office => &page.settings.backoffice_url,
+            _ => &page.settings.api_url,
         };
         format!("{origin}{}", self.path)
     }
 
-    fn headers(&self, settings: &Settings) -> impl Iterator<Item = (&'static str, String)> {
+    fn headers(&self, page: &SandboxPage) -> impl Iterator<Item = (&'static str, String)> {
+        let settings = &page.settings;
         let token = match &self.by {
-            By::Seller(n) => settings.sellers.get(*n).map(|seller| &seller.personal_token),
+            By::Seller(n) => page.sellers.get(*n).map(|seller| &seller.personal_token),
             By::Office => Some(&settings.backoffice_token),
             By::Bearer(token) => Some(token),
             By::Page | By::Nobody => None,
@@ -168,16 +169,16 @@ impl Call {
     }
 
     /// The command that makes the call, for a POSIX shell.
-    pub(crate) fn curl(&self, settings: &Settings) -> String {
+    pub(crate) fn curl(&self, page: &SandboxPage) -> String {
         let mut parts = vec!["curl -s".to_owned()];
         if !(self.method == Method::GET || self.method == Method::POST && !self.body.is_null()) {
             parts.push(format!("-X {}", self.method));
         }
-        parts.push(quoted(&self.url(settings)));
+        parts.push(quoted(&self.url(page)));
         if !matches!(self.by, By::Office | By::Page) {
             parts.push("-A MyShop/1.0".to_owned());
         }
-        let headers = self.headers(settings);
+        let headers = self.headers(page);
         parts.extend(headers.map(|(name, value)| format!("\\\n  -H '{name}: {value}'")));
         if let Some(fields) = self.fields() {
             let fields = fields.map(|(name, value)| quoted(&format!("{name}={value}")));
@@ -227,10 +228,9 @@ impl SandboxPage {
     }
 
     async fn exchange(&self, call: &Call) -> Result<Answered, reqwest::Error> {
-        let (settings, client) = (&self.settings, &self.http);
-        let request = client.request(call.method.clone(), call.url(settings));
+        let request = self.http.request(call.method.clone(), call.url(self));
         let mut request = request.header(USER_AGENT, AGENT);
-        for (name, value) in call.headers(settings) {
+        for (name, value) in call.headers(self) {
             request = request.header(name, value);
         }
         if let Some(fields) = call.fields() {

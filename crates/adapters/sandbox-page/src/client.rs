@@ -86,8 +86,7 @@ impl Walk {
 #[derive(Template)]
 #[template(path = "client.html")]
 struct ClientPage<'a> {
-    frame: Frame,
-    settings: &'a Settings,
+    frame: Frame<'a>,
     alert: String,
     walk: Option<&'a Walk>,
     next: Option<Call>,
@@ -108,14 +107,12 @@ pub(crate) async fn walk(page: &SandboxPage, query: &Form) -> HttpResponse {
 }
 
 fn show(page: &SandboxPage, walk: Option<&Walk>, alert: String) -> HttpResponse {
-    let shown = ClientPage {
+    html(&ClientPage {
         frame: page.frame("Consent"),
-        settings: &page.settings,
         alert,
         walk,
         next: walk.and_then(Walk::next),
-    };
-    html(&shown)
+    })
 }
 
 /// `POST /sandbox/client`: makes the call that comes next, or starts over.

@@ -156,7 +156,7 @@ struct Receiver {
     received: VecDeque<Arc<Received>>,
 }
 
-/// The receivers, by their sellers' places in the settings.
+/// The receivers, by their sellers' places.
 #[derive(Default)]
 pub(crate) struct Inbox(Mutex<HashMap<usize, Receiver>>);
 
@@ -203,7 +203,7 @@ impl Inbox {
 pub(crate) async fn receive(page: &SandboxPage, n: usize, request: &mut Request) -> HttpResponse {
     let settings = &page.settings;
     match request.body(BODY_LIMITS).await {
-        _ if n >= settings.sellers.len() => HttpResponse::NotFound().finish(),
+        _ if n >= page.sellers.len() => HttpResponse::NotFound().finish(),
         Ok(body) => {
             let now = settings.clock.now();
             let (behaviour, is_verified) = page.inbox.add(n, request.headers(), &body, now);
@@ -216,8 +216,7 @@ pub(crate) async fn receive(page: &SandboxPage, n: usize, request: &mut Request)
 #[derive(Template)]
 #[template(path = "receiver.html")]
 struct ReceiverPage<'a> {
-    frame: Frame,
-    page: &'a SandboxPage,
+    frame: Frame<'a>,
     n: usize,
     receiver: Receiver,
     /// The newest first.
@@ -227,8 +226,8 @@ struct ReceiverPage<'a> {
 
 impl ReceiverPage<'_> {
     fn curl(&self) -> String {
-        let settings = &self.page.settings;
-        subscription(settings, self.n).keyed(settings).curl(settings)
+        let page = self.frame.page;
+        subscription(&page.settings, self.n).keyed(page).curl(page)
     }
 
     /// How the last attempt ended, for people; empty if there was none.
@@ -241,7 +240,7 @@ impl ReceiverPage<'_> {
     }
 
     fn behaviour(&self) -> String {
-        let (page, words) = (self.page, Behaviour::ALL.map(Behaviour::as_str));
+        let (page, words) = (self.frame.page, Behaviour::ALL.map(Behaviour::as_str));
         let (seller, behaviour) = (self.n.to_string(), self.receiver.behaviour.as_str());
         let form = json!({ "token": page.form_token, "seller": seller, "behaviour": behaviour });
         let call = Call::new(By::Page, Method::POST, "/sandbox/api/receiver", form);
@@ -251,7 +250,7 @@ impl ReceiverPage<'_> {
     /// The button of a POST by the seller.
     fn button(&self, label: &str, path: String) -> String {
         let call = Call::new(By::Seller(self.n), Method::POST, path, Value::Null);
-        self.page.button(label, call, &[])
+        self.frame.page.button(label, call, &[])
     }
 }
 
@@ -269,15 +268,13 @@ pub(crate) async fn receiver(page: &SandboxPage, query: &Form, alert: String) ->
         let sent = reader.deliveries_of_seller(seller.id, filter, None, LISTED).await;
         deliveries = sent.map_err(|error| unread(&error))?;
     }
-    let shown = ReceiverPage {
+    Ok(html(&ReceiverPage {
         frame: page.frame("Receiver"),
-        page,
         n,
         receiver,
         deliveries: deliveries.into_iter().map(|sent| sent.delivery).collect(),
         alert,
-    };
-    Ok(html(&shown))
+    }))
 }
 
 /// `POST /sandbox/receiver`: subscribes a seller's receiver to all events.
@@ -308,10 +305,10 @@ async fn subscribed(page: &SandboxPage, n: usize, seller: SellerId) -> Result<Su
     }
     let created = page.make(&subscription(settings, n)).await?.accepted()?.json();
     let id = text(&created, "id").parse::<SubscriptionId>();
-    let secret = WebhookSecret::parse(text(&created, "secret").to_owned());
+    let secret = WebhookSecret::presented(text(&created, "secret"));
     Ok(Subscription {
         id: id.map_err(|error| format!("The id {error}."))?,
-        secret: secret.map_err(|error| format!("The secret {error}."))?,
+        secret: secret.ok_or("The secret is not a webhook secret.")?,
     })
 }
 

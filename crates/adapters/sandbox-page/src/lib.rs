@@ -76,10 +76,8 @@ pub struct Settings {
     /// The origin of the back office, likewise.
     pub backoffice_url: String,
     pub backoffice_token: String,
-    /// At least one; those with a token come first.
-    pub sellers: Vec<SandboxSeller>,
-    /// The same with those that are registered meanwhile.
-    pub registered: watch::Receiver<Vec<SandboxSeller>>,
+    /// At least one; those with a token come first, and those that are registered meanwhile last.
+    pub sellers: watch::Receiver<Vec<SandboxSeller>>,
     /// A public client whose redirect URI is `/sandbox/client` at [`Self::api_url`], if there is one.
     pub client_id: Option<String>,
     /// The folder of mails, `<mail id>.eml`.
@@ -101,6 +99,8 @@ pub struct Settings {
 #[derive(Clone)]
 pub struct SandboxPage {
     pub(crate) settings: Settings,
+    /// The sellers of now.
+    pub(crate) sellers: Vec<SandboxSeller>,
     pub(crate) http: reqwest::Client,
     /// Proves that a form is of a page of this sandbox.
     pub(crate) form_token: String,
@@ -117,16 +117,9 @@ impl SandboxPage {
             form_token: URL_SAFE_NO_PAD.encode(settings.randomness.secret()),
             inbox: Arc::default(),
             client: Arc::default(),
+            sellers: Vec::new(),
             settings,
         })
-    }
-
-    /// With the sellers of now.
-    fn now(&self) -> Self {
-        let mut page = self.clone();
-        let sellers = self.settings.registered.borrow().clone();
-        page.settings.sellers = sellers;
-        page
     }
 }
 
@@ -136,7 +129,10 @@ pub fn configure(page: Arc<SandboxPage>) -> impl FnOnce(&mut ServiceConfig) {
     move |config| {
         let front = Front::public("sandbox", &page.settings.service);
         let answer = move |request| {
-            let page = page.now();
+            let page = SandboxPage {
+                sellers: page.settings.sellers.borrow().clone(),
+                ..SandboxPage::clone(&page)
+            };
             async move { page.answer(request).await }
         };
         config.service(scope("/sandbox").default_service(front.route(answer)));
@@ -163,59 +159,54 @@ impl SandboxPage {
     }
 
     async fn respond(&self, request: &mut Request) -> HttpResponse {
-        let inbox = request.path().strip_prefix("/sandbox/inbox/");
-        let inbox = inbox.map(|n| n.parse().ok());
-        let shown = match (request.method(), inbox) {
-            (&Method::GET | &Method::HEAD, None) => self.show(request).await,
-            (&Method::POST, None) => match self.form(request).await {
-                Ok(form) => self.act(request, &form).await,
+        let is_post = *request.method() == Method::POST;
+        if let Some(n) = request.path().strip_prefix("/sandbox/inbox/") {
+            return match n.parse().ok().filter(|_: &usize| is_post) {
+                // Browsers send an origin, senders of webhooks do not.
+                Some(_) if request.headers().contains_key(ORIGIN) => Refused::ForeignForm.response(),
+                Some(n) => inbox::receive(self, n, request).await,
+                None => missing(),
+            };
+        }
+        let form = match *request.method() {
+            Method::GET | Method::HEAD => Form::parse(request.query().as_bytes()).unwrap_or_default(),
+            Method::POST => match self.form(request).await {
+                Ok(form) => form,
                 Err(refused) => return refused,
             },
-            // Browsers send an origin, senders of webhooks do not.
-            (&Method::POST, Some(Some(n))) if !request.headers().contains_key(ORIGIN) => {
-                return inbox::receive(self, n, request).await;
-            }
-            (&Method::POST, Some(Some(_))) => return Refused::ForeignForm.response(),
-            (_, Some(_)) => return missing(),
-            (_, None) => return HttpResponse::MethodNotAllowed().body("This page knows GET and POST.\n"),
+            _ => return HttpResponse::MethodNotAllowed().body("This page knows GET and POST.\n"),
         };
+        let shown = self.show(request, is_post, &form).await;
         shown.unwrap_or_else(|sentence| HttpResponse::ServiceUnavailable().body(sentence + "\n"))
     }
 
-    /// Every page and endpoint that changes nothing.
-    async fn show(&self, request: &Request) -> Shown {
-        let query = Form::parse(request.query().as_bytes()).unwrap_or_default();
-        Ok(match request.path() {
-            "/sandbox" | "/sandbox/" => pages::first_steps(self).await?,
-            "/sandbox/shop" => pages::shop(self, &query).await?,
-            "/sandbox/marketplace" => pages::marketplace(self, &query).await?,
-            "/sandbox/receiver" => inbox::receiver(self, &query, String::new()).await?,
-            "/sandbox/client" => client::walk(self, &query).await,
-            "/sandbox/timeline" => live::timeline(self, &query, request.query()),
-            "/sandbox/live" => live::live(self),
-            "/sandbox/api/offers" => pages::offers_json(self).await?,
-            "/sandbox/api/timeline" => live::json(self, &query),
-            path => {
+    /// Every page and endpoint. `form` is the query of one that changes nothing, and the body of another.
+    async fn show(&self, request: &Request, is_post: bool, form: &Form) -> Shown {
+        Ok(match (is_post, request.path()) {
+            (false, "/sandbox" | "/sandbox/") => pages::first_steps(self).await?,
+            (false, "/sandbox/shop") => pages::shop(self, form).await?,
+            (false, "/sandbox/marketplace") => pages::marketplace(self, form).await?,
+            (false, "/sandbox/receiver") => inbox::receiver(self, form, String::new()).await?,
+            (false, "/sandbox/client") => client::walk(self, form).await,
+            (false, "/sandbox/timeline") => live::timeline(self, form, request.query()),
+            (false, "/sandbox/live") => live::live(self),
+            (false, "/sandbox/api/offers") => pages::offers_json(self).await?,
+            (false, "/sandbox/api/timeline") => live::json(self, form),
+            (true, "/sandbox/call") => pages::call(self, form, request.headers()).await,
+            (true, "/sandbox/preview") => pages::preview(self, form),
+            (true, "/sandbox/sign-in") => pages::sign_in(self, form).await?,
+            (true, "/sandbox/receiver") => inbox::subscribe(self, form).await?,
+            (true, "/sandbox/client") => client::step(self, form).await,
+            (true, "/sandbox/api/carrier") => pages::carrier(self, form).await?,
+            (true, "/sandbox/api/receiver") => inbox::behave(self, form)?,
+            (true, _) => missing(),
+            (false, path) => {
                 if let Some(id) = path.strip_prefix("/sandbox/mail/") {
                     return Ok(live::mail(self, id).await);
                 }
                 let asset = assets::ASSETS.iter().find(|asset| asset.address == path);
                 asset.map_or_else(missing, Asset::response)
             }
-        })
-    }
-
-    /// Every endpoint that changes something.
-    async fn act(&self, request: &Request, form: &Form) -> Shown {
-        Ok(match request.path() {
-            "/sandbox/call" => pages::call(self, form, request.headers()).await,
-            "/sandbox/preview" => pages::preview(self, form),
-            "/sandbox/sign-in" => pages::sign_in(self, form).await?,
-            "/sandbox/receiver" => inbox::subscribe(self, form).await?,
-            "/sandbox/client" => client::step(self, form).await,
-            "/sandbox/api/carrier" => pages::carrier(self, form).await?,
-            "/sandbox/api/receiver" => inbox::behave(self, form)?,
-            _ => missing(),
         })
     }
 

@@ -21,9 +21,9 @@ use uuid::Uuid;
 use web::Tasks;
 use web::form::Form;
 
+use crate::SandboxPage;
 use crate::pages::{Frame, html, rendered};
-use crate::timeline::{Kind, Row, wanted};
-use crate::{SandboxPage, SandboxSeller};
+use crate::timeline::{Kind, Row};
 
 /// The most rows on a page.
 const ON_PAGE: usize = 100;
@@ -40,9 +40,9 @@ const COMMENT: &str = ":\n\n";
 #[derive(Template)]
 #[template(path = "timeline_list.html")]
 struct List<'a> {
+    page: &'a SandboxPage,
     /// The query as it was sent.
     sent: &'a str,
-    sellers: &'a [SandboxSeller],
     rows: Vec<Arc<Row>>,
 }
 
@@ -61,49 +61,37 @@ impl List<'_> {
     /// A seller as people know it.
     fn seller(&self, row: &Row) -> Option<String> {
         let id = row.seller?;
-        let seller = self.sellers.iter().find(|seller| seller.id == id);
+        let seller = self.page.sellers.iter().find(|seller| seller.id == id);
         Some(seller.map_or_else(|| id.to_string(), |seller| format!("seller {}", seller.seller_no)))
     }
 }
 
 /// The list as HTML. `sent` is the query as it was sent.
 pub(crate) fn list(page: &SandboxPage, query: &Form, sent: &str) -> String {
-    let settings = &page.settings;
-    let mut rows = settings.timeline.rows(query, u64::MAX);
+    let mut rows = page.settings.timeline.rows(query, u64::MAX);
     rows.truncate(ON_PAGE);
     // Events are recorded a moment after they occurred.
     rows.sort_by_key(|row| Reverse(row.at));
-    rendered(&List {
-        sent,
-        sellers: &settings.sellers,
-        rows,
-    })
+    rendered(&List { page, sent, rows })
 }
 
 #[derive(Template)]
 #[template(path = "timeline.html")]
 struct TimelinePage<'a> {
-    frame: Frame,
-    sellers: &'a [SandboxSeller],
+    frame: Frame<'a>,
     query: &'a Form,
     list: String,
 }
 
-impl TimelinePage<'_> {
-    fn wanted(&self, name: &str) -> &str {
-        wanted(self.query, name)
-    }
-}
-
 /// `GET /sandbox/timeline`: the list with its filter.
 pub(crate) fn timeline(page: &SandboxPage, query: &Form, sent: &str) -> HttpResponse {
-    let shown = TimelinePage {
-        frame: page.bare_frame("Timeline"),
-        sellers: &page.settings.sellers,
-        query,
-        list: list(page, query, sent),
+    let frame = Frame {
+        page,
+        title: "Timeline",
+        aside: String::new(),
     };
-    html(&shown)
+    let list = list(page, query, sent);
+    html(&TimelinePage { frame, query, list })
 }
 
 /// `GET /sandbox/api/timeline`: the same for programs, newest first. `before` and `limit` page through it.

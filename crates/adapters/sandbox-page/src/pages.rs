@@ -1,8 +1,6 @@
 //! The frame of every page, and the forms that make calls.
 
 mod first_steps;
-mod marketplace;
-mod shop;
 mod trade;
 
 use actix_web::HttpResponse;
@@ -12,21 +10,17 @@ use kernel::{StoreError, error_chain};
 use web::form::Form;
 
 pub(crate) use first_steps::{first_steps, sign_in};
-pub(crate) use marketplace::{carrier, marketplace};
-pub(crate) use shop::{offers_json, shop};
+pub(crate) use trade::{carrier, marketplace, offers_json, shop};
 
 use crate::calls::{Answered, Call};
 use crate::live;
 use crate::{SandboxPage, SandboxSeller};
 
 /// What every page has.
-pub(crate) struct Frame {
+pub(crate) struct Frame<'a> {
+    pub(crate) page: &'a SandboxPage,
     /// The label of the page, if it is one of [`PAGES`].
     pub(crate) title: &'static str,
-    /// The token of the page's forms.
-    pub(crate) token: String,
-    /// The product's name.
-    pub(crate) service: String,
     /// The timeline beside the page, as HTML; empty for none.
     pub(crate) aside: String,
 }
@@ -43,33 +37,24 @@ pub(crate) const PAGES: [(&str, &str); 6] = [
 
 impl SandboxPage {
     /// Of a page that has the timeline beside it.
-    pub(crate) fn frame(&self, title: &'static str) -> Frame {
+    pub(crate) fn frame(&self, title: &'static str) -> Frame<'_> {
         Frame {
-            aside: live::list(self, &Form::default(), ""),
-            ..self.bare_frame(title)
-        }
-    }
-
-    pub(crate) fn bare_frame(&self, title: &'static str) -> Frame {
-        Frame {
+            page: self,
             title,
-            token: self.form_token.clone(),
-            service: self.settings.service.name.clone(),
-            aside: String::new(),
+            aside: live::list(self, &Form::default(), ""),
         }
     }
 
-    /// The seller that a form or query names by its place in the settings, and the place; else the first.
+    /// The seller that a form or query names by its place among the sellers, and the place; else the first.
     pub(crate) fn seller(&self, form: &Form) -> Result<(usize, &SandboxSeller), String> {
         let n = form.get("seller").and_then(|n| n.parse::<usize>().ok());
-        let n = n.unwrap_or_default();
-        let seller = self.settings.sellers.get(n);
-        Ok((n, seller.ok_or("The sandbox has no such seller.")?))
+        let n = n.filter(|n| *n < self.sellers.len()).unwrap_or_default();
+        Ok((n, self.sellers.get(n).ok_or("The sandbox has no seller.")?))
     }
 
-    /// The seller with this id, and its place in the settings, if the page has a token of it.
+    /// The seller with this id, and its place among the sellers, if the page has a token of it.
     pub(crate) fn seller_with(&self, id: &str) -> Option<(usize, &SandboxSeller)> {
-        let mut sellers = self.settings.sellers.iter().enumerate();
+        let mut sellers = self.sellers.iter().enumerate();
         sellers.find(|(_, seller)| seller.id.to_string() == id && !seller.personal_token.is_empty())
     }
 }
@@ -125,11 +110,11 @@ pub(crate) type Input<'a> = (&'a str, &'a str, &'a [&'a str]);
 impl SandboxPage {
     /// The button as HTML.
     pub(crate) fn button(&self, label: &str, call: Call, inputs: &[Input<'_>]) -> String {
-        let call = call.keyed(&self.settings);
+        let call = call.keyed(self);
         rendered(&Button {
             label,
             token: &self.form_token,
-            curl: call.curl(&self.settings),
+            curl: call.curl(self),
             call: &call,
             inputs,
         })
@@ -158,16 +143,16 @@ struct Outcome {
 
 #[derive(Template)]
 #[template(path = "outcome_page.html")]
-struct OutcomePage {
-    frame: Frame,
+struct OutcomePage<'a> {
+    frame: Frame<'a>,
     outcome: Outcome,
 }
 
 /// The call of a form.
 fn call_of(page: &SandboxPage, form: &Form) -> Option<Call> {
-    let basket = form.get("basket").map(|_| shop::place(page, form));
+    let basket = form.get("basket").map(|_| trade::place(page, form));
     let call = basket.or_else(|| Call::parse(form))?;
-    Some(call.keyed(&page.settings))
+    Some(call.keyed(page))
 }
 
 /// `POST /sandbox/call`: makes the call of a form. Scripts get its outcome alone.
@@ -181,7 +166,7 @@ pub(crate) async fn call(page: &SandboxPage, form: &Form, headers: &HeaderMap) -
         .ok()
         .map(|answer| trade::after(page, &call, answer));
     let outcome = Outcome {
-        curl: call.curl(&page.settings),
+        curl: call.curl(page),
         answer,
         next: next.unwrap_or_default(),
     };
@@ -200,7 +185,7 @@ pub(crate) async fn call(page: &SandboxPage, form: &Form, headers: &HeaderMap) -
 pub(crate) fn preview(page: &SandboxPage, form: &Form) -> HttpResponse {
     let text = call_of(page, form).map_or_else(
         || "The values do not make a call yet.".to_owned(),
-        |call| call.curl(&page.settings),
+        |call| call.curl(page),
     );
     HttpResponse::Ok().body(text)
 }

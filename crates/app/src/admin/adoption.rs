@@ -15,8 +15,6 @@ pub(crate) struct Command {
     /// Do not ask for confirmation; required without a terminal
     #[arg(long)]
     yes: bool,
-    #[command(flatten)]
-    format: Format,
 }
 
 #[derive(Debug, clap::Args)]
@@ -35,7 +33,7 @@ const AHEAD: &str =
     "the change feed names transactions that this cluster has yet to begin: empty it, by --restored";
 
 impl Command {
-    pub(super) async fn run(self, database: &Database) -> anyhow::Result<()> {
+    pub(super) async fn run(self, database: &Database, format: Format) -> anyhow::Result<()> {
         let (arrival, feed) = if self.arrival.restored {
             (Arrival::Restored, "empties its change feed")
         } else {
@@ -60,7 +58,7 @@ impl Command {
             Adoption::Adopted { removed } => (format!("adopted the database {id}, which {feed}"), removed),
         };
         let object = json!({ "database": id, "adopted": adoption != Adoption::Unneeded, "removed": removed });
-        self.format.changed(&object, sentence)?;
+        format.changed(&object, sentence)?;
         if arrival == Arrival::Restored && adoption != Adoption::Unneeded {
             note(
                 "the marketplace reads anew: every earlier cursor of `/changes` is 409, so its readers start without `after`, and take all \

@@ -28,10 +28,7 @@ pub(crate) enum Command {
     /// To replace a key: put the new one behind the old one and restart every process, so that all can open
     /// its values; put it in front and restart them again; then `reseal`. Once `status` shows nothing under
     /// the old one, and 24 hours after it was in front, take it out.
-    Generate {
-        #[command(flatten)]
-        format: Format,
-    },
+    Generate,
     /// Count the stored values that each key seals
     ///
     /// A key that seals none, and was not the first for 24 hours, may be taken out. Cursors that it sealed are
@@ -40,10 +37,7 @@ pub(crate) enum Command {
     /// The state of a key: `seals` is the first of `keys.sealing`, `opens` another one of it, `missing` is
     /// not in it, and `wrong` opens none of the sampled values under its id. Needs the database and
     /// `keys.sealing`.
-    Status {
-        #[command(flatten)]
-        format: Format,
-    },
+    Status,
     /// Seal webhook secrets again, under the first key
     ///
     /// All other sealed values (remembered responses, links in mails, secrets that the panel shows once)
@@ -57,20 +51,18 @@ pub(crate) enum Command {
         /// Open every value and report what would be done, but change nothing
         #[arg(long)]
         dry_run: bool,
-        #[command(flatten)]
-        format: Format,
     },
 }
 
 impl Command {
-    pub(super) fn run(self, sources: Sources) -> anyhow::Result<()> {
+    pub(super) fn run(self, sources: Sources, format: Format) -> anyhow::Result<()> {
         match self {
-            Self::Generate { format } => {
+            Self::Generate => {
                 let key = KeyRing::generate(&SystemRandomness::new());
                 Ok(format.changed(&json!({ "key": key }), &key)?)
             }
-            Self::Status { format } => block_on(status(&started(sources)?, format)),
-            Self::Reseal { dry_run, format } => block_on(reseal(&started(sources)?, dry_run, format)),
+            Self::Status => block_on(status(&started(sources)?, format)),
+            Self::Reseal { dry_run } => block_on(reseal(&started(sources)?, dry_run, format)),
         }
     }
 }

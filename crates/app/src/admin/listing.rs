@@ -27,7 +27,7 @@ pub(crate) trait Listed {
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct Format {
     /// One JSON object a line instead of a table
-    #[arg(long)]
+    #[arg(long, global = true)]
     json: bool,
 }
 

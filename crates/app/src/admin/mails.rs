@@ -21,8 +21,6 @@ pub(crate) enum Command {
     List {
         #[command(flatten)]
         page: PageArgs,
-        #[command(flatten)]
-        format: Format,
     },
     /// Send mails that were given up again
     ///
@@ -31,22 +29,20 @@ pub(crate) enum Command {
         /// The mails' ids, as `list` shows them
         #[arg(value_parser = id, required = true)]
         mails: Vec<Uuid>,
-        #[command(flatten)]
-        format: Format,
     },
 }
 
 impl Command {
-    pub(super) async fn run(self, database: &Database) -> anyhow::Result<()> {
+    pub(super) async fn run(self, database: &Database, format: Format) -> anyhow::Result<()> {
         match self {
-            Self::List { page, format } => {
+            Self::List { page } => {
                 let directory = database.mail_directory();
                 let mails = directory
                     .given_up(page.before.map(Into::into), page.limit)
                     .await?;
                 Ok(format.page(&mails, page, |last| last.id.uuid())?)
             }
-            Self::SendAgain { mails, format } => {
+            Self::SendAgain { mails } => {
                 for mail in mails {
                     let again = in_transaction(database, move |tx| {
                         Box::pin(async move {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use accounts::Email;
+use accounts::email_address;
 use adapter_postgres::Database;
 use chrono::{DateTime, Utc};
 use clap::Subcommand;
@@ -23,27 +23,25 @@ pub(crate) enum Command {
     /// small steps beside everything else. Orders whose buyer was erased are not found.
     Find {
         /// The buyer's e-mail address, in upper or lower case
-        #[arg(long, value_name = "ADDRESS", value_parser = |text: &str| Email::new(text.to_owned()))]
-        buyer_email: Email,
-        #[command(flatten)]
-        format: Format,
+        #[arg(long, value_name = "ADDRESS", value_parser = |text: &str| email_address(text.to_owned()))]
+        buyer_email: String,
     },
 }
 
 impl Command {
-    pub(super) async fn run(self, database: &Database) -> anyhow::Result<()> {
-        let Self::Find { buyer_email, format } = self;
+    pub(super) async fn run(self, database: &Database, format: Format) -> anyhow::Result<()> {
+        let Self::Find { buyer_email } = self;
         let orders = database.order_directory();
         // An order of several sellers is found once for each.
         let mut found = BTreeSet::new();
         let (mut after, mut batches) = (None, 0_u32);
         loop {
-            let search = orders.find_by_buyer(buyer_email.as_str(), after, BATCH).await?;
+            let search = orders.find_by_buyer(&buyer_email, after, BATCH).await?;
             found.extend(search.found);
-            if search.next.is_none() {
+            after = search.next;
+            if after.is_none() {
                 break;
             }
-            after = search.next;
             batches += 1;
             if batches.is_multiple_of(REPORTED) {
                 note(format_args!(

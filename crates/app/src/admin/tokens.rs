@@ -13,7 +13,7 @@ use usecases::revoke_tokens::{PresentedToken, revoke_all, revoke_presented};
 use usecases::{ActingOperator, Failure};
 use uuid::Uuid;
 
-use super::{Format, SellerName, find_application, find_seller, in_transaction};
+use super::{Format, find_application, find_seller, in_transaction};
 use crate::command::{self, Exit, PrintError, note};
 
 #[derive(Debug, Subcommand)]
@@ -34,8 +34,6 @@ pub(crate) enum Command {
         /// Do not ask for confirmation; required without a terminal
         #[arg(long)]
         yes: bool,
-        #[command(flatten)]
-        format: Format,
     },
 }
 
@@ -50,7 +48,7 @@ pub(crate) struct Which {
     application: Option<String>,
     /// All tokens that act for this seller: id, number or e-mail address
     #[arg(long)]
-    seller: Option<SellerName>,
+    seller: Option<String>,
 }
 
 /// In bytes, longer than any token: no more of a line is read.
@@ -58,8 +56,8 @@ const MAX_LINE: u64 = 1024;
 const PREFIXES: &str = "one begins with ps_at_, ps_rt_, ps_pt_ or ps_op_";
 
 impl Command {
-    pub(super) async fn run(self, database: &Database) -> anyhow::Result<()> {
-        let Self::Revoke { which, yes, format } = self;
+    pub(super) async fn run(self, database: &Database, format: Format) -> anyhow::Result<()> {
+        let Self::Revoke { which, yes } = self;
         let (of, whose) = match (which.application, which.seller, which.stdin) {
             (Some(name), ..) => {
                 let application = find_application(database, &name).await?;

@@ -18,7 +18,7 @@ use webhooks::{
 };
 
 use super::listing::{Format, Listed, PageArgs, to_microsecond};
-use super::{SellerName, find_seller, id, in_transaction, instant, not_found};
+use super::{find_seller, id, in_transaction, not_found};
 use crate::command::{self, Exit, note, use_case_error};
 
 #[derive(Debug, Subcommand)]
@@ -26,9 +26,7 @@ pub(crate) enum Command {
     /// List a seller's subscriptions, oldest first, inactive ones too
     Subscriptions {
         /// The seller's id, number or e-mail address
-        seller: SellerName,
-        #[command(flatten)]
-        format: Format,
+        seller: String,
     },
     /// List deliveries with their attempts and why the last one failed, newest first
     ///
@@ -50,16 +48,14 @@ pub(crate) enum Command {
         #[arg(value_parser = id, required_unless_present = "since", requires = "seller", requires = "subscription")]
         delivery: Option<Uuid>,
         /// All events from this instant on whose deliveries were given up, such as 2027-01-15T08:00:00Z
-        #[arg(long, value_name = "INSTANT", value_parser = instant, conflicts_with = "delivery")]
+        #[arg(long, value_name = "INSTANT", conflicts_with = "delivery")]
         since: Option<DateTime<Utc>>,
         /// The seller of the subscription: id, number or e-mail address
         #[arg(long)]
-        seller: Option<SellerName>,
+        seller: Option<String>,
         /// The subscription's id
         #[arg(long, value_name = "ID", value_parser = id)]
         subscription: Option<Uuid>,
-        #[command(flatten)]
-        format: Format,
     },
 }
 
@@ -87,20 +83,18 @@ fn event(text: &str) -> Result<WebhookEvent, String> {
 pub(crate) struct List {
     /// Only those to this seller's subscriptions: id, number or e-mail address
     #[arg(long)]
-    seller: Option<SellerName>,
+    seller: Option<String>,
     /// Only those to the subscription with this id
     #[arg(long, value_name = "ID", value_parser = id)]
     subscription: Option<Uuid>,
     #[command(flatten)]
     page: PageArgs,
-    #[command(flatten)]
-    format: Format,
 }
 
 impl Command {
-    pub(super) async fn run(self, database: &Database) -> anyhow::Result<()> {
+    pub(super) async fn run(self, database: &Database, format: Format) -> anyhow::Result<()> {
         match self {
-            Self::Subscriptions { seller, format } => {
+            Self::Subscriptions { seller } => {
                 let seller = find_seller(database, &seller).await?;
                 let subscriptions = database.subscriptions();
                 let rows = subscriptions
@@ -108,17 +102,16 @@ impl Command {
                     .await?;
                 Ok(format.list(&rows)?)
             }
-            Self::Deliveries(list) => list.run(database).await,
-            Self::Pending(list) => list.run(database, Undelivered::Pending).await,
-            Self::Exhausted(list) => list.run(database, Undelivered::Exhausted).await,
+            Self::Deliveries(list) => list.run(database, format).await,
+            Self::Pending(list) => list.run(database, Undelivered::Pending, format).await,
+            Self::Exhausted(list) => list.run(database, Undelivered::Exhausted, format).await,
             Self::DeliverAgain {
                 delivery,
                 since,
                 seller,
                 subscription,
-                format,
             } => {
-                let seller = find(database, seller.as_ref()).await?;
+                let seller = find(database, seller.as_deref()).await?;
                 if let (Some(delivery), Some(seller), Some(subscription)) = (delivery, seller, subscription) {
                     let which = (subscription.into(), delivery.into());
                     let made = deliver_again(database, seller, which).await;
@@ -142,7 +135,7 @@ impl Command {
 }
 
 impl Deliveries {
-    async fn run(self, database: &Database) -> anyhow::Result<()> {
+    async fn run(self, database: &Database, format: Format) -> anyhow::Result<()> {
         let owner = self.list.owner(database).await?;
         if owner.is_none() && self.order.is_none() {
             let reason = "name an --order, a --subscription or a --seller: the deliveries of all sellers are too many to look through";
@@ -178,12 +171,12 @@ impl Deliveries {
         }
         rows.sort_unstable_by_key(|row| Reverse(row.delivery.id));
         rows.truncate(limit.into());
-        self.list.print(&rows)
+        self.list.print(&rows, format)
     }
 }
 
 impl List {
-    async fn run(self, database: &Database, why: Undelivered) -> anyhow::Result<()> {
+    async fn run(self, database: &Database, why: Undelivered, format: Format) -> anyhow::Result<()> {
         let filter = UndeliveredFilter {
             why,
             seller: self.owner(database).await?,
@@ -193,13 +186,13 @@ impl List {
         let rows = directory
             .undelivered(filter, self.before(), self.page.limit)
             .await?;
-        self.print(&rows)
+        self.print(&rows, format)
     }
 
     /// The seller whose deliveries are meant, if one is named or a subscription, which has to be that
     /// seller's.
     async fn owner(&self, database: &Database) -> anyhow::Result<Option<SellerId>> {
-        let seller = find(database, self.seller.as_ref()).await?;
+        let seller = find(database, self.seller.as_deref()).await?;
         let Some(id) = self.subscription else {
             return Ok(seller);
         };
@@ -218,14 +211,12 @@ impl List {
         self.page.before.map(DeliveryId::from)
     }
 
-    fn print(&self, rows: &[DeliveryWithSeller]) -> anyhow::Result<()> {
-        Ok(self
-            .format
-            .page(rows, self.page, |last| last.delivery.id.uuid())?)
+    fn print(&self, rows: &[DeliveryWithSeller], format: Format) -> anyhow::Result<()> {
+        Ok(format.page(rows, self.page, |last| last.delivery.id.uuid())?)
     }
 }
 
-async fn find(database: &Database, seller: Option<&SellerName>) -> anyhow::Result<Option<SellerId>> {
+async fn find(database: &Database, seller: Option<&str>) -> anyhow::Result<Option<SellerId>> {
     match seller {
         Some(seller) => Ok(Some(find_seller(database, seller).await?.id)),
         None => Ok(None),

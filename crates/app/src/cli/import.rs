@@ -14,7 +14,6 @@ use tokio::runtime::Handle;
 use web::Tasks;
 
 use crate::admin;
-use crate::admin::SellerName;
 use crate::command::{block_on, note, print};
 use crate::config::Loaded;
 
@@ -31,7 +30,7 @@ pub(super) enum Command {
         file: PathBuf,
         /// Whose offers they are: the seller's id, number or e-mail address
         #[arg(long)]
-        seller: SellerName,
+        seller: String,
         /// The report of `POST /sellers/{seller}/offers:import`, refused lines included, instead of sentences
         #[arg(long)]
         json: bool,
@@ -67,7 +66,7 @@ impl Command {
     }
 }
 
-async fn offers(loaded: &Loaded, file: &Path, seller: &SellerName) -> anyhow::Result<ImportReport> {
+async fn offers(loaded: &Loaded, file: &Path, seller: &str) -> anyhow::Result<ImportReport> {
     let database = admin::open_database(&loaded.config).await?;
     let seller = admin::find_seller(&database, seller).await?.id;
     let importer = Importer::new(database.units(), Tasks::new(Handle::current()), seller);

@@ -21,12 +21,7 @@ pub(super) struct SandboxDatabase {
     pub(super) url: String,
     /// The URL for migrations.
     direct_url: String,
-    layout: Layout,
-    /// The source of the configured URL; `None` for a private cluster.
-    named_in: Option<String>,
-    /// The source of the URL for migrations, if it is another one.
-    direct_named_in: Option<String>,
-    /// The private PostgreSQL, restarted if it dies.
+    /// The private PostgreSQL, restarted if it dies; `None` with a configured database.
     cluster: Option<Arc<Cluster>>,
 }
 
@@ -39,9 +34,6 @@ impl SandboxDatabase {
             return Ok(Self {
                 url: url.expose().to_owned(),
                 direct_url: direct.expose().to_owned(),
-                layout: config.layout,
-                named_in: loaded.source("database.url"),
-                direct_named_in: loaded.source("database.direct_url"),
                 cluster: None,
             });
         }
@@ -50,10 +42,7 @@ impl SandboxDatabase {
         let url = cluster.url("postgres");
         Ok(Self {
             direct_url: url.clone(),
-            layout: config.layout,
             url,
-            named_in: None,
-            direct_named_in: None,
             cluster: Some(cluster),
         })
     }
@@ -61,11 +50,14 @@ impl SandboxDatabase {
     /// Migrates the database and marks it as a sandbox; refuses one that holds other data.
     pub(super) async fn migrate_and_mark(
         &self,
+        loaded: &Loaded,
         config: &Config,
         database: &Database,
         data_dir: &DataDir,
     ) -> anyhow::Result<()> {
-        self.claim(config, database, data_dir).await?;
+        if self.cluster.is_none() {
+            self.claim(loaded, config, database, data_dir).await?;
+        }
         let direct_url = self.direct_url.clone();
         spawn_blocking(move || migrate(&direct_url, drop))
             .await?
@@ -74,7 +66,7 @@ impl SandboxDatabase {
         finish(&self.direct_url)
             .await
             .context("cannot finish the schema")?;
-        if self.layout == Layout::Citus {
+        if config.database.layout == Layout::Citus {
             distribute(&self.direct_url, false)
                 .await
                 .context("cannot distribute the database")?;
@@ -89,14 +81,22 @@ impl SandboxDatabase {
     /// Fails unless each database that is named is empty or a sandbox's: that of the migrations need not be the
     /// service's. The claim records that they were, in case a start is killed between the migrations and the mark,
     /// when no seller is there yet.
-    async fn claim(&self, config: &Config, database: &Database, data_dir: &DataDir) -> anyhow::Result<()> {
+    async fn claim(
+        &self,
+        loaded: &Loaded,
+        config: &Config,
+        database: &Database,
+        data_dir: &DataDir,
+    ) -> anyhow::Result<()> {
         let mut direct = config.clone();
         direct.database.url = Some(self.direct_url.clone().into());
         let direct = wiring::database(&direct)?;
         let claim = format!("{}\n{}", self.url, self.direct_url);
         let is_claimed = data_dir.read(CLAIM)?.as_deref() == Some(&*claim);
-        for (source, database) in [(&self.named_in, database), (&self.direct_named_in, &direct)] {
-            let Some(source) = source else { continue };
+        for (key, database) in [("database.url", database), ("database.direct_url", &direct)] {
+            let Some(source) = loaded.source(key) else {
+                continue;
+            };
             let is_free = is_free(database, is_claimed).await;
             if !is_free.context("cannot look into the database")? {
                 bail!(

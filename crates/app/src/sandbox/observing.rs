@@ -14,7 +14,7 @@ use adapter_sandbox_page::{Kind, Row, SandboxSeller, Timeline};
 use async_trait::async_trait;
 use changes::{ChangeCursor, ChangeItem, ChangeReader, ChangesError, Detail, MAX_CHANGES, Topic};
 use chrono::{DateTime, TimeDelta, Utc};
-use kernel::{Clock, MailId, Mailer, SellerId, SendError, StoreError, error_chain};
+use kernel::{CURRENCY, Clock, MailId, Mailer, SellerId, SendError, StoreError, error_chain};
 use orders::ShipmentMail;
 use serde_json::Value;
 use tokio::select;
@@ -326,13 +326,14 @@ impl Feeds {
         let last = self.journals.last_numbers(&sellers).await?;
         for (seller, place) in &mut self.places {
             let last = last.get(seller).copied().unwrap_or_default();
-            let names = if is_first { &[] } else { EVENTS };
+            let mut names = if is_first { &[] } else { EVENTS };
             while place.is_none_or(|place| place.number < last) {
                 let start = place.map_or(JournalStart::Oldest, JournalStart::After);
                 let Ok(page) = self.journals.page(*seller, start, names, MAX_EVENTS).await? else {
-                    // After a restore, it begins anew.
+                    // After a restore, it goes on at the journal's end.
                     *place = None;
-                    break;
+                    names = &[];
+                    continue;
                 };
                 *place = Some(page.place);
                 for found in &page.events {
@@ -381,8 +382,8 @@ fn change(item: &ChangeItem) -> Row {
     };
     let outcome = match item.detail {
         Detail::Price(price) => {
-            let (amount, currency) = (price.amount(), price.currency().code());
-            format!("{}.{:02} {currency}", amount / 100, amount % 100)
+            let amount = price.amount();
+            format!("{}.{:02} {CURRENCY}", amount / 100, amount % 100)
         }
         Detail::Stock(stock) => format!("{} in stock", stock.get()),
         Detail::Status(status) => status.as_str().to_owned(),

@@ -3,9 +3,7 @@
 //! Secrets are readable only when they are created, so the credentials are written to a file before the
 //! COMMIT. At the next start the database shows whether it was committed.
 
-use accounts::{
-    Email, NewOperatorToken, NewSeller, PasswordHash, PasswordHasher as _, PersonalTokenRequest, SellerName,
-};
+use accounts::{NewOperatorToken, NewSeller, PasswordHash, PasswordHasher as _, PersonalTokenRequest};
 use adapter_postgres::Database;
 use adapter_sealing::{Argon2Hasher, HashingBounds, SystemRandomness};
 use anyhow::{Context as _, anyhow};
@@ -152,7 +150,10 @@ struct SeededSeller {
 
 impl Seeding<'_> {
     async fn run(&self, tx: &dyn Transaction) -> Result<Credentials, SeedError> {
-        let new = NewOperatorToken::named("sandbox");
+        let new = NewOperatorToken {
+            name: "sandbox".to_owned(),
+            ..NewOperatorToken::default()
+        };
         let (_, operator) = create_operator_token(tx, &self.randomness, new).await?;
         let mut shops = Vec::new();
         for (plan, password) in self.plan.sellers.iter().zip(&self.passwords) {
@@ -189,8 +190,8 @@ impl Seeding<'_> {
         let email = format!("{}@{}", self.unique(&plan.mailbox, '+'), plan.domain);
         let new = NewSeller {
             id: self.randomness.uuid().into(),
-            name: SellerName::new(plan.name.clone()).map_err(invalid)?,
-            email: Email::new(email.clone()).map_err(invalid)?,
+            name: plan.name.clone(),
+            email: email.clone(),
             password: Some(hash.clone()),
             created_at: tx.now(),
         };

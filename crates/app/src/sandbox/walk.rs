@@ -49,7 +49,7 @@ pub(super) async fn client(
                     redirect_uris: registration.redirect_uris,
                     ..before
                 };
-                let change = Change::of_existing(after, vec![ApplicationEvent::Changed { client_id }]);
+                let change = Change::of_existing(after, vec![ApplicationEvent::Changed]);
                 let change = Announcement::of_application(change, tx.now());
                 tx.save_application(change).await?;
             }

@@ -1,7 +1,7 @@
 //! A seller's account.
 
 use chrono::{DateTime, Utc};
-use kernel::{Invalid, SellerId};
+use kernel::{Invalid, Redacted, SellerId};
 
 const MAX_NAME: usize = 200;
 const MAX_EMAIL: usize = 254;
@@ -21,43 +21,24 @@ pub struct Seller {
 }
 
 /// A seller's name: 1 to 200 characters, not only white space.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SellerName(String);
-
-impl SellerName {
-    pub fn new(name: String) -> Result<Self, Invalid> {
-        if name.trim().is_empty() || name.chars().count() > MAX_NAME {
-            return Err(Invalid::new(format!("must have 1 to {MAX_NAME} characters")));
-        }
-        Ok(Self(name))
+pub fn seller_name(name: String) -> Result<String, Invalid> {
+    if name.trim().is_empty() || name.chars().count() > MAX_NAME {
+        return Err(Invalid::new(format!("must have 1 to {MAX_NAME} characters")));
     }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
+    Ok(name)
 }
 
-/// A plausible e-mail address: one `@` with text on both sides, at most 254 characters. Unique among sellers,
-/// ignoring case.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Email(String);
-
-impl Email {
-    pub fn new(address: String) -> Result<Self, Invalid> {
-        let parts = address.split_once('@');
-        let whole = parts
-            .is_some_and(|(local, domain)| !local.is_empty() && !domain.is_empty() && !domain.contains('@'));
-        let clean = !address
-            .contains(|c: char| c.is_whitespace() || c.is_control() || matches!(c, '<' | '>' | ',' | ';'));
-        if !whole || !clean || address.len() > MAX_EMAIL {
-            return Err(Invalid::new("must be an e-mail address such as shop@example.com"));
-        }
-        Ok(Self(address))
+/// A plausible e-mail address: one `@` with text on both sides, at most 254 characters.
+pub fn email_address(address: String) -> Result<String, Invalid> {
+    let parts = address.split_once('@');
+    let whole =
+        parts.is_some_and(|(local, domain)| !local.is_empty() && !domain.is_empty() && !domain.contains('@'));
+    let clean = !address
+        .contains(|c: char| c.is_whitespace() || c.is_control() || matches!(c, '<' | '>' | ',' | ';'));
+    if !whole || !clean || address.len() > MAX_EMAIL {
+        return Err(Invalid::new("must be an e-mail address such as shop@example.com"));
     }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
+    Ok(address)
 }
 
 /// Whether two spellings given at sign-in mean the same account. Only the case of ASCII letters is ignored:
@@ -68,23 +49,17 @@ pub fn is_same_address(one: &str, other: &str) -> bool {
 }
 
 /// A password's hash in PHC string format. Never printed.
-#[derive(Clone, PartialEq, Eq)]
-pub struct PasswordHash(String);
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PasswordHash(Redacted<String>);
 
 impl PasswordHash {
     /// Accepts a hash made by a [`crate::PasswordHasher`].
     pub fn new(phc: String) -> Self {
-        Self(phc)
+        Self(Redacted(phc))
     }
 
     pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl std::fmt::Debug for PasswordHash {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("PasswordHash(…)")
+        &self.0.0
     }
 }
 
@@ -93,8 +68,10 @@ impl std::fmt::Debug for PasswordHash {
 pub struct NewSeller {
     /// The id, chosen by the caller.
     pub id: SellerId,
-    pub name: SellerName,
-    pub email: Email,
+    /// See [`seller_name`].
+    pub name: String,
+    /// See [`email_address`]; unique among sellers, ignoring case.
+    pub email: String,
     /// None until the seller sets a password.
     pub password: Option<PasswordHash>,
     pub created_at: DateTime<Utc>,
@@ -107,22 +84,22 @@ mod tests {
     #[test]
     fn addresses() {
         for fine in ["a@b", "shop+api@example.com", "ż@przykład.pl"] {
-            assert_eq!(Email::new(fine.to_owned()).unwrap().as_str(), fine);
+            assert_eq!(email_address(fine.to_owned()).unwrap(), fine);
         }
         let longest = format!("{}@b", "a".repeat(252));
-        assert!(Email::new(longest.clone()).is_ok());
-        assert!(Email::new(format!("a{longest}")).is_err());
+        assert!(email_address(longest.clone()).is_ok());
+        assert!(email_address(format!("a{longest}")).is_err());
         for refused in ["", "@", "a@", "@b", "a@b@c", "a b@c", "a@b\n", "<a@b>"] {
-            assert!(Email::new(refused.to_owned()).is_err(), "{refused}");
+            assert!(email_address(refused.to_owned()).is_err(), "{refused}");
         }
     }
 
     #[test]
     fn names() {
         let longest = "ż".repeat(200);
-        assert_eq!(SellerName::new(longest.clone()).unwrap().as_str(), longest);
-        assert!(SellerName::new("ż".repeat(201)).is_err());
-        assert!(SellerName::new(" ".to_owned()).is_err());
+        assert_eq!(seller_name(longest.clone()).unwrap(), longest);
+        assert!(seller_name("ż".repeat(201)).is_err());
+        assert!(seller_name(" ".to_owned()).is_err());
     }
 
     #[test]

@@ -150,16 +150,6 @@ pub struct AuditFilter {
     pub before: Option<Uuid>,
 }
 
-impl AuditFilter {
-    /// All entries by or about this id.
-    pub fn about(id: impl Into<String>) -> Self {
-        Self {
-            about: Some(id.into()),
-            ..Self::default()
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,18 +8,12 @@ mod personal_token;
 mod ports;
 mod session;
 
-pub use account::{Email, NewSeller, PasswordHash, Seller, SellerName, is_same_address};
-pub use audit::{Action, Actor, AuditEntry, AuditFilter};
-pub use password::NewPassword;
-pub use personal_token::{MAX_PERSONAL_TOKENS, PersonalTokenRequest, ValidPersonalToken, token_name};
-pub use ports::{
-    Account, AccountMail, AccountReader, AccountStore, HasherBusy, HourlyUsage, NewOperatorToken,
-    OperatorTokenRecord, PasswordHasher, PersonalToken, SignedIn, UsageCount, UsageKey, UsageLog,
-};
-pub use session::{Link, LinkKind, LinkSecret, SESSION_IDLE, SESSION_LIFETIME, Session};
-
-#[cfg(any(test, feature = "mocks"))]
-pub use ports::{MockAccountReader, MockPasswordHasher, MockUsageLog};
+pub use account::*;
+pub use audit::*;
+pub use password::*;
+pub use personal_token::*;
+pub use ports::*;
+pub use session::*;
 
 /// A rule for passwords and personal tokens that a value breaks. The text is worded like [`kernel::Invalid`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -1,5 +1,7 @@
 //! The rules for a new password (NIST SP 800-63B §5.1.1.2: length counts, composition does not).
 
+use kernel::Redacted;
+
 use crate::Rule;
 
 /// Minimum number of characters.
@@ -24,8 +26,8 @@ const COMMON: [&str; 12] = [
 ];
 
 /// A valid new password. Never printed.
-#[derive(Clone)]
-pub struct NewPassword(String);
+#[derive(Debug, Clone)]
+pub struct NewPassword(Redacted<String>);
 
 impl NewPassword {
     /// Validates a password for the account with this e-mail address.
@@ -48,18 +50,12 @@ impl NewPassword {
         {
             return Err(Rule::HardToGuess);
         }
-        Ok(Self(text))
+        Ok(Self(Redacted(text)))
     }
 
     /// The plain text, for the hasher.
     pub fn reveal(&self) -> &str {
-        &self.0
-    }
-}
-
-impl std::fmt::Debug for NewPassword {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("NewPassword(…)")
+        &self.0.0
     }
 }
 

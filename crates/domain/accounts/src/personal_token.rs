@@ -46,15 +46,12 @@ impl PersonalTokenRequest {
         if self.expires_at.is_some_and(|at| at <= now) {
             violations.add("expires_at", Rule::FutureExpiry);
         }
-        let (Some(name), Some(scopes)) = (name, scopes) else {
-            return Err(violations);
-        };
-        violations.into_result()?;
-        Ok(ValidPersonalToken {
+        let token = name.zip(scopes).map(|(name, scopes)| ValidPersonalToken {
             name,
             scopes,
             expires_at: self.expires_at,
-        })
+        });
+        violations.into_result(token)
     }
 }
 

@@ -164,8 +164,8 @@ pub trait AccountStore: Send + Sync {
 
     async fn queue_account_mail(&self, mail: AccountMail) -> Result<(), StoreError>;
 
-    /// Stores sealed content to be shown once in a session, under the one-time number of its form. False if
-    /// that form was sent before; then nothing else may be done.
+    /// Records that a session has sent a form, by the form's number or its mark, with sealed content to be shown
+    /// once. False if that is recorded already.
     async fn store_flash(
         &self,
         session: SecretHash,
@@ -173,7 +173,7 @@ pub trait AccountStore: Send + Sync {
         sealed: Option<Vec<u8>>,
     ) -> Result<bool, StoreError>;
 
-    /// Takes the content stored under a form's number; None if there is none or it was taken.
+    /// Takes the content stored under a form's mark; None if there is none or it was taken.
     async fn take_flash(&self, session: SecretHash, form: Uuid) -> Result<Option<Vec<u8>>, StoreError>;
 
     /// Counts an action in the current window, in its transaction: a rollback undoes the count, and
@@ -223,7 +223,7 @@ pub trait AccountStore: Send + Sync {
 }
 
 /// A token for the back office, before it is stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NewOperatorToken {
     /// A label.
     pub name: String,
@@ -231,17 +231,6 @@ pub struct NewOperatorToken {
     pub lifetime: Option<TimeDelta>,
     /// Whether it may only read.
     pub read_only: bool,
-}
-
-impl NewOperatorToken {
-    /// A token that may do everything and does not expire.
-    pub fn named(name: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            lifetime: None,
-            read_only: false,
-        }
-    }
 }
 
 /// An operator token as listed.

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use kernel::{Money, OfferId, SellerId, StoreError};
 use oauth::{ApplicationEvent, ClientId};
 use offers::{OfferEvent, OfferStatus, Stock};
-use orders::{Cause, OrderEvent, OrderEventKind, OrderId};
+use orders::{Cause, OrderEvent, OrderId};
 
 kernel::words! {
     pub enum ChangeKind {
@@ -65,23 +65,17 @@ pub struct ChangeItem {
 
 impl ChangeItem {
     /// The feed item of an offer's change: every change that a seller made has one.
-    pub fn of_offer(seller: SellerId, event: &OfferEvent, at: DateTime<Utc>) -> Option<Self> {
-        let (kind, offer, detail) = match event {
-            OfferEvent::PriceChanged { offer, price } => {
-                (ChangeKind::OfferPriceChanged, offer, Detail::Price(*price))
-            }
-            OfferEvent::StockChanged { offer, stock } => {
-                (ChangeKind::OfferStockChanged, offer, Detail::Stock(*stock))
-            }
-            OfferEvent::StatusChanged { offer, status } => {
-                (ChangeKind::OfferStatusChanged, offer, Detail::Status(*status))
-            }
-            OfferEvent::Rejected { .. } => return None,
+    pub fn of_offer(seller: SellerId, offer: OfferId, event: OfferEvent, at: DateTime<Utc>) -> Option<Self> {
+        let (kind, detail) = match event {
+            OfferEvent::PriceChanged(price) => (ChangeKind::OfferPriceChanged, Detail::Price(price)),
+            OfferEvent::StockChanged(stock) => (ChangeKind::OfferStockChanged, Detail::Stock(stock)),
+            OfferEvent::StatusChanged(status) => (ChangeKind::OfferStatusChanged, Detail::Status(status)),
+            OfferEvent::Rejected => return None,
         };
         Some(Self {
             kind,
             seller,
-            topic: Topic::Offer(*offer),
+            topic: Topic::Offer(offer),
             detail,
             at,
         })
@@ -89,39 +83,30 @@ impl ChangeItem {
 
     /// The feed item of an order's transition: shipments, their corrections, and deliveries that the
     /// marketplace did not record itself.
-    pub fn of_order(seller: SellerId, event: &OrderEvent, at: DateTime<Utc>) -> Option<Self> {
-        let kind = match (event.kind, event.cause) {
-            (_, Cause::Marketplace)
-            | (OrderEventKind::Created | OrderEventKind::Paid | OrderEventKind::Cancelled, _) => return None,
-            (OrderEventKind::Shipped, _) => ChangeKind::OrderShipped,
-            (OrderEventKind::Delivered, _) => ChangeKind::OrderDelivered,
-            (OrderEventKind::ShipmentCorrected, _) => ChangeKind::ShipmentCorrected,
-        };
-        Some(Self {
-            kind,
-            seller,
-            topic: Topic::Order(event.order),
-            detail: Detail::Nothing,
-            at,
-        })
+    pub fn of_order(seller: SellerId, order: OrderId, event: OrderEvent, at: DateTime<Utc>) -> Option<Self> {
+        let item = Self::named(event.kind.as_str(), seller, Topic::Order(order), at);
+        item.filter(|_| event.cause != Cause::Marketplace)
     }
 
     /// The feed item of an application's event.
-    pub fn of_application(owner: SellerId, event: &ApplicationEvent, at: DateTime<Utc>) -> Self {
-        let (kind, client_id) = match event {
-            ApplicationEvent::Registered { client_id } => (ChangeKind::ApplicationRegistered, client_id),
-            ApplicationEvent::ScopesRequested { client_id } => {
-                (ChangeKind::ApplicationScopesRequested, client_id)
-            }
-            ApplicationEvent::Changed { client_id } => (ChangeKind::ApplicationChanged, client_id),
-        };
-        Self {
-            kind,
-            seller: owner,
-            topic: Topic::Application(*client_id),
+    pub fn of_application(
+        owner: SellerId,
+        client_id: ClientId,
+        event: ApplicationEvent,
+        at: DateTime<Utc>,
+    ) -> Option<Self> {
+        Self::named(event.as_str(), owner, Topic::Application(client_id), at)
+    }
+
+    /// The item of an event that the feed has under the same name.
+    fn named(event: &str, seller: SellerId, topic: Topic, at: DateTime<Utc>) -> Option<Self> {
+        Some(Self {
+            kind: ChangeKind::parse(event)?,
+            seller,
+            topic,
             detail: Detail::Nothing,
             at,
-        }
+        })
     }
 }
 
@@ -172,26 +157,48 @@ pub trait ChangeReader: Send + Sync {
 
 #[cfg(test)]
 mod tests {
-    use orders::OrderNumber;
+    use orders::OrderEventKind;
     use uuid::Uuid;
 
     use super::*;
 
-    fn shipped(cause: Cause) -> Option<ChangeItem> {
-        let number = OrderNumber::new("A-1".to_owned()).unwrap();
-        let event = OrderEvent {
-            kind: OrderEventKind::Shipped,
-            order: Uuid::nil().into(),
-            number,
-            cause,
-        };
-        ChangeItem::of_order(Uuid::nil().into(), &event, DateTime::<Utc>::UNIX_EPOCH)
+    fn kind(kind: OrderEventKind, cause: Cause) -> Option<ChangeKind> {
+        let (event, at) = (OrderEvent { kind, cause }, DateTime::<Utc>::UNIX_EPOCH);
+        let item = ChangeItem::of_order(Uuid::nil().into(), Uuid::nil().into(), event, at);
+        item.map(|item| item.kind)
     }
 
     #[test]
-    fn the_feed_omits_the_marketplaces_own_actions() {
-        assert_eq!(shipped(Cause::Marketplace), None);
-        assert_eq!(shipped(Cause::Seller).unwrap().kind, ChangeKind::OrderShipped);
+    fn the_feed_has_shipments_and_deliveries_that_the_marketplace_did_not_record() {
+        let kinds = [
+            None,
+            None,
+            Some(ChangeKind::OrderShipped),
+            Some(ChangeKind::OrderDelivered),
+            None,
+            Some(ChangeKind::ShipmentCorrected),
+        ];
+        assert_eq!(OrderEventKind::ALL.map(|event| kind(event, Cause::Seller)), kinds);
+        assert_eq!(kind(OrderEventKind::Delivered, Cause::Carrier), kinds[3]);
+        assert_eq!(
+            OrderEventKind::ALL.map(|event| kind(event, Cause::Marketplace)),
+            [None; 6]
+        );
+    }
+
+    #[test]
+    fn the_feed_has_every_event_of_an_application() {
+        let id = Uuid::from_u128(1);
+        let item = |event| {
+            let item = ChangeItem::of_application(id.into(), id.into(), event, DateTime::<Utc>::UNIX_EPOCH);
+            item.unwrap().kind
+        };
+        let kinds = [
+            ChangeKind::ApplicationRegistered,
+            ChangeKind::ApplicationScopesRequested,
+            ChangeKind::ApplicationChanged,
+        ];
+        assert_eq!(ApplicationEvent::ALL.map(item), kinds);
     }
 
     #[test]
@@ -200,23 +207,21 @@ mod tests {
         let (price, stock) = (Money::pln(499).unwrap(), Stock::new(3).unwrap());
         let status = OfferStatus::Draft;
         let at = DateTime::<Utc>::UNIX_EPOCH;
-        let item = |event| ChangeItem::of_offer(seller, &event, at).map(|item| (item.kind, item.detail));
+        let item =
+            |event| ChangeItem::of_offer(seller, offer, event, at).map(|item| (item.kind, item.detail));
         let priced = Some((ChangeKind::OfferPriceChanged, Detail::Price(price)));
-        assert_eq!(item(OfferEvent::PriceChanged { offer, price }), priced);
+        assert_eq!(item(OfferEvent::PriceChanged(price)), priced);
         let stocked = Some((ChangeKind::OfferStockChanged, Detail::Stock(stock)));
-        assert_eq!(item(OfferEvent::StockChanged { offer, stock }), stocked);
-        let changed = OfferEvent::StatusChanged { offer, status };
+        assert_eq!(item(OfferEvent::StockChanged(stock)), stocked);
+        let changed = OfferEvent::StatusChanged(status);
         let status_changed = Some((ChangeKind::OfferStatusChanged, Detail::Status(status)));
         assert_eq!(item(changed), status_changed);
-        let item = ChangeItem::of_offer(seller, &changed, at).unwrap();
+        let whole = ChangeItem::of_offer(seller, offer, changed, at).unwrap();
         assert_eq!(
-            (item.topic, item.seller, item.at),
+            (whole.topic, whole.seller, whole.at),
             (Topic::Offer(offer), seller, at)
         );
         // Moderation is the marketplace's own action.
-        assert_eq!(
-            ChangeItem::of_offer(seller, &OfferEvent::Rejected { offer }, at),
-            None
-        );
+        assert_eq!(item(OfferEvent::Rejected), None);
     }
 }

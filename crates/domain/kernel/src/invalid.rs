@@ -40,9 +40,9 @@ impl<R> BrokenRules<R> {
         result.map_err(|reason| self.add(path, reason)).ok()
     }
 
-    /// `Ok` if no rule is broken.
-    pub fn into_result(self) -> Result<(), Self> {
-        if self.0.is_empty() { Ok(()) } else { Err(self) }
+    /// The record, if no rule is broken. Without a record one must be.
+    pub fn into_result<T>(self, record: Option<T>) -> Result<T, Self> {
+        record.filter(|_| self.0.is_empty()).ok_or(self)
     }
 
     /// Each path with its reason.
@@ -79,9 +79,9 @@ mod tests {
         assert!(paths.eq(["stock", "urls[2]"]));
         let text = "stock must not be negative; urls[2] must be absolute";
         assert_eq!(violations.to_string(), text);
-        assert_eq!(violations.clone().into_result(), Err(violations));
+        assert_eq!(violations.clone().into_result(Some(())), Err(violations));
         let mut violations = BrokenRules::<Invalid>::new();
         assert_eq!(violations.check("stock", Ok(3)), Some(3));
-        assert_eq!(violations.into_result(), Ok(()));
+        assert_eq!(violations.into_result(Some(())), Ok(()));
     }
 }

@@ -13,27 +13,28 @@ mod page;
 mod ports;
 mod store_error;
 
-pub use address::is_public;
-pub use idempotency::{
-    Claim, Claimed, Fingerprint, IdempotencyClaims, IdempotencyKey, KeySpace, LOST_CLAIM, StoredResponse,
-};
-pub use ids::{OfferId, SellerId, canonical_uuid};
-pub use invalid::{BrokenRules, Invalid};
-pub use mail::{DueMail, Mail, MailId, MailQueue, MailStep, Mailer, SendError};
-pub use money::{Currency, MAX_AMOUNT, Money, MoneyError};
-pub use page::{Keyset, MAX_PAGE_SIZE, Page, PageSize};
-pub use ports::{Clock, Randomness, SealError, SealPurpose, Sealer};
-pub use store_error::{RowKey, StoreError, TransactionError, error_chain};
-
-#[cfg(any(test, feature = "mocks"))]
-pub use idempotency::MockIdempotencyClaims;
-#[cfg(any(test, feature = "mocks"))]
-pub use mail::{MockMailQueue, MockMailer};
-#[cfg(any(test, feature = "mocks"))]
-pub use ports::{MockClock, MockRandomness, MockSealer};
+pub use address::*;
+pub use idempotency::*;
+pub use ids::*;
+pub use invalid::*;
+pub use mail::*;
+pub use money::*;
+pub use page::*;
+pub use ports::*;
+pub use store_error::*;
 
 /// The target of `tracing` spans, which are exported as traces and not logged.
 pub const SPANS: &str = "spans";
+
+/// A secret that `Debug` does not print.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Redacted<T>(pub T);
+
+impl<T> std::fmt::Debug for Redacted<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("…")
+    }
+}
 
 /// What saving a change requires of the stored row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -83,13 +83,8 @@ pub struct DueMail<M> {
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait MailQueue<M: Mail>: Send + Sync {
-    /// Leases up to `limit` due mails for `lease`.
-    async fn lease_mails(
-        &self,
-        fence: Uuid,
-        limit: u16,
-        lease: TimeDelta,
-    ) -> Result<Vec<DueMail<M>>, StoreError>;
+    /// Leases the due mail that has waited longest for `lease`.
+    async fn lease_mail(&self, fence: Uuid, lease: TimeDelta) -> Result<Option<DueMail<M>>, StoreError>;
 
     /// Records the step of a leased mail; does nothing if the lease was lost. A retry's delay starts at this
     /// call, by the queue's own clock, so the workers' clocks need not agree.

@@ -1,6 +1,6 @@
 //! Store failures, in kinds that tell a caller whether a retry can help.
 
-use std::error::Error;
+use std::{error::Error, ops::Deref, sync::Arc};
 
 /// The messages of an error and its causes on one line, without causes that an outer message already
 /// contains.
@@ -17,17 +17,36 @@ pub fn error_chain(error: &(dyn Error + 'static)) -> String {
     text
 }
 
+/// The cause of a failure. Cloned, since a statement that fails may have had several callers.
+#[derive(Debug, Clone)]
+pub struct Cause(Arc<dyn Error + Send + Sync>);
+
+impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for Cause {
+    fn from(cause: E) -> Self {
+        let cause: Box<dyn Error + Send + Sync> = cause.into();
+        Self(Arc::from(cause))
+    }
+}
+
+impl Deref for Cause {
+    type Target = dyn Error + Send + Sync;
+
+    fn deref(&self) -> &Self::Target {
+        self.0.as_ref()
+    }
+}
+
 /// The failure of a port that stores or reads state. The caller that sends the response logs the cause once.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum StoreError {
     /// A deadlock or serialization failure rolled the transaction back. The work may be repeated from its
     /// start.
     #[error("transaction conflict; retry")]
-    Retryable(#[source] Box<dyn Error + Send + Sync>),
+    Retryable(#[source] Cause),
     /// The store is unreachable, does not respond in time, or has no room. As far as is known, nothing was
     /// changed.
     #[error("the store is unavailable")]
-    Unavailable(#[source] Box<dyn Error + Send + Sync>),
+    Unavailable(#[source] Cause),
     /// A unique value already exists.
     #[error("the row already exists ({constraint})")]
     Conflict {
@@ -35,29 +54,17 @@ pub enum StoreError {
         constraint: String,
     },
     /// A stored row that violates the rules of the domain.
-    #[error("corrupt row {row} ({reason})")]
+    #[error("corrupt row {table}[{id}] ({reason})")]
     Corrupt {
-        row: RowKey,
+        table: &'static str,
+        /// The row's key as text.
+        id: String,
         /// What is wrong with the row.
         reason: String,
     },
     /// Any other failure; a bug.
     #[error("unexpected failure of the store")]
-    Unexpected(#[source] Box<dyn Error + Send + Sync>),
-}
-
-/// Identifies a row in an error by table and key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RowKey {
-    pub table: &'static str,
-    /// The key as text.
-    pub id: String,
-}
-
-impl std::fmt::Display for RowKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}[{}]", self.table, self.id)
-    }
+    Unexpected(#[source] Cause),
 }
 
 impl StoreError {
@@ -67,15 +74,13 @@ impl StoreError {
     )]
     pub fn corrupt(table: &'static str, id: impl ToString, reason: impl ToString) -> Self {
         Self::Corrupt {
-            row: RowKey {
-                table,
-                id: id.to_string(),
-            },
+            table,
+            id: id.to_string(),
             reason: reason.to_string(),
         }
     }
 
-    pub fn unexpected(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+    pub fn unexpected(cause: impl Into<Cause>) -> Self {
         Self::Unexpected(cause.into())
     }
 
@@ -120,8 +125,8 @@ mod tests {
 
     #[test]
     fn an_error_chain_has_each_cause_once() {
-        let row = || Box::new(StoreError::corrupt("orders", 7, "no items"));
-        let failure = StoreError::Unexpected(Box::new(StoreError::Retryable(row())));
+        let row = StoreError::corrupt("orders", 7, "no items");
+        let failure = StoreError::unexpected(StoreError::Retryable(row.into()));
         let chain = "unexpected failure of the store: transaction conflict; retry: \
                      corrupt row orders[7] (no items)";
         assert_eq!(error_chain(&failure), chain);

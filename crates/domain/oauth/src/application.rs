@@ -104,15 +104,16 @@ pub enum Registrar {
     Marketplace,
 }
 
-/// An event of an application.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ApplicationEvent {
-    /// A seller registered an application; the operator may have to review it.
-    Registered { client_id: ClientId },
-    /// Its owner requests scopes beyond the ceiling.
-    ScopesRequested { client_id: ClientId },
-    /// Its owner replaced its redirect URIs.
-    Changed { client_id: ClientId },
+kernel::words! {
+    /// An event of an application, by its name in the change feed.
+    pub enum ApplicationEvent {
+        /// A seller registered an application; the operator may have to review it.
+        Registered = "application.registered",
+        /// Its owner requests scopes beyond the ceiling.
+        ScopesRequested = "application.scopes_requested",
+        /// Its owner replaced its redirect URIs.
+        Changed = "application.changed",
+    }
 }
 
 impl Application {
@@ -144,7 +145,7 @@ impl Application {
             created_at: now,
         };
         let events = match by {
-            Registrar::Seller => vec![ApplicationEvent::Registered { client_id }],
+            Registrar::Seller => vec![ApplicationEvent::Registered],
             Registrar::Marketplace => Vec::new(),
         };
         Change::created(application, events)
@@ -293,11 +294,7 @@ impl InvalidClient {
     pub const fn reason(self) -> Option<&'static str> {
         match self {
             Self::Suspended { is_proved: true } | Self::Closed => Some(self.cause()),
-            Self::Suspended { is_proved: false }
-            | Self::Credentials
-            | Self::SecretMissing
-            | Self::Deleted
-            | Self::NoLongerValid => None,
+            _ => None,
         }
     }
 

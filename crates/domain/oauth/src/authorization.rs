@@ -57,14 +57,6 @@ pub enum AuthorizationRefusal {
     },
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Parameter<'a> {
-    /// Absent, or without a value, which is equivalent (RFC 6749 §3.1).
-    Missing,
-    Once(&'a str),
-    Repeated,
-}
-
 /// The decoded parameters of a request, in the order received.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AuthorizationQuery(Vec<(String, String)>);
@@ -74,32 +66,30 @@ impl AuthorizationQuery {
         Self(parameters)
     }
 
-    fn get(&self, name: &str) -> Parameter<'_> {
-        let mut values = self
-            .0
-            .iter()
-            .filter(|(key, _)| key == name)
-            .map(|(_, value)| value.as_str());
-        match (values.next(), values.next()) {
-            (Some(_), Some(_)) => Parameter::Repeated,
-            (Some(value), None) if !value.is_empty() => Parameter::Once(value),
-            _ => Parameter::Missing,
-        }
+    fn all(&self, name: &str) -> impl Iterator<Item = &str> {
+        let given = self.0.iter().filter(move |(key, _)| key == name);
+        given.map(|(_, value)| value.as_str())
     }
 
-    fn first_repeated(&self) -> Option<&str> {
-        let mut earlier = HashSet::with_capacity(self.0.len());
-        let mut names = self.0.iter().map(|(name, _)| name.as_str());
-        names.find(|name| !earlier.insert(*name))
+    /// The parameter's value if it is given once. One without a value counts as absent (RFC 6749 §3.1).
+    fn get(&self, name: &str) -> Option<&str> {
+        let mut values = self.all(name);
+        let first = values.next().filter(|value| !value.is_empty());
+        first.filter(|_| values.next().is_none())
+    }
+
+    /// The value of a parameter without which there is no redirect URI to return to.
+    fn required(&self, name: &str, what: &str) -> Result<&str, AuthorizationRefusal> {
+        let is_repeated = self.all(name).nth(1).is_some();
+        let how = if is_repeated { " once" } else { what };
+        let refused = || AuthorizationRefusal::Direct(format!("Send {name}{how}."));
+        self.get(name).ok_or_else(refused)
     }
 
     /// The id of the client to look up; None if it cannot be the id of an application here.
     pub fn client_id(&self) -> Result<Option<ClientId>, AuthorizationRefusal> {
-        match self.get("client_id") {
-            Parameter::Once(text) => Ok(text.parse().ok()),
-            Parameter::Missing => Err(direct("Send client_id, the id of a registered application.")),
-            Parameter::Repeated => Err(direct("Send client_id once.")),
-        }
+        let text = self.required("client_id", ", the id of a registered application")?;
+        Ok(text.parse().ok())
     }
 
     /// Validates the request of a looked-up application, in the order of D80: client, redirect URI, repeated
@@ -110,10 +100,8 @@ impl AuthorizationQuery {
     ) -> Result<AuthorizationRequest, AuthorizationRefusal> {
         let application = known(application)?;
         let redirect_uri = self.redirect_uri(application)?;
-        let state = match self.get("state") {
-            Parameter::Once(state) if state.chars().count() <= *STATE.end() => Some(state),
-            _ => None,
-        };
+        let state = self.get("state");
+        let state = state.filter(|state| state.chars().count() <= *STATE.end());
         let refused = |(error, description): (RedirectError, String)| AuthorizationRefusal::Redirected {
             redirect_uri: redirect_uri.to_owned(),
             state: state.map(str::to_owned),
@@ -135,31 +123,20 @@ impl AuthorizationQuery {
     }
 
     fn redirect_uri(&self, application: &Application) -> Result<&str, AuthorizationRefusal> {
-        let given = match self.get("redirect_uri") {
-            Parameter::Once(given) => given,
-            Parameter::Missing => {
-                return Err(direct(
-                    "Send redirect_uri, one of the application's registered addresses.",
-                ));
-            }
-            Parameter::Repeated => return Err(direct("Send redirect_uri once.")),
-        };
-        if application
-            .redirect_uris
-            .iter()
-            .any(|registered| registered == given)
-        {
-            Ok(given)
-        } else {
-            Err(direct(
-                "This redirect_uri is not registered for the application: it has to be one of its addresses, character \
-                 for character.",
-            ))
+        let what = ", one of the application's registered addresses";
+        let given = self.required("redirect_uri", what)?;
+        if application.redirect_uris.iter().any(|uri| uri == given) {
+            return Ok(given);
         }
+        let unknown = "This redirect_uri is not registered for the application: it has to be one of its addresses, \
+                       character for character.";
+        Err(AuthorizationRefusal::Direct(unknown.to_owned()))
     }
 
     fn without_repetition(&self) -> Result<(), (RedirectError, String)> {
-        match self.first_repeated() {
+        let mut earlier = HashSet::with_capacity(self.0.len());
+        let mut names = self.0.iter().map(|(name, _)| name.as_str());
+        match names.find(|name| !earlier.insert(*name)) {
             None => Ok(()),
             Some(name) => {
                 let shown: String = name.chars().take(40).filter(char::is_ascii_graphic).collect();
@@ -170,9 +147,9 @@ impl AuthorizationQuery {
 
     fn response_type(&self) -> Result<(), (RedirectError, String)> {
         match self.get("response_type") {
-            Parameter::Once("code") => Ok(()),
-            Parameter::Missing | Parameter::Repeated => Err(invalid("Send response_type=code.".to_owned())),
-            Parameter::Once(_) => {
+            Some("code") => Ok(()),
+            None => Err(invalid("Send response_type=code.".to_owned())),
+            Some(_) => {
                 let description = "Only response_type=code is supported.".to_owned();
                 Err((RedirectError::UnsupportedResponseType, description))
             }
@@ -181,7 +158,7 @@ impl AuthorizationQuery {
 
     fn state(&self) -> Result<String, (RedirectError, String)> {
         match self.get("state") {
-            Parameter::Once(state) if STATE.contains(&state.chars().count()) => Ok(state.to_owned()),
+            Some(state) if STATE.contains(&state.chars().count()) => Ok(state.to_owned()),
             _ => Err(invalid(format!(
                 "Send state: {} to {} unguessable characters.",
                 STATE.start(),
@@ -191,12 +168,12 @@ impl AuthorizationQuery {
     }
 
     fn challenge(&self) -> Result<CodeChallenge, (RedirectError, String)> {
-        let Parameter::Once(given) = self.get("code_challenge") else {
+        let Some(given) = self.get("code_challenge") else {
             let description = "Send code_challenge, the base64url of the SHA-256 of the code_verifier, and \
                                code_challenge_method=S256: PKCE is required.";
             return Err(invalid(description.to_owned()));
         };
-        if self.get("code_challenge_method") != Parameter::Once("S256") {
+        if self.get("code_challenge_method") != Some("S256") {
             return Err(invalid("Send code_challenge_method=S256.".to_owned()));
         }
         CodeChallenge::new(given.to_owned())
@@ -205,11 +182,7 @@ impl AuthorizationQuery {
 
     fn scopes(&self, application: &Application) -> Result<ScopeSet, (RedirectError, String)> {
         let refused = |description: String| Err((RedirectError::InvalidScope, description));
-        let given = match self.get("scope") {
-            Parameter::Once(given) => given,
-            Parameter::Missing | Parameter::Repeated => "",
-        };
-        let scopes = match ScopeSet::parse(given) {
+        let scopes = match ScopeSet::parse(self.get("scope").unwrap_or_default()) {
             Ok(scopes) if scopes.is_empty() => {
                 return refused("Send scope: at least one, separated by spaces.".to_owned());
             }
@@ -231,10 +204,6 @@ fn known(application: Option<&Application>) -> Result<&Application, Authorizatio
         return Err(AuthorizationRefusal::Client("This application is suspended."));
     }
     Ok(found)
-}
-
-fn direct(description: impl Into<String>) -> AuthorizationRefusal {
-    AuthorizationRefusal::Direct(description.into())
 }
 
 const fn invalid(description: String) -> (RedirectError, String) {

@@ -31,17 +31,13 @@ impl RawEdit {
         let description = violations.check("description", description(self.description));
         let redirect_uris = redirect_uris(self.redirect_uris, &mut violations);
         let scopes = scopes(&self.scopes, &mut violations);
-        match (description, scopes) {
-            (Some(description), Some(scopes)) => {
-                violations.into_result()?;
-                Ok(ApplicationEdit {
-                    description,
-                    redirect_uris,
-                    scopes,
-                })
-            }
-            _ => Err(violations),
-        }
+        let both = description.zip(scopes);
+        let edit = both.map(|(description, scopes)| ApplicationEdit {
+            description,
+            redirect_uris,
+            scopes,
+        });
+        violations.into_result(edit)
     }
 }
 
@@ -129,13 +125,12 @@ impl Application {
         if after != before && shown.is_some_and(|shown| shown != before.shown()) {
             return Err(ChangedSince);
         }
-        let client_id = after.client_id;
         let mut events = Vec::new();
         if !requested.is_empty() && requested != before.requested {
-            events.push(ApplicationEvent::ScopesRequested { client_id });
+            events.push(ApplicationEvent::ScopesRequested);
         }
         if after.redirect_uris != before.redirect_uris {
-            events.push(ApplicationEvent::Changed { client_id });
+            events.push(ApplicationEvent::Changed);
         }
         Ok(Change::of_existing(after, events))
     }

@@ -1,7 +1,7 @@
 //! Proof Key for Code Exchange with `S256` (RFC 7636), mandatory for every client.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use kernel::Invalid;
+use kernel::{Invalid, Redacted};
 use ring::digest::{SHA256, digest};
 use subtle::ConstantTimeEq;
 
@@ -36,13 +36,13 @@ impl CodeChallenge {
 
 /// The code verifier, by which the client proves that it sent the consent request: 43 to 128 characters.
 /// Never printed.
-#[derive(Clone)]
-pub struct CodeVerifier(String);
+#[derive(Debug, Clone)]
+pub struct CodeVerifier(Redacted<String>);
 
 impl CodeVerifier {
     /// The challenge that is made from it: base64url(SHA-256(verifier)).
     pub fn challenge(&self) -> CodeChallenge {
-        CodeChallenge(URL_SAFE_NO_PAD.encode(digest(&SHA256, self.0.as_bytes())))
+        CodeChallenge(URL_SAFE_NO_PAD.encode(digest(&SHA256, self.0.0.as_bytes())))
     }
 
     /// Validates a verifier's format.
@@ -51,13 +51,7 @@ impl CodeVerifier {
         if !(43..=128).contains(&text.len()) || !text.bytes().all(allowed) {
             return Err(Invalid::new("must be 43 to 128 characters from [A-Za-z0-9._~-]"));
         }
-        Ok(Self(text))
-    }
-}
-
-impl std::fmt::Debug for CodeVerifier {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("CodeVerifier(…)")
+        Ok(Self(Redacted(text)))
     }
 }
 

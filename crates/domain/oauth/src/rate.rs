@@ -10,50 +10,39 @@ use crate::{ClientId, SecretHash};
 
 /// A limiter. Each counts separately, in windows of one clock minute of the database, or one clock hour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(i16)]
 pub enum Limiter {
     /// An application's requests to `/v1`.
-    Api,
+    Api = 1,
     /// Calls of `/oauth/token` and `/oauth/revoke` from an address.
-    TokenByAddress,
+    TokenByAddress = 2,
     /// Authenticated calls of `/oauth/token` and `/oauth/revoke` of a client.
-    TokenByClient,
+    TokenByClient = 3,
     /// Calls of `/oauth/authorize` from an address.
-    AuthorizeByAddress,
+    AuthorizeByAddress = 4,
     /// Sign-in attempts and password reset requests from an address.
-    SignInByAddress,
+    SignInByAddress = 5,
     /// Sign-in attempts and password reset requests for an account.
-    SignInByAccount,
+    SignInByAccount = 6,
     /// A seller's test events to a subscription.
-    TestEvents,
+    TestEvents = 7,
     /// A seller's manual redeliveries to a subscription.
-    Redeliveries,
+    Redeliveries = 8,
     /// Pages and forms of the panel of a signed-in account.
-    PanelPages,
+    PanelPages = 9,
     /// Applications that a seller registers in the panel, in an hour.
-    Registrations,
+    Registrations = 10,
     /// Mails with a link to an account, in an hour.
-    LinkMails,
+    LinkMails = 11,
     /// Looks of an application at a seller's journal.
-    Events,
+    Events = 12,
 }
 
 impl Limiter {
     /// The number stored in rows.
+    #[expect(clippy::as_conversions, reason = "the number that the enum gives it")]
     pub const fn code(self) -> i16 {
-        match self {
-            Self::Api => 1,
-            Self::TokenByAddress => 2,
-            Self::TokenByClient => 3,
-            Self::AuthorizeByAddress => 4,
-            Self::SignInByAddress => 5,
-            Self::SignInByAccount => 6,
-            Self::TestEvents => 7,
-            Self::Redeliveries => 8,
-            Self::PanelPages => 9,
-            Self::Registrations => 10,
-            Self::LinkMails => 11,
-            Self::Events => 12,
-        }
+        self as i16
     }
 
     /// Those whose windows are clock hours. Such a limiter counts in the transaction of what it counts.

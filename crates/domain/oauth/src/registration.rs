@@ -7,7 +7,8 @@ use crate::{ClientType, Purpose, Rule, Scope, ScopeSet, documentation_link, redi
 
 const NAME: std::ops::RangeInclusive<usize> = 3..=40;
 const MAX_DESCRIPTION: usize = 2000;
-const MAX_REDIRECT_URIS: usize = 20;
+/// The most redirect addresses of an application.
+pub const MAX_REDIRECT_URIS: usize = 20;
 
 /// A submitted registration, not validated yet.
 #[derive(Debug, Clone, Default)]
@@ -72,28 +73,18 @@ impl RawRegistration {
         if !self.accept_terms {
             violations.add("accept_terms", Rule::TermsAccepted);
         }
-        match (name, description, documentation_url, purpose, client_type, scopes) {
-            (
-                Some(name),
-                Some(description),
-                Some(documentation_url),
-                Some(purpose),
-                Some(client_type),
-                Some(scopes),
-            ) => {
-                violations.into_result()?;
-                Ok(Registration {
-                    name,
-                    description,
-                    documentation_url,
-                    purpose,
-                    client_type,
-                    redirect_uris,
-                    scopes,
-                })
-            }
-            _ => Err(violations),
-        }
+        let registration = || {
+            Some(Registration {
+                name: name?,
+                description: description?,
+                documentation_url: documentation_url?,
+                purpose: purpose?,
+                client_type: client_type?,
+                redirect_uris,
+                scopes: scopes?,
+            })
+        };
+        violations.into_result(registration())
     }
 }
 
@@ -110,7 +101,8 @@ pub fn application_name(name: String) -> Result<String, Rule> {
     Ok(name)
 }
 
-pub(crate) fn description(text: Option<String>) -> Result<Option<String>, Rule> {
+/// What only the owner sees: at most 2000 characters; an empty text means none.
+pub fn description(text: Option<String>) -> Result<Option<String>, Rule> {
     let text = text.filter(|text| !text.is_empty());
     if text
         .as_ref()

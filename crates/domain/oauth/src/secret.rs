@@ -3,7 +3,7 @@
 use std::{fmt, marker::PhantomData};
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use kernel::Invalid;
+use kernel::{Invalid, Redacted};
 use ring::hmac;
 use subtle::ConstantTimeEq;
 use uuid::Uuid;
@@ -14,18 +14,19 @@ kernel::uuid_id! {
 }
 
 /// SHA-256 of a secret's text, prefix included. Compared in constant time.
-#[derive(Clone, Copy)]
-pub struct SecretHash([u8; 32]);
+#[derive(Debug, Clone, Copy)]
+pub struct SecretHash(Redacted<[u8; 32]>);
 
 impl SecretHash {
     /// The hash of a presented secret.
     pub fn of(presented: &str) -> Self {
         let digest = ring::digest::digest(&ring::digest::SHA256, presented.as_bytes());
-        Self(digest.as_ref().first_chunk().copied().unwrap_or_default())
+        let bytes = digest.as_ref().first_chunk().copied();
+        Self(Redacted(bytes.unwrap_or_default()))
     }
 
     pub const fn bytes(&self) -> &[u8; 32] {
-        &self.0
+        &self.0.0
     }
 }
 
@@ -33,28 +34,23 @@ impl TryFrom<&[u8]> for SecretHash {
     type Error = Invalid;
 
     fn try_from(stored: &[u8]) -> Result<Self, Invalid> {
-        stored
-            .try_into()
-            .map(Self)
-            .map_err(|_| Invalid::new("must have 32 bytes"))
+        match stored.try_into() {
+            Ok(bytes) => Ok(Self(Redacted(bytes))),
+            Err(_) => Err(Invalid::new("must have 32 bytes")),
+        }
     }
 }
 
 impl PartialEq for SecretHash {
     fn eq(&self, other: &Self) -> bool {
-        self.0.ct_eq(&other.0).into()
+        self.bytes().ct_eq(other.bytes()).into()
     }
 }
 
 impl Eq for SecretHash {}
 
-impl fmt::Debug for SecretHash {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SecretHash(…)")
-    }
-}
-
 /// A new secret in plain text, for its owner. Its `Debug` output is redacted.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Secret<K> {
     text: String,
     kind: PhantomData<K>,

@@ -25,19 +25,12 @@ kernel::words! {
     }
 }
 
-/// A transition that the current status does not allow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the application is {}: it cannot be {}", .status.as_str(), .transition.as_str())]
-pub struct ImpossibleTransition {
-    pub status: ApplicationStatus,
-    pub transition: Transition,
-}
-
 /// Why an operator's transition is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TransitionRefusal {
-    #[error(transparent)]
-    Impossible(#[from] ImpossibleTransition),
+    /// The status does not allow the transition.
+    #[error("the application is {}: it cannot be {}", .0.as_str(), .1.as_str())]
+    Impossible(ApplicationStatus, Transition),
     /// The operator accepts a request that is not the current one, which this is.
     #[error("the application requests different scopes: {}", if .0.is_empty() { "none".to_owned() } else { .0.to_string() })]
     Request(ScopeSet),
@@ -45,16 +38,15 @@ pub enum TransitionRefusal {
 
 impl ApplicationStatus {
     /// The status after a transition. One to the current status is allowed and changes nothing.
-    pub const fn after(self, transition: Transition) -> Result<Self, ImpossibleTransition> {
+    pub const fn after(self, transition: Transition) -> Result<Self, TransitionRefusal> {
         match (transition, self) {
             (Transition::Accept, Self::Pending | Self::Active)
             | (Transition::Reinstate, Self::Suspended | Self::Active) => Ok(Self::Active),
             (Transition::Suspend, Self::Active | Self::Suspended) => Ok(Self::Suspended),
             (Transition::Accept, Self::Suspended)
-            | (Transition::Suspend | Transition::Reinstate, Self::Pending) => Err(ImpossibleTransition {
-                status: self,
-                transition,
-            }),
+            | (Transition::Suspend | Transition::Reinstate, Self::Pending) => {
+                Err(TransitionRefusal::Impossible(self, transition))
+            }
         }
     }
 }

@@ -13,35 +13,25 @@ impl Offer {
     }
 }
 
-/// The offer's state on which a change is conditional.
+/// The offer's state on which a change is conditional: `*` for any, or the tag that it has, spelled exactly so.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum IfMatch {
-    /// `*`: any state.
-    Any,
-    /// The state with this tag, spelled exactly so.
-    Tag(String),
-}
+pub struct IfMatch(String);
 
 impl IfMatch {
     /// Parses `*` or one tag. A weak tag is well-formed and matches nothing.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
-        if text == "*" {
-            return Ok(Self::Any);
-        }
         let is_tag_character = |byte| matches!(byte, 0x21 | 0x23..=0x7e | 0x80..);
         let opaque = text.strip_prefix("W/").unwrap_or(text).strip_prefix('"');
         match opaque.and_then(|rest| rest.strip_suffix('"')) {
-            Some(opaque) if opaque.bytes().all(is_tag_character) => Ok(Self::Tag(text.to_owned())),
+            Some(opaque) if opaque.bytes().all(is_tag_character) => Ok(Self(text.to_owned())),
+            None if text == "*" => Ok(Self(text.to_owned())),
             _ => Err(Invalid::new("must be one entity tag in quotes, or `*`")),
         }
     }
 
     /// Whether an existing offer is in this state.
     pub fn is_met_by(&self, offer: &Offer) -> bool {
-        match self {
-            Self::Any => true,
-            Self::Tag(tag) => *tag == offer.etag(),
-        }
+        self.0 == "*" || self.0 == offer.etag()
     }
 }
 

@@ -49,70 +49,41 @@ impl OfferInput {
         seller: SellerId,
         now: DateTime<Utc>,
     ) -> (FeedEffect, Change<Offer, OfferEvent>) {
-        let Some(before) = existing else {
-            return (FeedEffect::Created, self.create(seller, now));
+        let before = existing.as_ref();
+        let manual = before.and_then(|before| before.price);
+        let manual = manual.filter(|price| price.source == PriceSource::Manual);
+        let automatic = |money| Price {
+            money,
+            source: PriceSource::Automatic,
         };
-        let after = self.replace(&before);
-        let effect = if after == before {
-            FeedEffect::Unchanged
-        } else {
-            FeedEffect::Updated
-        };
-        (effect, before.changed(after, now))
-    }
-
-    fn create(self, seller: SellerId, now: DateTime<Utc>) -> Change<Offer, OfferEvent> {
-        let price = self.price.map(automatic);
-        let offer = self.into_offer(seller, price, now, now);
-        let rejected = offer.status == OfferStatus::Rejected;
-        let events = if rejected {
-            vec![OfferEvent::Rejected { offer: offer.id }]
-        } else {
-            Vec::new()
-        };
-        Change::created(offer, events)
-    }
-
-    fn replace(self, before: &Offer) -> Offer {
-        let manual = before.price.filter(|price| price.source == PriceSource::Manual);
-        let price = self.price.map(|fed| manual.unwrap_or_else(|| automatic(fed)));
-        Offer {
-            external_id: before.external_id.clone(),
-            ..self.into_offer(before.seller, price, before.created_at, before.updated_at)
-        }
-    }
-
-    fn into_offer(
-        self,
-        seller: SellerId,
-        price: Option<Price>,
-        created_at: DateTime<Utc>,
-        updated_at: DateTime<Utc>,
-    ) -> Offer {
-        Offer {
+        let after = Offer {
             seller,
             id: self.id,
             title: self.title,
             handle: self.handle,
             status: self.status,
-            price,
+            price: self.price.map(|fed| manual.unwrap_or_else(|| automatic(fed))),
             stock: self.stock,
             ean: self.ean,
             brand: self.brand,
             signature: self.signature,
             thumbnail: self.thumbnail,
             url: self.url,
-            external_id: None,
-            created_at,
-            updated_at,
-        }
-    }
-}
-
-fn automatic(money: Money) -> Price {
-    Price {
-        money,
-        source: PriceSource::Automatic,
+            external_id: before.and_then(|before| before.external_id.clone()),
+            created_at: before.map_or(now, |before| before.created_at),
+            updated_at: before.map_or(now, |before| before.updated_at),
+        };
+        let Some(before) = existing else {
+            let rejected = after.status == OfferStatus::Rejected;
+            let events = rejected.then_some(OfferEvent::Rejected).into_iter().collect();
+            return (FeedEffect::Created, Change::created(after, events));
+        };
+        let effect = if after == before {
+            FeedEffect::Unchanged
+        } else {
+            FeedEffect::Updated
+        };
+        (effect, before.changed(after, now))
     }
 }
 

@@ -1,6 +1,9 @@
 //! Offers: their fields, status machine, price and stock rules, and the ports that store them.
 
 mod condition;
+#[cfg(any(test, feature = "mocks"))]
+#[path = "tests/example.rs"]
+mod example;
 mod feed;
 mod offer;
 mod patch;
@@ -17,15 +20,13 @@ use kernel::{
     TransactionError,
 };
 
-pub use condition::IfMatch;
-pub use feed::{FeedEffect, OfferInput};
-pub use offer::{Offer, OfferEvent, Price, PriceSource, Stock};
-pub use patch::{
-    AutomaticPriceRefusal, ExternalIdChange, OfferPatch, PatchRefusal, SellerStatus, StockChange,
-};
-pub use status::{Decision, OfferStatus};
-pub use stock::{InsufficientStock, StockAdjustment};
-pub use text::{MAX_EXTERNAL_ID, external_id, handle, short_text, title, web_address};
+pub use condition::*;
+pub use feed::*;
+pub use offer::*;
+pub use patch::*;
+pub use status::*;
+pub use stock::*;
+pub use text::*;
 
 /// Filters of a seller's offer list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

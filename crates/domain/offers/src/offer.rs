@@ -37,31 +37,6 @@ pub struct Offer {
     pub updated_at: DateTime<Utc>,
 }
 
-/// For tests, so that they name an offer's optional fields only where they are about them.
-#[cfg(any(test, feature = "mocks"))]
-impl Offer {
-    /// A published kettle with its mandatory fields alone.
-    pub fn example(seller: SellerId, id: OfferId, at: DateTime<Utc>) -> Self {
-        Self {
-            seller,
-            id,
-            title: "Kettle".to_owned(),
-            handle: "kettle".to_owned(),
-            status: OfferStatus::Published,
-            price: None,
-            stock: None,
-            ean: None,
-            brand: None,
-            signature: None,
-            thumbnail: None,
-            url: "https://shop.example/kettle".to_owned(),
-            external_id: None,
-            created_at: at,
-            updated_at: at,
-        }
-    }
-}
-
 /// A price and who set it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Price {
@@ -113,22 +88,11 @@ impl Stock {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OfferEvent {
     /// The seller set another price, or made the current one manual.
-    PriceChanged {
-        offer: OfferId,
-        price: Money,
-    },
-    StockChanged {
-        offer: OfferId,
-        stock: Stock,
-    },
-    StatusChanged {
-        offer: OfferId,
-        status: OfferStatus,
-    },
+    PriceChanged(Money),
+    StockChanged(Stock),
+    StatusChanged(OfferStatus),
     /// Moderation rejected the product card (contract: `offer.rejected`).
-    Rejected {
-        offer: OfferId,
-    },
+    Rejected,
 }
 
 impl Offer {
@@ -139,11 +103,7 @@ impl Offer {
             after.updated_at = now.max(self.updated_at + TimeDelta::microseconds(1));
         }
         let rejected = after.status == OfferStatus::Rejected && self.status != OfferStatus::Rejected;
-        let events = if rejected {
-            vec![OfferEvent::Rejected { offer: after.id }]
-        } else {
-            Vec::new()
-        };
+        let events = rejected.then_some(OfferEvent::Rejected).into_iter().collect();
         Change::of_existing(after, events)
     }
 

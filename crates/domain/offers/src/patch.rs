@@ -169,24 +169,12 @@ impl Offer {
     /// price that keeps its amount but becomes manual also has an event, since the pricing engine needs to
     /// know.
     fn seller_events(&self, after: &Self) -> Vec<OfferEvent> {
-        let offer = self.id;
-        let mut events = Vec::new();
-        if let (true, Some(price)) = (self.price != after.price, after.price) {
-            events.push(OfferEvent::PriceChanged {
-                offer,
-                price: price.money,
-            });
-        }
-        if let (true, Some(stock)) = (self.stock != after.stock, after.stock) {
-            events.push(OfferEvent::StockChanged { offer, stock });
-        }
-        if self.status != after.status {
-            events.push(OfferEvent::StatusChanged {
-                offer,
-                status: after.status,
-            });
-        }
-        events
+        let price = after.price.filter(|_| self.price != after.price);
+        let price = price.map(|price| OfferEvent::PriceChanged(price.money));
+        let stock = after.stock.filter(|_| self.stock != after.stock);
+        let stock = stock.map(OfferEvent::StockChanged);
+        let status = (self.status != after.status).then_some(OfferEvent::StatusChanged(after.status));
+        [price, stock, status].into_iter().flatten().collect()
     }
 }
 
@@ -236,7 +224,7 @@ pub(crate) mod tests {
         assert_eq!(refused, [PatchRefusal::NoPrice, no_stock, locked]);
         // A condition that is not met is the only reason.
         let conditional = OfferPatch {
-            if_match: Some(IfMatch::Tag(String::new())),
+            if_match: Some(IfMatch::parse("\"\"").unwrap()),
             ..full()
         };
         let refused = offer(OfferStatus::Rejected, None, None).patch(conditional, at(1));
@@ -280,7 +268,7 @@ pub(crate) mod tests {
         let change = before.patch(patch.clone(), at(1)).unwrap();
         assert_eq!(change.after.updated_at, at(0));
         assert_eq!(change.after.price.unwrap().source, PriceSource::Manual);
-        assert!(matches!(change.events[..], [OfferEvent::PriceChanged { .. }]));
+        assert!(matches!(change.events[..], [OfferEvent::PriceChanged(_)]));
         assert!(change.after.patch(patch, at(2)).unwrap().events.is_empty());
     }
 
@@ -317,7 +305,7 @@ pub(crate) mod tests {
                 external_id: new_external_id
                     .clone()
                     .map(|id| id.map_or(ExternalIdChange::Clear, ExternalIdChange::Set)),
-                if_match: Some(IfMatch::Tag(before.etag())),
+                if_match: Some(IfMatch::parse(&before.etag()).unwrap()),
             };
             let refused = (new_price.is_some() && price.is_none())
                 || (new_stock.is_some() && stock.is_none())

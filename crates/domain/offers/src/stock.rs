@@ -28,27 +28,14 @@ impl Stock {
     }
 }
 
-/// An offer has fewer pieces than an order requires.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("only {available} in stock")]
-pub struct InsufficientStock {
-    /// Pieces in stock.
-    pub available: i32,
-}
-
 impl Offer {
-    /// Takes `quantity` pieces for an order, at least 1. An offer without an inventory level is unchanged.
-    pub fn take_stock(
-        self,
-        quantity: i32,
-        now: DateTime<Utc>,
-    ) -> Result<Change<Self, OfferEvent>, InsufficientStock> {
+    /// Takes `quantity` pieces for an order, at least 1. An offer without an inventory level is unchanged. The
+    /// error is the stock, if it has fewer pieces.
+    pub fn take_stock(self, quantity: i32, now: DateTime<Utc>) -> Result<Change<Self, OfferEvent>, i32> {
         let Some(stock) = self.stock else {
             return Ok(Change::of_existing(self, Vec::new()));
         };
-        let left = stock.less(quantity).ok_or(InsufficientStock {
-            available: stock.get(),
-        })?;
+        let left = stock.less(quantity).ok_or(stock.get())?;
         Ok(self.with_stock(left, now))
     }
 
@@ -100,9 +87,9 @@ mod tests {
         fn an_order_takes_available_stock_and_its_cancellation_returns_it(pieces in 0..20, quantity in 1..20) {
             let before = in_stock(Some(pieces));
             match before.clone().take_stock(quantity, at(1)) {
-                Err(short) => {
+                Err(available) => {
                     prop_assert!(quantity > pieces);
-                    prop_assert_eq!(short.available, pieces);
+                    prop_assert_eq!(available, pieces);
                 }
                 Ok(taken) => {
                     prop_assert_eq!(taken.after.stock, Some(stock(pieces - quantity)));

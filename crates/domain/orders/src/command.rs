@@ -1,13 +1,11 @@
 //! Commands to an order, the events they cause, and their refusals.
 
-use crate::{Carrier, OrderId, OrderNumber, OrderStatus, ShipmentId, TrackingNumber, TrackingReport};
+use crate::{Carrier, OrderStatus, ShipmentId, TrackingNumber, TrackingReport};
 
 /// An event of an order, for subscribers (contract: Events).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OrderEvent {
     pub kind: OrderEventKind,
-    pub order: OrderId,
-    pub number: OrderNumber,
     /// The cause: the marketplace is not notified of its own commands.
     pub cause: Cause,
 }
@@ -23,20 +21,17 @@ pub enum Cause {
     Carrier,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum OrderEventKind {
-    /// `order.created`.
-    Created,
-    /// `order.paid`.
-    Paid,
-    /// `order.shipped`.
-    Shipped,
-    /// `order.delivered`.
-    Delivered,
-    /// `order.cancelled`.
-    Cancelled,
-    /// `shipment.corrected`, for the marketplace alone.
-    ShipmentCorrected,
+kernel::words! {
+    /// A kind of event, by its name in the change feed and for subscribers, where they have it.
+    pub enum OrderEventKind {
+        Created = "order.created",
+        Paid = "order.paid",
+        Shipped = "order.shipped",
+        Delivered = "order.delivered",
+        Cancelled = "order.cancelled",
+        /// For the marketplace alone.
+        ShipmentCorrected = "shipment.corrected",
+    }
 }
 
 /// A command that the current state does not allow, with the contract's name of the reason.

@@ -11,21 +11,8 @@ mod order;
 mod ports;
 mod tracking;
 
-pub use carrier::{Carrier, Lookup, TrackingNumber, TrackingReport, TrackingStatus};
-pub use command::{
-    Cause, Command, Correction, NewShipment, OrderEvent, OrderEventKind, Reason, Refusal, ShipmentLocked,
-};
-pub use order::{
-    Buyer, CORRECTIONS, DeliveryPoint, Invoice, OrderId, OrderItem, OrderNumber, OrderState, OrderStatus,
-    PaymentStatus, SellerOrder, Shipment, ShipmentId, ShippingAddress,
-};
-pub use ports::{
-    BuyerSearch, CarrierLookup, GivenUpMail, OrderDirectory, OrderFilter, OrderReader, OrderRef, OrderStore,
-    ShipmentMail,
-};
-pub use tracking::{DueParcel, PollSchedule, TrackedParcel, TrackingQueue};
-
-#[cfg(any(test, feature = "mocks"))]
-pub use ports::{MockCarrierLookup, MockOrderDirectory, MockOrderReader};
-#[cfg(any(test, feature = "mocks"))]
-pub use tracking::MockTrackingQueue;
+pub use carrier::*;
+pub use command::*;
+pub use order::*;
+pub use ports::*;
+pub use tracking::*;

@@ -7,8 +7,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 use kernel::Change;
 
 use crate::{
-    CORRECTIONS, Cause, Command, Correction, NewShipment, OrderEvent, OrderEventKind, OrderState, Reason,
-    Refusal, SellerOrder, Shipment, ShipmentLocked, TrackingReport, TrackingStatus,
+    CORRECTIONS, Cause, Command, Correction, NewShipment, OrderEvent, OrderEventKind, OrderState,
+    OrderStatus, Reason, Refusal, SellerOrder, Shipment, ShipmentLocked, TrackingReport, TrackingStatus,
 };
 
 type TransitionResult = Result<Change<SellerOrder, OrderEvent>, Refusal>;
@@ -16,7 +16,10 @@ type TransitionResult = Result<Change<SellerOrder, OrderEvent>, Refusal>;
 impl SellerOrder {
     /// Creates the part when a buyer places the order.
     pub fn placed(self) -> Change<Self, OrderEvent> {
-        let event = self.event(OrderEventKind::Created, Cause::Marketplace);
+        let event = OrderEvent {
+            kind: OrderEventKind::Created,
+            cause: Cause::Marketplace,
+        };
         Change::created(self, vec![event])
     }
 
@@ -25,12 +28,7 @@ impl SellerOrder {
         match self.state {
             OrderState::Pending => {
                 let paid_at = now.max(self.placed_at);
-                Ok(self.to(
-                    OrderState::Processing { paid_at },
-                    &[OrderEventKind::Paid],
-                    Cause::Marketplace,
-                    now,
-                ))
+                Ok(self.to(OrderState::Processing { paid_at }, Cause::Marketplace, now))
             }
             OrderState::Cancelled { paid_at: None, .. } => self.refuse(Command::Pay, Reason::Cancelled),
             _ => Ok(self.unchanged()),
@@ -47,7 +45,7 @@ impl SellerOrder {
                     paid_at,
                     cancelled_at,
                 };
-                Ok(self.to(state, &[OrderEventKind::Cancelled], Cause::Marketplace, now))
+                Ok(self.to(state, Cause::Marketplace, now))
             }
             OrderState::Cancelled { .. } => Ok(self.unchanged()),
             OrderState::Shipped { .. } | OrderState::Delivered { .. } => {
@@ -59,13 +57,7 @@ impl SellerOrder {
     /// Checks whether a shipment may be recorded: not cancelled, paid, not shipped, one seller, in this
     /// order. Only the marketplace ships an order of several sellers.
     pub fn check_shippable(&self, cause: Cause) -> Result<DateTime<Utc>, Refusal> {
-        let refuse = |reason| {
-            Err(Refusal {
-                status: self.status(),
-                command: Command::Ship,
-                reason,
-            })
-        };
+        let refuse = |reason| self.refuse(Command::Ship, reason);
         match self.state {
             OrderState::Cancelled { .. } => refuse(Reason::Cancelled),
             OrderState::Pending => refuse(Reason::Unpaid),
@@ -98,30 +90,20 @@ impl SellerOrder {
             corrections_left: if cause == Cause::Seller { CORRECTIONS } else { 0 },
             created_at: now,
         };
-        Ok(match delivered_at {
-            None => {
-                let state = OrderState::Shipped {
-                    paid_at,
-                    shipped_at: now,
-                    shipment,
-                };
-                self.to(state, &[OrderEventKind::Shipped], cause, now)
-            }
-            Some(at) => {
-                let state = OrderState::Delivered {
-                    paid_at,
-                    shipped_at: at,
-                    delivered_at: at,
-                    shipment: Some(shipment),
-                };
-                self.to(
-                    state,
-                    &[OrderEventKind::Shipped, OrderEventKind::Delivered],
-                    cause,
-                    now,
-                )
-            }
-        })
+        let state = match delivered_at {
+            None => OrderState::Shipped {
+                paid_at,
+                shipped_at: now,
+                shipment,
+            },
+            Some(at) => OrderState::Delivered {
+                paid_at,
+                shipped_at: at,
+                delivered_at: at,
+                shipment: Some(shipment),
+            },
+        };
+        Ok(self.to(state, cause, now))
     }
 
     /// Corrects the shipment of a part in transit. The carrier's reports about the former parcel are forgotten.
@@ -162,7 +144,7 @@ impl SellerOrder {
             shipped_at,
             shipment,
         };
-        Ok(self.to(state, &[OrderEventKind::ShipmentCorrected], Cause::Seller, now))
+        Ok(self.to(state, Cause::Seller, now))
     }
 
     /// Records a delivery on behalf of the marketplace. A part that is not shipped is recorded as shipped,
@@ -180,12 +162,7 @@ impl SellerOrder {
                     delivered_at: now,
                     shipment: None,
                 };
-                Ok(self.to(
-                    state,
-                    &[OrderEventKind::Shipped, OrderEventKind::Delivered],
-                    Cause::Marketplace,
-                    now,
-                ))
+                Ok(self.to(state, Cause::Marketplace, now))
             }
             OrderState::Shipped {
                 paid_at,
@@ -199,7 +176,7 @@ impl SellerOrder {
                     delivered_at: now,
                     shipment: Some(shipment),
                 };
-                Ok(self.to(state, &[OrderEventKind::Delivered], Cause::Marketplace, now))
+                Ok(self.to(state, Cause::Marketplace, now))
             }
         }
     }
@@ -230,22 +207,17 @@ impl SellerOrder {
                 delivered_at,
                 shipment: Some(shipment),
             };
-            return self.to(state, &[OrderEventKind::Delivered], Cause::Carrier, now);
+            return self.to(state, Cause::Carrier, now);
         }
-        if moved {
-            self.to(
-                OrderState::Shipped {
-                    paid_at,
-                    shipped_at,
-                    shipment,
-                },
-                &[],
-                Cause::Carrier,
-                now,
-            )
-        } else {
-            self.unchanged()
+        if !moved {
+            return self.unchanged();
         }
+        let state = OrderState::Shipped {
+            paid_at,
+            shipped_at,
+            shipment,
+        };
+        self.to(state, Cause::Carrier, now)
     }
 
     /// Erases the buyer's personal data permanently. Idempotent.
@@ -273,21 +245,28 @@ impl SellerOrder {
         )
     }
 
-    fn to(
-        self,
-        state: OrderState,
-        events: &[OrderEventKind],
-        cause: Cause,
-        now: DateTime<Utc>,
-    ) -> Change<Self, OrderEvent> {
-        let updated_at = self.advanced(now);
+    /// The part in its next state, with the events of the transition. A shipment in transit that the seller
+    /// changes is corrected; a carrier's report about it is no event.
+    fn to(self, state: OrderState, cause: Cause, now: DateTime<Utc>) -> Change<Self, OrderEvent> {
+        use OrderEventKind as Event;
+        use OrderStatus::{Cancelled, Delivered, Processing, Shipped};
+        let (before, updated_at) = (self.status(), self.advanced(now));
         let after = Self {
             state,
             updated_at,
             ..self
         };
-        let events = events.iter().map(|kind| after.event(*kind, cause)).collect();
-        Change::of_existing(after, events)
+        let kinds: &[Event] = match (before, after.status()) {
+            (_, Processing) => &[Event::Paid],
+            (_, Cancelled) => &[Event::Cancelled],
+            (Processing, Shipped) => &[Event::Shipped],
+            (Processing, Delivered) => &[Event::Shipped, Event::Delivered],
+            (_, Delivered) => &[Event::Delivered],
+            _ if cause == Cause::Seller => &[Event::ShipmentCorrected],
+            _ => &[],
+        };
+        let events = kinds.iter().map(|&kind| OrderEvent { kind, cause });
+        Change::of_existing(after, events.collect())
     }
 
     /// The next `updated_at`. It advances even if `now` is earlier: this transaction may have begun before
@@ -300,16 +279,7 @@ impl SellerOrder {
         Change::of_existing(self, Vec::new())
     }
 
-    fn event(&self, kind: OrderEventKind, cause: Cause) -> OrderEvent {
-        OrderEvent {
-            kind,
-            order: self.id,
-            number: self.number.clone(),
-            cause,
-        }
-    }
-
-    const fn refuse(&self, command: Command, reason: Reason) -> TransitionResult {
+    const fn refuse<T>(&self, command: Command, reason: Reason) -> Result<T, Refusal> {
         Err(Refusal {
             status: self.status(),
             command,

@@ -97,15 +97,13 @@ pub struct DueParcel {
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait TrackingQueue: Send + Sync {
-    /// Leases up to `limit` due parcels of a carrier for `lease`, the longest waiting first, whoever sells
-    /// them.
-    async fn lease_parcels(
+    /// Leases the due parcel of a carrier that has waited longest for `lease`, whoever sells it.
+    async fn lease_parcel(
         &self,
         carrier: Carrier,
         fence: Uuid,
-        limit: u16,
         lease: TimeDelta,
-    ) -> Result<Vec<DueParcel>, StoreError>;
+    ) -> Result<Option<DueParcel>, StoreError>;
 
     /// Records the next look-up, or that there is none; does nothing if the lease was lost.
     async fn schedule_parcel(

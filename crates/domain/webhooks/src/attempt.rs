@@ -59,7 +59,7 @@ impl Outcome {
         match self {
             Self::Answered(200..=299) => None,
             Self::Answered(_) => Some(FailureKind::Status),
-            Self::Failed(failure) => Some(failure.kind()),
+            Self::Failed(failure) => Some(failure.names().1),
         }
     }
 }
@@ -123,27 +123,21 @@ impl AttemptFailure {
 
     /// The failure's name in logs and metrics.
     pub const fn as_code(&self) -> &'static str {
-        match self {
-            Self::Dns => "dns",
-            Self::AddressRefused => "address_refused",
-            Self::Connect => "connect",
-            Self::Refused => "refused",
-            Self::TimedOut => "timed_out",
-            Self::Tls(_) => "tls",
-            Self::Protocol(_) => "protocol",
-            Self::Closed => "closed",
-            Self::WorkerLost => "worker_lost",
-        }
+        self.names().0
     }
 
-    const fn kind(&self) -> FailureKind {
+    /// What operators and integrators call it.
+    const fn names(&self) -> (&'static str, FailureKind) {
         match self {
-            Self::Dns | Self::AddressRefused => FailureKind::Address,
-            Self::Connect | Self::Refused => FailureKind::Connect,
-            Self::TimedOut => FailureKind::Timeout,
-            Self::Tls(_) => FailureKind::Tls,
-            Self::Protocol(_) | Self::Closed => FailureKind::Protocol,
-            Self::WorkerLost => FailureKind::SenderLost,
+            Self::Dns => ("dns", FailureKind::Address),
+            Self::AddressRefused => ("address_refused", FailureKind::Address),
+            Self::Connect => ("connect", FailureKind::Connect),
+            Self::Refused => ("refused", FailureKind::Connect),
+            Self::TimedOut => ("timed_out", FailureKind::Timeout),
+            Self::Tls(_) => ("tls", FailureKind::Tls),
+            Self::Protocol(_) => ("protocol", FailureKind::Protocol),
+            Self::Closed => ("closed", FailureKind::Protocol),
+            Self::WorkerLost => ("worker_lost", FailureKind::SenderLost),
         }
     }
 
@@ -151,13 +145,7 @@ impl AttemptFailure {
     pub fn reason(&self) -> Option<&str> {
         match self {
             Self::Tls(reason) | Self::Protocol(reason) => Some(reason),
-            Self::Dns
-            | Self::AddressRefused
-            | Self::Connect
-            | Self::Refused
-            | Self::TimedOut
-            | Self::Closed
-            | Self::WorkerLost => None,
+            _ => None,
         }
     }
 
@@ -171,15 +159,13 @@ impl AttemptFailure {
 
     /// Parses the stored form.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
-        match text.split_once(':') {
-            Some(("tls", reason)) => Ok(Self::tls(reason)),
-            Some(("protocol", reason)) => Ok(Self::protocol(reason)),
-            Some(_) => Err(Invalid::new("is not an attempt's failure")),
-            None => PLAIN
-                .into_iter()
-                .find(|failure| failure.as_code() == text)
-                .ok_or_else(|| Invalid::new("is not an attempt's failure")),
-        }
+        let failure = match text.split_once(':') {
+            Some(("tls", reason)) => Some(Self::tls(reason)),
+            Some(("protocol", reason)) => Some(Self::protocol(reason)),
+            Some(_) => None,
+            None => PLAIN.into_iter().find(|failure| failure.as_code() == text),
+        };
+        failure.ok_or_else(|| Invalid::new("is not an attempt's failure"))
     }
 }
 

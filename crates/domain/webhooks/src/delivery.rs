@@ -116,23 +116,16 @@ pub enum DeliveryState {
     },
 }
 
-/// A delivery's state as stored in a row.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DeliveryRecord {
-    /// How many attempts have ended.
-    pub attempt: i16,
-    pub due_at: Option<DateTime<Utc>>,
-    pub delivered_at: Option<DateTime<Utc>>,
-    /// The last attempt.
-    pub last: Option<Attempted>,
-}
-
-impl TryFrom<DeliveryRecord> for DeliveryState {
-    type Error = Invalid;
-
-    fn try_from(record: DeliveryRecord) -> Result<Self, Invalid> {
-        let attempt = u8::try_from(record.attempt).unwrap_or(u8::MAX);
-        match (attempt, record.delivered_at, record.due_at, record.last) {
+impl DeliveryState {
+    /// The state as stored in a row: how many attempts have ended, and the last one.
+    pub fn stored(
+        attempt: i16,
+        due_at: Option<DateTime<Utc>>,
+        delivered_at: Option<DateTime<Utc>>,
+        last: Option<Attempted>,
+    ) -> Result<Self, Invalid> {
+        let attempt = u8::try_from(attempt).unwrap_or(u8::MAX);
+        match (attempt, delivered_at, due_at, last) {
             (0, None, Some(_), None) => Ok(Self::Queued),
             (1..MAX_ATTEMPTS, None, Some(due_at), Some(last)) => Ok(Self::Waiting {
                 attempt,
@@ -149,9 +142,7 @@ impl TryFrom<DeliveryRecord> for DeliveryState {
             _ => Err(Invalid::new("is not a state of a delivery")),
         }
     }
-}
 
-impl DeliveryState {
     pub const fn as_str(&self) -> &'static str {
         match self {
             Self::Queued => "queued",

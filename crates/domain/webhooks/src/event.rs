@@ -2,8 +2,6 @@
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use kernel::SellerId;
-use offers::OfferEvent;
-use orders::{OrderEvent, OrderEventKind};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -110,37 +108,6 @@ struct Rest<'a> {
 }
 
 impl Event {
-    /// The subscribers' event of an order's transition; a correction has none.
-    pub fn of_order(seller: SellerId, event: &OrderEvent) -> Option<Self> {
-        let name = match event.kind {
-            OrderEventKind::Created => WebhookEvent::OrderCreated,
-            OrderEventKind::Paid => WebhookEvent::OrderPaid,
-            OrderEventKind::Shipped => WebhookEvent::OrderShipped,
-            OrderEventKind::Delivered => WebhookEvent::OrderDelivered,
-            OrderEventKind::Cancelled => WebhookEvent::OrderCancelled,
-            OrderEventKind::ShipmentCorrected => return None,
-        };
-        let about = Subject::Order {
-            order_id: event.order.uuid(),
-            order_number: event.number.as_str().to_owned(),
-        };
-        Some(Self::recorded(seller, name, about))
-    }
-
-    /// The subscribers' event of an offer's change; only a rejection has one.
-    pub fn of_offer(seller: SellerId, event: &OfferEvent) -> Option<Self> {
-        match event {
-            OfferEvent::Rejected { offer } => {
-                let offer_id = offer.uuid();
-                let about = Subject::Offer { offer_id };
-                Some(Self::recorded(seller, WebhookEvent::OfferRejected, about))
-            }
-            OfferEvent::PriceChanged { .. }
-            | OfferEvent::StockChanged { .. }
-            | OfferEvent::StatusChanged { .. } => None,
-        }
-    }
-
     /// The last event of a subscription that ended with the seller's connection.
     pub const fn of_ended_connection(seller: SellerId) -> Self {
         Self::recorded(seller, WebhookEvent::ConnectionEnded, DISCONNECTED)
@@ -161,12 +128,9 @@ impl Event {
             WebhookEvent::OfferRejected => Subject::Offer { offer_id: id },
             WebhookEvent::ConnectionEnded => DISCONNECTED,
         };
-        let data = Data {
-            about,
-            seller_id: seller.uuid(),
-            test: true,
-        };
-        Self { name, data }
+        let mut sample = Self::recorded(seller, name, about);
+        sample.data.test = true;
+        sample
     }
 
     /// The event of this name and subject.
@@ -227,21 +191,15 @@ impl Event {
 
 #[cfg(test)]
 mod tests {
-    use orders::{Cause, OrderNumber};
-
     use super::*;
 
     #[test]
     fn bodies_match_the_contract() {
-        let number = OrderNumber::new("A-1".to_owned()).unwrap();
-        let paid = OrderEvent {
-            kind: OrderEventKind::Paid,
-            order: Uuid::nil().into(),
-            number,
-            cause: Cause::Marketplace,
+        let about = Subject::Order {
+            order_id: Uuid::nil(),
+            order_number: "A-1".to_owned(),
         };
-        let body = Event::of_order(Uuid::max().into(), &paid)
-            .unwrap()
+        let body = Event::recorded(Uuid::max().into(), WebhookEvent::OrderPaid, about)
             .body(
                 Uuid::nil().into(),
                 Uuid::max().into(),
@@ -274,15 +232,5 @@ mod tests {
             assert_eq!(about, About { order_id, offer_id });
         }
         assert_eq!(About::of(b"x"), About::default());
-    }
-
-    #[test]
-    fn of_an_offers_events_only_a_rejection_is_announced() {
-        let offer = Uuid::nil().into();
-        let rejected = Event::of_offer(Uuid::nil().into(), &OfferEvent::Rejected { offer }).unwrap();
-        assert_eq!(rejected.name, WebhookEvent::OfferRejected);
-        let status = offers::OfferStatus::Draft;
-        let changed = OfferEvent::StatusChanged { offer, status };
-        assert_eq!(Event::of_offer(Uuid::nil().into(), &changed), None);
     }
 }

@@ -113,7 +113,7 @@ pub trait SubscriptionStore: Send + Sync {
     ) -> Result<(), StoreError>;
 
     /// Deletes an application's subscription with its history, stops its pending deliveries, and frees its
-    /// place; false if there is no such subscription.
+    /// place; false if there is no such subscription (D57).
     async fn remove_subscription(
         &self,
         seller: SellerId,

@@ -1,62 +1,33 @@
 //! The secret of a subscription, and its signatures (contract: Delivery).
 
-use std::{fmt, iter};
+use std::{fmt::Write, iter};
 
-use base64::{
-    Engine,
-    engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
-};
+use base64::{Engine, engine::general_purpose::STANDARD};
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::Invalid;
+use oauth::{Secret, SecretKind};
 use ring::hmac;
 
 use crate::DeliveryId;
 
-const PREFIX: &str = "ps_wh_";
-const RANDOM_BYTES: usize = 32;
-
-/// The signing key of a subscription: `ps_wh_` and 32 random bytes in base64url. Its `Debug` output is
-/// redacted.
-#[derive(Clone, PartialEq, Eq)]
-pub struct WebhookSecret(String);
-
-impl WebhookSecret {
-    /// Encodes random bytes as a secret.
-    pub fn from_random(bytes: &[u8; RANDOM_BYTES]) -> Self {
-        Self(format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes)))
-    }
-
-    /// Parses a stored secret.
-    pub fn parse(text: String) -> Result<Self, Invalid> {
-        let random = text
-            .strip_prefix(PREFIX)
-            .map(|random| URL_SAFE_NO_PAD.decode(random));
-        match random {
-            Some(Ok(bytes)) if bytes.len() == RANDOM_BYTES => Ok(Self(text)),
-            _ => Err(Invalid::new("is not a webhook secret")),
-        }
-    }
-
-    /// The plain secret, to be shown once or sealed.
-    pub fn reveal(&self) -> &str {
-        &self.0
-    }
-
-    /// The plain secret as the verifiers of Standard Webhooks take it: `whsec_` and the base64 of the key.
-    pub fn reveal_standard(&self) -> String {
-        format!("whsec_{}", STANDARD.encode(&self.0))
-    }
-
-    /// The key is the whole secret as written, including the prefix (D93).
-    fn key(&self) -> hmac::Key {
-        hmac::Key::new(hmac::HMAC_SHA256, self.0.as_bytes())
-    }
+/// The secret's kind: signing keys of subscriptions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WebhookSecretKind;
+impl SecretKind for WebhookSecretKind {
+    const PREFIX: &'static str = "ps_wh_";
 }
 
-impl fmt::Debug for WebhookSecret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("WebhookSecret(…)")
-    }
+/// The signing key of a subscription, shown once and stored sealed.
+pub type WebhookSecret = Secret<WebhookSecretKind>;
+
+/// The plain secret as the verifiers of Standard Webhooks take it: `whsec_` and the base64 of the key.
+pub fn standard_secret(secret: &WebhookSecret) -> String {
+    format!("whsec_{}", STANDARD.encode(secret.reveal()))
+}
+
+/// The key is the whole secret as written, including the prefix (D93).
+fn key(secret: &WebhookSecret) -> hmac::Key {
+    hmac::Key::new(hmac::HMAC_SHA256, secret.reveal().as_bytes())
 }
 
 /// The secrets that sign a subscription's deliveries: one, and during the overlap of a rotation two.
@@ -116,28 +87,27 @@ impl SigningSecrets {
     /// microsecond since 1970, separated by spaces.
     pub fn reveal(&self) -> String {
         match &self.next {
-            None => self.first.0.clone(),
-            Some((next, from)) => format!("{} {} {}", self.first.0, next.0, from.timestamp_micros()),
+            None => self.first.reveal().to_owned(),
+            Some((next, from)) => {
+                let from = from.timestamp_micros();
+                format!("{} {} {from}", self.first.reveal(), next.reveal())
+            }
         }
     }
 
     /// Parses what [`Self::reveal`] returned.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
+        let invalid = || Invalid::new("is not a webhook secret");
+        let secret = |part| WebhookSecret::presented(part).ok_or_else(invalid);
         let mut parts = text.split(' ');
-        let mut secret = || {
-            parts
-                .next()
-                .map(|part| WebhookSecret::parse(part.to_owned()))
-                .transpose()
+        let first = secret(parts.next().unwrap_or_default())?;
+        let Some(next) = parts.next() else {
+            return Ok(first.into());
         };
-        let (first, next) = (secret()?, secret()?);
-        let from = parts.next().map(str::parse).transpose().ok().flatten();
-        let next = match (next, from.and_then(DateTime::from_timestamp_micros)) {
-            (None, None) => None,
-            (Some(next), Some(from)) => Some((next, from)),
-            _ => return Err(Invalid::new("has no time of its next secret")),
-        };
-        let first = first.ok_or_else(|| Invalid::new("is empty"))?;
+        let from = parts.next().and_then(|from| from.parse().ok());
+        let from = from.and_then(DateTime::from_timestamp_micros);
+        let from = from.ok_or_else(|| Invalid::new("has no time of its next secret"))?;
+        let next = Some((secret(next)?, from));
         Ok(Self { first, next })
     }
 }
@@ -145,20 +115,17 @@ impl SigningSecrets {
 /// The value of `X-Signature`: `sha256=` and the lowercase hexadecimal HMAC-SHA256 (RFC 2104) of the body's
 /// bytes.
 pub fn signature(secret: &WebhookSecret, body: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digit = |nibble: u8| DIGITS.get(usize::from(nibble)).copied().map_or('0', char::from);
-    let tag = hmac::sign(&secret.key(), body);
-    let digits = tag
-        .as_ref()
-        .iter()
-        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
-    "sha256=".chars().chain(digits).collect()
+    let mut value = "sha256=".to_owned();
+    for byte in hmac::sign(&key(secret), body).as_ref() {
+        let _ = write!(value, "{byte:02x}");
+    }
+    value
 }
 
 /// One signature of `webhook-signature` (Standard Webhooks): `v1,` and the base64 of the HMAC-SHA256 of
 /// `webhook-id`, `webhook-timestamp` and the body's bytes, joined by dots.
 pub fn standard_signature(secret: &WebhookSecret, id: DeliveryId, timestamp: i64, body: &[u8]) -> String {
-    let mut context = hmac::Context::with_key(&secret.key());
+    let mut context = hmac::Context::with_key(&key(secret));
     context.update(format!("{id}.{timestamp}.").as_bytes());
     context.update(body);
     format!("v1,{}", STANDARD.encode(context.sign()))
@@ -183,8 +150,8 @@ mod tests {
         let id = uuid::Uuid::from_u128(7).into();
         assert_eq!(standard_signature(&secret, id, 1_790_000_000, body), expected);
         let standard = "whsec_cHNfd2hfQndjSEJ3Y0hCd2NIQndjSEJ3Y0hCd2NIQndjSEJ3Y0hCd2NIQndjSEJ3Yw==";
-        assert_eq!(secret.reveal_standard(), standard);
-        assert_eq!(format!("{secret:?}"), "WebhookSecret(…)");
+        assert_eq!(standard_secret(&secret), standard);
+        assert_eq!(format!("{secret:?}"), "Secret(…)");
     }
 
     proptest! {
@@ -235,10 +202,10 @@ mod tests {
     #[test]
     fn a_stored_secret_is_parsed_back() {
         let secret = WebhookSecret::from_random(&[255; 32]);
-        assert_eq!(WebhookSecret::parse(secret.reveal().to_owned()), Ok(secret));
+        assert_eq!(WebhookSecret::presented(secret.reveal()), Some(secret));
         let other_kind = "ps_at_BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc";
         for other in ["", "ps_wh_", "ps_wh_AAAA", other_kind] {
-            assert!(WebhookSecret::parse(other.to_owned()).is_err(), "{other}");
+            assert!(WebhookSecret::presented(other).is_none(), "{other}");
         }
     }
 }

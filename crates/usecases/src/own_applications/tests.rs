@@ -4,27 +4,22 @@ use oauth::{Count, SecretHash};
 
 use super::*;
 use crate::MockTransaction;
-use crate::test_support::{
-    Recorded, application, by, chance, knowing_sellers, now, recording_sealer, refusal, registration,
-    sent_form,
-};
+use crate::test_support::{Recorded, application, by, chance, knowing_sellers, now, refusal, registration};
 
 const LIMITS: ApplicationLimits = ApplicationLimits {
     per_seller: 5,
     registered_per_hour: 1,
 };
 
-/// A transaction that finds the application, and records what is saved, sealed and logged.
+/// A transaction that finds the application, and records what is saved and logged.
 struct World {
     tx: MockTransaction,
-    sealer: kernel::MockSealer,
     saved: Recorded<Application>,
-    sealed: Recorded<String>,
     logged: Recorded<Action>,
 }
 
 impl World {
-    fn new(found: Option<Application>, form_is_new: bool) -> Self {
+    fn new(found: Option<Application>) -> Self {
         let (saved, logged) = (Recorded::default(), Recorded::default());
         let mut tx = knowing_sellers(MockTransaction::new(), false);
         tx.expect_lock_application().returning(move |_| Ok(found.clone()));
@@ -40,62 +35,34 @@ impl World {
             counted_at: now(),
         };
         tx.expect_count_action().returning(move |_, _| Ok(first));
-        tx.expect_store_flash().returning(move |_, _, _| Ok(form_is_new));
         let record = logged.clone();
         tx.expect_log_action()
             .returning(move |_, _, action, _, _| record.add(action));
-        let (sealer, texts) = recording_sealer();
-        Self {
-            tx,
-            sealer,
-            saved,
-            sealed: texts,
-            logged,
-        }
+        Self { tx, saved, logged }
     }
 
-    async fn register(&self, client_type: &str) -> Result<(), Failure<Refusal>> {
-        let registration = registration(client_type);
-        let (tx, sealer) = (&self.tx, &self.sealer);
-        register(
-            tx,
-            tx,
-            &chance(),
-            sent_form(),
-            sealer,
-            registration,
-            LIMITS,
-            now(),
-        )
-        .await
+    async fn register(&self, client_type: &str) -> Result<ShownSecret, Failure<RegistrationRefusal>> {
+        let (tx, registration) = (&self.tx, registration(client_type));
+        register(tx, tx, &chance(), by(), registration, LIMITS, now()).await
     }
 
-    async fn rotate_secret(&self) -> Result<(), Failure<Refusal>> {
-        let id = application().client_id;
-        let (tx, sealer) = (&self.tx, &self.sealer);
-        rotate_secret(tx, tx, &chance(), sent_form(), sealer, id, now()).await
-    }
-
-    fn shown_secret(&self) -> Option<SecretHash> {
-        let sealed = self.sealed.all().concat();
-        let secret = sealed.split('"').find(|part| part.starts_with("pss_"));
-        secret.map(SecretHash::of)
-    }
-
-    fn changed_nothing(&self) -> bool {
-        self.saved.all().is_empty() && self.logged.all().is_empty()
+    async fn rotate_secret(&self) -> Result<ShownSecret, Failure<Refusal>> {
+        let (tx, id) = (&self.tx, application().client_id);
+        rotate_secret(tx, tx, &chance(), by(), id, now()).await
     }
 }
 
 #[tokio::test]
 async fn only_a_confidential_client_gets_a_secret() {
     for (client_type, secret) in [("confidential", true), ("public", false)] {
-        let world = World::new(None, true);
-        world.register(client_type).await.unwrap();
-        assert_eq!(world.saved.all()[0].secret, world.shown_secret());
-        assert_eq!(world.shown_secret().is_some(), secret);
-        assert!(!world.sealed.all().is_empty());
-        assert_eq!(world.saved.all()[0].owner, by().seller);
+        let world = World::new(None);
+        let ShownSecret::Registered(id, shown) = world.register(client_type).await.unwrap() else {
+            panic!("{client_type}")
+        };
+        let saved = &world.saved.all()[0];
+        assert_eq!(saved.secret, shown.as_deref().map(SecretHash::of));
+        assert_eq!(shown.is_some(), secret);
+        assert_eq!((saved.client_id.uuid(), saved.owner), (id, by().seller));
         assert_eq!(world.logged.all(), [Action::ApplicationRegistered]);
     }
 }
@@ -107,20 +74,13 @@ fn public() -> Application {
 }
 
 #[tokio::test]
-async fn a_form_that_is_sent_twice_takes_effect_once() {
-    let world = World::new(Some(application()), false);
-    for again in [world.register("confidential").await, world.rotate_secret().await] {
-        assert_eq!(refusal(again), Refusal::Form(NumberUsed::BySame));
-    }
-    assert!(world.changed_nothing());
-}
-
-#[tokio::test]
 async fn rotation_replaces_the_secret_of_a_confidential_application_alone() {
-    let world = World::new(Some(application()), true);
-    world.rotate_secret().await.unwrap();
-    assert_eq!(world.saved.all()[0].secret, world.shown_secret());
+    let world = World::new(Some(application()));
+    let ShownSecret::Rotated(_, shown) = world.rotate_secret().await.unwrap() else {
+        panic!("not rotated")
+    };
+    assert_eq!(world.saved.all()[0].secret, Some(SecretHash::of(&shown)));
     assert_eq!(world.logged.all(), [Action::SecretRotated]);
-    let refused = World::new(Some(public()), true).rotate_secret().await;
+    let refused = World::new(Some(public())).rotate_secret().await;
     assert_eq!(refusal(refused), Refusal::NoSecret);
 }

@@ -9,19 +9,11 @@ use crate::schema::{self, Node};
 /// [`Fields`]. Its name in JSON is the struct field's, or the one after `as`. A trailing method without
 /// arguments converts the value.
 ///
-/// `name: …, name: … => value` decodes to any value of the fields. In a `draft` an invalid field has its
-/// type's default, so that rules over several fields can still be checked.
+/// `name: …, name: … => value` decodes to any value of the fields.
 #[macro_export]
 macro_rules! object {
     (@name $field:ident) => { stringify!($field) };
     (@name $field:ident $name:literal) => { $name };
-    (draft $type:ident { $($field:ident: $method:ident($shape:expr $(, $more:expr)*) $(.$then:ident())?),+ $(,)? }) => {
-        $crate::decode::ObjectShape::new(move |fields| {
-            Some($type {
-                $($field: fields.$method(stringify!($field), &$shape $(, $more)*).unwrap_or_default()$(.$then())?),+
-            })
-        })
-    };
     ($type:ident {
         $($field:ident $(as $name:literal)?: $method:ident($shape:expr $(, $more:expr)*) $(.$then:ident())?),+ $(,)?
     }) => {
@@ -58,7 +50,7 @@ impl<T, F: Fn(&mut Fields<'_, '_>) -> Option<T>> ObjectShape<F> {
     }
 
     /// The names of the fields, in order.
-    pub fn names(&self) -> Vec<&'static str> {
+    fn names(&self) -> Vec<&'static str> {
         self.members().iter().map(|member| member.name).collect()
     }
 

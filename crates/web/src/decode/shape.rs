@@ -1,8 +1,11 @@
 //! The shapes that values can have, and the ways to combine them. A shape both decodes a value and describes
 //! its schema, so that the document always matches the decoder.
 
+use std::cell::RefCell;
+use std::collections::HashSet;
 use std::convert::identity;
 use std::fmt::Display;
+use std::hash::Hash;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
@@ -75,6 +78,23 @@ pub trait Shape {
     {
         self.refined(move |value, place| {
             check(value).map_or_else(|error| place.refuse(to_sentence(&error)), Some)
+        })
+    }
+
+    /// The shape of an element that a list may have once; `message` refuses a repeated one. A shape like this
+    /// reads one list.
+    fn distinct(self, message: &'static str) -> impl Shape<Value = Self::Value>
+    where
+        Self: Sized,
+        Self::Value: Clone + Eq + Hash,
+    {
+        let seen = RefCell::new(HashSet::new());
+        self.refined(move |value: Self::Value, place| {
+            if seen.borrow_mut().insert(value.clone()) {
+                Some(value)
+            } else {
+                place.refuse(message)
+            }
         })
     }
 

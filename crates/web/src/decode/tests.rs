@@ -169,30 +169,3 @@ fn a_check_can_refuse_a_value_or_a_part_of_it() {
         "ids[2]: Must not be repeated."
     );
 }
-
-#[test]
-fn a_draft_has_defaults_for_what_is_refused() {
-    #[derive(Debug, PartialEq)]
-    struct Draft {
-        name: String,
-        tags: Vec<String>,
-    }
-    let shape = object!(draft Draft {
-        name: required(text()),
-        tags: nullable(list(text())).unwrap_or_default(),
-    });
-    let read = |text: &str| {
-        let mut found = Violations::new();
-        let draft = shape.read(
-            Json::parse(text.as_bytes()).unwrap(),
-            &mut Place::root(&mut found),
-        );
-        (draft.unwrap(), found.into_entries().len())
-    };
-    let draft = |name: &str| Draft {
-        name: name.to_owned(),
-        tags: Vec::new(),
-    };
-    assert_eq!(read(r#"{"name":"a","tags":null}"#), (draft("a"), 0));
-    assert_eq!(read(r#"{"tags":5}"#), (draft(""), 2));
-}

@@ -19,6 +19,7 @@ use super::*;
 use crate::client_ip::TrustedProxies;
 use crate::listener::{Ports, ServiceSettings};
 use crate::operation::{Incoming, Operation};
+use crate::query::Selection;
 use crate::request::Request;
 use crate::tasks::Tasks;
 use crate::trace_id::TraceId;
@@ -126,6 +127,7 @@ async fn a_panic_and_a_claim_with_a_lost_answer_release_the_key() {
         let call = Call {
             state: Arc::new(shop),
             caller: (),
+            fields: Selection::ALL,
             deadline: Deadline::of_request(Instant::now()),
             trace_id: TraceId::from_random([7; 16]),
         };

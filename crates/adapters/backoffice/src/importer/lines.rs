@@ -10,7 +10,7 @@ const MAX_BUFFERED: usize = MAX_LINE_LENGTH + 1;
 #[derive(Default)]
 pub(super) struct Lines {
     /// The number of complete lines.
-    ended: u64,
+    pub(super) ended: u64,
     /// The start of the incomplete line.
     buffered: Vec<u8>,
     /// The current line is longer than allowed; the rest of it is skipped.
@@ -27,11 +27,6 @@ pub(super) struct Line {
 }
 
 impl Lines {
-    /// The number of complete lines.
-    pub(super) fn ended(&self) -> u64 {
-        self.ended
-    }
-
     /// The next line that ends in `rest`; moves `rest` behind it. On `None`, all of `rest` is buffered.
     pub(super) fn next(&mut self, rest: &mut &[u8]) -> Option<Line> {
         let Some(at) = rest.iter().position(|byte| *byte == b'\n') else {
@@ -86,7 +81,7 @@ mod tests {
             assert!(rest.is_empty());
         }
         all.extend(lines.last().map(|line| (line.number, line.text)));
-        assert_eq!(lines.ended(), u64::try_from(all.len()).unwrap());
+        assert_eq!(lines.ended, u64::try_from(all.len()).unwrap());
         all
     }
 

@@ -111,7 +111,6 @@ async fn ups_requests_have_different_ids() {
 #[tokio::test]
 async fn a_carrier_that_is_not_configured_is_not_queried() {
     let world = World::new(Carrier::Gls).await;
-    assert_eq!(world.carriers.configured().collect::<Vec<_>>(), [Carrier::Gls]);
     for carrier in [Carrier::Dhl, Carrier::Other] {
         let lookup = world.carriers.look_up(carrier, &number()).await;
         assert!(matches!(lookup, Lookup::Unavailable(reason) if reason.starts_with("not asked")));

@@ -24,11 +24,8 @@ use crate::Public;
 /// 16 KiB (D7).
 const BODY_CAP: usize = 16 * 1024;
 
-/// The parameters in the body. They contain secrets, so the type cannot be printed.
-pub(super) enum Parameters {
-    Form(Form),
-    Json(Object),
-}
+/// The parameters in the body.
+pub(super) struct Parameters(Form);
 
 impl Parameters {
     /// Parses the body by its media type. The query is ignored: secrets do not belong in a URL.
@@ -40,8 +37,8 @@ impl Parameters {
         let body = request.body(limits).await;
         let body = body.map_err(|error| OAuthError::closing(error.to_string()))?;
         match MediaType::of(request.headers()) {
-            Some(MediaType::Form) => from_form(&body),
-            Some(MediaType::Json) => from_json(&body),
+            Some(MediaType::Form) => from_form(&body).map(Self),
+            Some(MediaType::Json) => from_json(&body).map(Self),
             Some(MediaType::NdJson) | None => Err(OAuthError::invalid_request(
                 "Send the parameters as application/x-www-form-urlencoded or application/json, in UTF-8.",
             )),
@@ -50,42 +47,29 @@ impl Parameters {
 
     /// The value of a parameter. An empty value counts as omitted (RFC 6749 §3.2).
     pub(super) fn get(&self, name: &str) -> Option<&str> {
-        let value = match self {
-            Self::Form(form) => form.get(name),
-            Self::Json(object) => object.get(name).and_then(text),
-        };
-        value.filter(|value| !value.is_empty())
+        self.0.get(name).filter(|value| !value.is_empty())
     }
 }
 
-fn from_form(body: &[u8]) -> Result<Parameters, OAuthError> {
+fn from_form(body: &[u8]) -> Result<Form, OAuthError> {
     let form = Form::parse(body).map_err(|error| OAuthError::invalid_request(error.to_string()))?;
     match form.repeated() {
-        None => Ok(Parameters::Form(form)),
+        None => Ok(form),
         Some(name) => Err(OAuthError::invalid_request(format!(
             "Send the parameter {name} once."
         ))),
     }
 }
 
-fn from_json(body: &[u8]) -> Result<Parameters, OAuthError> {
+fn from_json(body: &[u8]) -> Result<Form, OAuthError> {
     let object = Object::parse(body).map_err(|error| OAuthError::invalid_request(error.to_string()))?;
-    let other = object
-        .names()
-        .find(|name| object.get(name).and_then(text).is_none());
-    if let Some(name) = other {
-        return Err(OAuthError::invalid_request(format!(
+    let pair = |(name, value): (String, Json)| match value {
+        Json::String(text) => Ok((name, text)),
+        _ => Err(OAuthError::invalid_request(format!(
             "The parameter {name} must be a string."
-        )));
-    }
-    Ok(Parameters::Json(object))
-}
-
-fn text(json: &Json) -> Option<&str> {
-    match json {
-        Json::String(text) => Some(text),
-        _ => None,
-    }
+        ))),
+    };
+    object.into_members().into_iter().map(pair).collect()
 }
 
 /// The calling application, authenticated by its secret if it has one; `token` is the code or token that it

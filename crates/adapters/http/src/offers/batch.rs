@@ -1,8 +1,7 @@
 //! Changes of many offers in one request: each is made whole or not at all, and all that are made become
 //! durable together.
 
-use std::cell::RefCell;
-use std::collections::HashSet;
+use std::iter;
 
 use actix_web::http::StatusCode;
 use kernel::OfferId;
@@ -18,30 +17,18 @@ use web::reply::Reply;
 use web::resources::OfferView;
 use web::schema::{self, Node, array, string};
 use web::view::View;
-use web::{Code, Error, Problem, Violations};
+use web::{Entry, Error, Problem, Violations};
 
+use super::PatchOffer;
 use crate::documents::{docs, example};
 use crate::{Public, openapi};
 
 /// The most offers of a request.
 const MAX_ITEMS: usize = 100;
-/// The usual length of an item of the answer, in bytes.
-const ITEM_LENGTH: usize = 896;
-
-/// The codes of a change's refusals: see [`super::problem`].
-const CODES: [Code; 6] = [
-    Code::NotFound,
-    Code::PreconditionFailed,
-    Code::NoPriceRow,
-    Code::NoInventoryRow,
-    Code::StockOutOfRange,
-    Code::StatusLockedByModeration,
-];
 
 /// Changes several of the seller's offers.
 pub(crate) struct PatchOffers {
     items: Vec<Item>,
-    fields: Selection,
 }
 
 /// A change, and what was sent as the offer's id.
@@ -67,9 +54,8 @@ impl Operation<Public> for PatchOffers {
     });
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
-        let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS));
-        let (fields, items) = incoming.json(fields, &batch())?;
-        Ok(Some(Self { items, fields }))
+        let items = incoming.json(&batch())?;
+        Ok(Some(Self { items }))
     }
 }
 
@@ -88,9 +74,7 @@ impl Write<Public> for PatchOffers {
         let (seller, now) = (call.caller.seller, transaction.now());
         let outcomes = patch_offers(transaction, seller, &patches, now).await?;
         let outcomes: Vec<_> = outcomes.into_iter().map(Outcome::of).collect();
-        let body = BatchView::whole((&self.items, &outcomes, self.fields));
-        let usual_length = self.items.len().saturating_mul(ITEM_LENGTH);
-        Reply::json(StatusCode::OK, &body, usual_length)
+        Reply::ok(&BatchView::whole((&self.items, &outcomes, call.fields)))
     }
 }
 
@@ -100,27 +84,22 @@ fn batch() -> impl Shape<Value = Vec<Item>> {
 
 /// The ids of all items must be distinct.
 fn item() -> impl Shape<Value = Item> {
-    let seen = RefCell::new(HashSet::new());
-    let offer = text().describe("The offer's id.").refined(move |id, place| {
-        if seen.borrow_mut().insert(id.clone()) {
-            Some(id)
-        } else {
-            place.refuse("This id is listed twice: send one change for each offer.")
-        }
-    });
+    let offer = text()
+        .describe("The offer's id.")
+        .distinct("This id is listed twice: send one change for each offer.");
     ObjectShape::new(move |fields| {
         let id = fields.required("id", &offer);
-        let changes = super::changes(fields);
+        let patch = super::changes(fields);
         let tag = text().checked(|text: String| IfMatch::parse(&text));
         let tag = tag.describe("As `If-Match` of a single change: the offer's `etag`, or `*`.");
         let if_match = fields.optional("if_match", &tag);
-        Some((id?, changes?, if_match?))
+        Some((id?, patch?, if_match?))
     })
-    .refined(|(id, changes, if_match), place| {
-        if matches!(changes, (None, None, None, None, None)) {
+    .refined(|(id, patch, if_match), place| {
+        if patch == OfferPatch::default() {
             return place.refuse("Send at least one change besides `id` and `if_match`.");
         }
-        let patch = super::whole(changes, if_match);
+        let patch = OfferPatch { if_match, ..patch };
         Some(Item { id, patch })
     })
     .map_schema(|schema| schema.with("minProperties", 2))
@@ -167,12 +146,20 @@ web::view! {
     }
 }
 
+/// As `PATCH` refuses.
 fn error() -> Node {
-    let codes = string()
-        .one_of(CODES.map(Code::as_str))
+    let refusals = <PatchOffer as Operation<Public>>::DOCS
+        .into_iter()
+        .flat_map(|docs| docs.refusals);
+    let problems = iter::once(Problem::not_found()).chain(refusals.map(|refusal| refusal()));
+    let codes: Vec<_> = problems
+        .filter_map(|problem| problem.entries().first().map(Entry::code))
+        .collect();
+    let schema = string()
+        .one_of(codes.iter().map(|code| code.as_str()))
         .extensible()
         .describe("Further codes may come.");
-    openapi::errors::entry("OfferChange", codes, &CODES)
+    openapi::errors::entry("OfferChange", schema, &codes)
 }
 
 web::view! {

@@ -4,11 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use oauth::RedirectError;
-use offers::OfferEvent;
-use orders::{Cause, OrderEvent, OrderEventKind, OrderNumber};
 use serde_json::Value;
 use web::Code;
-use webhooks::{Event, WebhookEvent};
+use webhooks::{Event, Subject, WebhookEvent};
 
 use super::*;
 use crate::authorization_server::{GrantType, METADATA_PATH, metadata_document};
@@ -147,6 +145,9 @@ fn the_json_files_list_the_values_of_the_code() {
         .collect();
     for route in TABLE {
         assert!(tags.contains(&&Value::from(route.docs.unwrap().tag)), "{route:?}");
+        let operation = &document["paths"][route.path][route.method.as_str().to_lowercase()];
+        let declared = found(operation, |_, value| value["in"] == "path");
+        assert_eq!(declared.len(), route.path.matches('{').count(), "{route:?}");
     }
     let endpoints: BTreeSet<_> = crate::endpoints().map(|(_, path)| path.to_owned()).collect();
     let paths = document["paths"].as_object().unwrap().keys();
@@ -174,25 +175,23 @@ fn webhook_examples_are_what_the_sender_serialises() {
     let known: BTreeSet<_> = webhooks.keys().map(String::as_str).collect();
     assert_eq!(known, names.into_iter().collect());
     let seller = "01936a00-1c2d-7e3f-8a4b-5c6d7e8f9a0b".parse().unwrap();
-    let order = |kind| {
-        let event = OrderEvent {
-            kind,
-            order: examples::ORDER.parse().unwrap(),
-            number: OrderNumber::new("ZAM-1-1001".to_owned()).unwrap(),
-            cause: Cause::Marketplace,
+    let order = |name| {
+        let about = Subject::Order {
+            order_id: examples::ORDER.parse().unwrap(),
+            order_number: "ZAM-1-1001".to_owned(),
         };
-        Event::of_order(seller, &event).unwrap()
+        Event::recorded(seller, name, about)
     };
-    let rejected = OfferEvent::Rejected {
-        offer: examples::OFFER.parse().unwrap(),
+    let rejected = Subject::Offer {
+        offer_id: examples::OFFER.parse().unwrap(),
     };
     let events = [
-        order(OrderEventKind::Created),
-        order(OrderEventKind::Paid),
-        order(OrderEventKind::Shipped),
-        order(OrderEventKind::Delivered),
-        order(OrderEventKind::Cancelled),
-        Event::of_offer(seller, &rejected).unwrap(),
+        order(WebhookEvent::OrderCreated),
+        order(WebhookEvent::OrderPaid),
+        order(WebhookEvent::OrderShipped),
+        order(WebhookEvent::OrderDelivered),
+        order(WebhookEvent::OrderCancelled),
+        Event::recorded(seller, WebhookEvent::OfferRejected, rejected),
         Event::of_ended_connection(seller),
     ];
     for (name, event) in names.iter().zip(events) {

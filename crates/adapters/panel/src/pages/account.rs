@@ -3,9 +3,9 @@
 use accounts::{NewPassword, Seller};
 use actix_web::HttpResponse;
 use askama::Template;
+use futures_util::TryFutureExt as _;
 use kernel::BrokenRules;
 use usecases::account_links::{self, Refusal};
-use usecases::shown_once::NumberUsed;
 use uuid::Uuid;
 
 use super::sign_in::{limit_attempts, take_place};
@@ -15,6 +15,8 @@ use crate::issues::Issues;
 use crate::next::Next;
 use crate::page_error::PageError;
 use crate::page_request::SignedInRequest;
+
+const ACCOUNT: &str = "/panel/account";
 
 #[derive(Template)]
 #[template(path = "account.html")]
@@ -58,12 +60,13 @@ pub(crate) async fn change_password(request: SignedInRequest) -> Result<HttpResp
         None => None,
     };
     drop(place);
-    let changed = request.change((form, change), |tx, _, (form, change)| {
-        Box::pin(account_links::change_password(tx, *form, change.as_ref()))
+    let input = (request.acting(), request.session(), change);
+    let changed = request.change_once(form, ACCOUNT, input, |tx, _, (by, session, change)| {
+        let changed = account_links::change_password(tx, *by, *session, change.as_ref());
+        Box::pin(changed.map_ok(|()| None))
     });
     match changed.await? {
-        Ok(()) | Err(Refusal::Form(NumberUsed::BySame)) => done("password-changed", "/panel/account"),
-        Err(Refusal::Form(NumberUsed::ByOther)) => Err(PageError::FormUsed("/panel/account".to_owned())),
+        Ok(()) => done("password-changed", ACCOUNT),
         Err(Refusal::SessionEnded) => Err(PageError::SignedOut(Next::default())),
         Err(Refusal::WrongPassword) => render(&request, wrong()).await,
         Err(Refusal::DeadLink | Refusal::Account(_)) => Err(PageError::NotFound),

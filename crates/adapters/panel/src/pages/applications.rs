@@ -3,9 +3,9 @@
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use askama::Template;
-use oauth::{Application, ApplicationStatus, ClientType, Purpose, RawEdit, Shown};
+use futures_util::TryFutureExt as _;
+use oauth::{Application, ApplicationStatus, ClientId, ClientType, Purpose, RawEdit, Shown};
 use usecases::own_applications::{self, is_own};
-use usecases::shown_once::NumberUsed;
 use uuid::Uuid;
 
 use super::usage::Usage;
@@ -35,7 +35,7 @@ pub(crate) async fn list(request: SignedInRequest) -> Result<HttpResponse, PageE
     let mut applications = applications.applications_of(owner, before, ROWS + 1).await?;
     ok(&ListPage {
         frame: request.frame(request.texts().frame.applications),
-        next: next_page(LIST, &[], "before", &mut applications, |last| {
+        next: next_page(LIST, "before", &mut applications, |last| {
             last.client_id.to_string()
         }),
         applications,
@@ -132,26 +132,15 @@ async fn render_changed(
 
 /// POST: replaces the secret, and redirects to the page that shows the new one.
 pub(crate) async fn rotate(request: SignedInRequest) -> Result<HttpResponse, PageError> {
-    let (form, id) = (request.form()?, request.id()?);
-    let rotated = request.change((form, id), |tx, panel, (form, id)| {
-        let (randomness, sealer) = (panel.ports.randomness.as_ref(), panel.sealer.as_ref());
-        Box::pin(own_applications::rotate_secret(
-            tx,
-            tx,
-            randomness,
-            *form,
-            sealer,
-            *id,
-            tx.now(),
-        ))
+    let (form, id) = (request.form()?, request.id::<ClientId>()?);
+    let (back, input) = (format!("{LIST}/{id}"), (request.acting(), id));
+    let rotated = request.change_once(form, &back, input, |tx, panel, (by, id)| {
+        let randomness = panel.ports.randomness.as_ref();
+        let rotated = own_applications::rotate_secret(tx, tx, randomness, *by, *id, tx.now());
+        Box::pin(rotated.map_ok(Some))
     });
-    match rotated.await? {
-        Ok(()) | Err(own_applications::Refusal::Form(NumberUsed::BySame)) => once::redirect(form),
-        Err(own_applications::Refusal::Form(NumberUsed::ByOther)) => {
-            Err(PageError::FormUsed(format!("{LIST}/{id}")))
-        }
-        Err(_) => Err(PageError::NotFound),
-    }
+    rotated.await?.map_err(|_| PageError::NotFound)?;
+    once::redirect(form)
 }
 
 /// GET: asks for confirmation before deleting.

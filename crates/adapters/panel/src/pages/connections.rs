@@ -29,7 +29,7 @@ pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, PageE
     let mut connections = grants.connections(request.seller().id, after, ROWS + 1).await?;
     ok(&ConnectionsPage {
         frame: request.frame(request.texts().frame.connections),
-        next: next_page(LIST, &[], "after", &mut connections, |last| last.name.clone()),
+        next: next_page(LIST, "after", &mut connections, |last| last.name.clone()),
         connections,
     })
 }

@@ -74,7 +74,7 @@ async fn show_screen(
         let now = tx.now();
         Box::pin(show(tx, application.as_ref(), ticket, *viewer, now))
     });
-    Ok(shown.await??)
+    shown.await?.map_err(PageError::Consent)
 }
 
 async fn screen(
@@ -127,9 +127,9 @@ pub(crate) async fn decide(request: SignedInRequest) -> Result<HttpResponse, Pag
         let ready = work.prepare().await?;
         commit_or_resolve(work.panel.ports.units.as_ref(), &work, ready).await
     });
-    match running.await? {
+    match running.await.map_err(PageError::failed)? {
         Ok(made) => answered(&request, &ticket, &made.response),
-        Err(Failure::Refused(refusal)) => Err(refusal.into()),
+        Err(Failure::Refused(refusal)) => Err(PageError::Consent(refusal)),
         Err(Failure::Store(error)) => Err(error.into()),
     }
 }
@@ -185,7 +185,7 @@ pub(crate) async fn another_account(request: SignedInRequest) -> Result<HttpResp
 }
 
 fn open_handle(request: &PageRequest, handle: &str) -> Result<ConsentTicket, PageError> {
-    Ok(open_ticket(request.panel.sealer.as_ref(), handle)?)
+    open_ticket(request.panel.sealer.as_ref(), handle).map_err(PageError::Consent)
 }
 
 fn answered(

@@ -2,16 +2,15 @@
 
 use actix_web::HttpResponse;
 use askama::Template;
-use url::form_urlencoded::Serializer;
+use futures_util::TryFutureExt as _;
 use usecases::redeliver::{self, Requester};
-use usecases::shown_once::NumberUsed;
 use uuid::Uuid;
 use webhooks::{
-    Delivery, DeliveryFilter, DeliveryId, DeliveryState, MAX_ATTEMPTS, Outcome, SellerDelivery,
-    SellerSubscription, SubscriptionId,
+    DeliveryFilter, DeliveryId, DeliveryState, MAX_ATTEMPTS, Outcome, SellerDelivery, SellerSubscription,
+    SubscriptionId,
 };
 
-use super::{ROWS, done, next_page, ok};
+use super::{ROWS, done, next_page, ok, with_query};
 use crate::frame::Frame;
 use crate::page_error::PageError;
 use crate::page_request::SignedInRequest;
@@ -48,13 +47,11 @@ pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, PageE
         .deliveries_of_seller(seller, filter, before, ROWS + 1)
         .await?;
     let chosen = filter.subscription.map_or_else(String::new, |id| id.to_string());
-    let failed = if filter.failed { CHECKED } else { "" };
-    let query = [("subscription", chosen.as_str()), ("failed", failed)];
     let next = [
-        next_page(PATH, &[], "after", &mut receivers, |last| {
+        next_page(PATH, "after", &mut receivers, |last| {
             last.subscription.id.to_string()
         }),
-        next_page(PATH, &query, "before", &mut deliveries, |last| {
+        next_page(&address(filter), "before", &mut deliveries, |last| {
             last.delivery.id.to_string()
         }),
     ];
@@ -111,10 +108,11 @@ pub(crate) async fn redeliver(request: SignedInRequest) -> Result<HttpResponse, 
     let delivery: DeliveryId = request.id()?;
     let subscription = request.fields.get("subscription");
     let which = (subscription.parse().map_err(|_| PageError::NotFound)?, delivery);
-    let requester = Requester::Form(request.form()?);
-    let back = shown(&request)?;
-    let queued = request.change((requester, which), |tx, _, (requester, which)| {
-        Box::pin(redeliver::redeliver(tx, tx, *requester, *which, tx.now()))
+    let (form, back) = (request.form()?, shown(&request)?);
+    let input = (Requester::Seller(request.acting()), which);
+    let queued = request.change_once(form, PATH, input, |tx, _, (requester, which)| {
+        let queued = redeliver::redeliver(tx, tx, *requester, *which, tx.now());
+        Box::pin(queued.map_ok(|_| None))
     });
     answered(&queued.await?, back, "redelivered", "too-many-redeliveries")
 }
@@ -122,13 +120,12 @@ pub(crate) async fn redeliver(request: SignedInRequest) -> Result<HttpResponse, 
 /// POST: queues a test event.
 pub(crate) async fn send_test_event(request: SignedInRequest) -> Result<HttpResponse, PageError> {
     let subscription: SubscriptionId = request.id()?;
-    let requester = Requester::Form(request.form()?);
-    let back = shown(&request)?;
-    let queued = request.change((requester, subscription), |tx, panel, (requester, which)| {
-        let (randomness, now) = (panel.ports.randomness.as_ref(), tx.now());
-        Box::pin(redeliver::send_test_event(
-            tx, tx, randomness, *requester, *which, None, now,
-        ))
+    let (form, back) = (request.form()?, shown(&request)?);
+    let input = (Requester::Seller(request.acting()), subscription);
+    let queued = request.change_once(form, PATH, input, |tx, panel, (requester, which)| {
+        let randomness = panel.ports.randomness.as_ref();
+        let queued = redeliver::send_test_event(tx, tx, randomness, *requester, *which, None, tx.now());
+        Box::pin(queued.map_ok(|_| None))
     });
     answered(&queued.await?, back, "test-event-sent", "too-many-test-events")
 }
@@ -141,16 +138,13 @@ fn shown(request: &SignedInRequest) -> Result<DeliveryFilter, PageError> {
 
 /// Redirects to the page with this filter. A repeated form gets the notice of the first time.
 fn answered(
-    queued: &Result<Delivery, redeliver::Refusal>,
+    queued: &Result<(), redeliver::Refusal>,
     back: DeliveryFilter,
     sent: &str,
     too_many: &str,
 ) -> Result<HttpResponse, PageError> {
     let word = match queued {
-        Ok(_) | Err(redeliver::Refusal::Form(NumberUsed::BySame)) => sent,
-        Err(redeliver::Refusal::Form(NumberUsed::ByOther)) => {
-            return Err(PageError::FormUsed(PATH.to_owned()));
-        }
+        Ok(()) => sent,
         Err(redeliver::Refusal::Inactive) => "nothing-sent",
         Err(redeliver::Refusal::UnderWay) => "under-way",
         Err(redeliver::Refusal::TooMany(_)) => too_many,
@@ -175,15 +169,12 @@ fn filter(subscription: &str, failed: &str) -> Result<DeliveryFilter, PageError>
 }
 
 fn address(filter: DeliveryFilter) -> String {
-    let mut query = Serializer::new(String::new());
+    let mut address = PATH.to_owned();
     if let Some(id) = filter.subscription {
-        query.append_pair("subscription", &id.to_string());
+        address = with_query(&address, "subscription", &id.to_string());
     }
     if filter.failed {
-        query.append_pair("failed", CHECKED);
+        address = with_query(&address, "failed", CHECKED);
     }
-    match query.finish() {
-        none if none.is_empty() => PATH.to_owned(),
-        query => format!("{PATH}?{query}"),
-    }
+    address
 }

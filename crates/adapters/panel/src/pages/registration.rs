@@ -2,9 +2,9 @@
 
 use actix_web::HttpResponse;
 use askama::Template;
+use futures_util::TryFutureExt as _;
 use oauth::{ClientType, Purpose, RawRegistration};
-use usecases::own_applications::{self, RegistrationRefusal};
-use usecases::shown_once::NumberUsed;
+use usecases::own_applications::{RegistrationRefusal, register};
 use uuid::Uuid;
 
 use super::{ScopeGroup, once, page as html, scope_options};
@@ -52,36 +52,20 @@ pub(crate) async fn submit(request: SignedInRequest) -> Result<HttpResponse, Pag
         Ok(registration) => registration,
         Err(violations) => return render(&request, raw, form.number, Issues::of(&violations, t)),
     };
-    let registered = request.change((form, registration), |tx, panel, (form, registration)| {
-        Box::pin(own_applications::register(
-            tx,
-            tx,
-            panel.ports.randomness.as_ref(),
-            *form,
-            panel.sealer.as_ref(),
-            registration.clone(),
-            panel.settings.applications,
-            tx.now(),
-        ))
+    let input = (request.acting(), registration);
+    let registered = request.change_once(form, &request.path, input, |tx, panel, (by, registration)| {
+        let (randomness, limits) = (panel.ports.randomness.as_ref(), panel.settings.applications);
+        let registered = register(tx, tx, randomness, *by, registration.clone(), limits, tx.now());
+        Box::pin(registered.map_ok(Some))
     });
-    match registered.await? {
-        Ok(()) | Err(own_applications::Refusal::Form(NumberUsed::BySame)) => once::redirect(form),
-        Err(own_applications::Refusal::Form(NumberUsed::ByOther)) => {
-            Err(PageError::FormUsed(request.request.path))
-        }
-        Err(own_applications::Refusal::Registration(RegistrationRefusal::NameTaken)) => {
-            let issues = Issues::conflict("name", t.form.name_taken);
-            render(&request, raw, form.number, issues)
-        }
-        Err(own_applications::Refusal::Registration(RegistrationRefusal::TooMany)) => {
-            let issues = Issues::conflict("name", t.form.too_many);
-            render(&request, raw, form.number, issues)
-        }
-        Err(own_applications::Refusal::Registration(RegistrationRefusal::TooOften(quota))) => {
-            Err(PageError::TooMany(quota))
-        }
-        Err(_) => Err(PageError::NotFound),
-    }
+    let conflict = match registered.await? {
+        Ok(()) => return once::redirect(form),
+        Err(RegistrationRefusal::NameTaken) => t.form.name_taken,
+        Err(RegistrationRefusal::TooMany) => t.form.too_many,
+        Err(RegistrationRefusal::TooOften(quota)) => return Err(PageError::TooMany(quota)),
+        Err(RegistrationRefusal::Account(_)) => return Err(PageError::NotFound),
+    };
+    render(&request, raw, form.number, Issues::conflict("name", conflict))
 }
 
 fn render(

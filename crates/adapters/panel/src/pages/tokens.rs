@@ -4,9 +4,9 @@ use accounts::{PersonalToken, PersonalTokenRequest};
 use actix_web::HttpResponse;
 use askama::Template;
 use chrono::{DateTime, Days, NaiveDate, NaiveTime, Utc};
+use futures_util::TryFutureExt as _;
 use oauth::FamilyId;
-use usecases::personal_tokens::{self, PanelRefusal};
-use usecases::shown_once::NumberUsed;
+use usecases::personal_tokens::{self, Refusal};
 use uuid::Uuid;
 
 use super::{ScopeGroup, done, once, page as html, scope_options};
@@ -44,34 +44,18 @@ pub(crate) async fn issue(request: SignedInRequest) -> Result<HttpResponse, Page
         scopes: request.fields.scopes(),
         expires_at,
     };
-    let making = request.change((form, token), |tx, panel, (form, token)| {
-        Box::pin(personal_tokens::issue_in_panel(
-            tx,
-            tx,
-            panel.ports.randomness.as_ref(),
-            *form,
-            panel.sealer.as_ref(),
-            token.clone(),
-            tx.now(),
-        ))
+    let input = (request.acting(), token);
+    let outcome = request.change_once(form, &request.path, input, |tx, panel, (by, token)| {
+        let (randomness, token) = (panel.ports.randomness.as_ref(), token.clone());
+        let issued = personal_tokens::issue_in_panel(tx, tx, randomness, *by, token, tx.now());
+        Box::pin(issued.map_ok(Some))
     });
-    let issues = match making.await? {
-        Ok(()) | Err(PanelRefusal::Form(NumberUsed::BySame)) => return once::redirect(form),
-        Err(PanelRefusal::Form(NumberUsed::ByOther)) => {
-            return Err(PageError::FormUsed(request.request.path));
-        }
-        Err(PanelRefusal::Token(
-            personal_tokens::Refusal::Account(_) | personal_tokens::Refusal::NoSuchToken,
-        )) => {
-            return Err(PageError::NotFound);
-        }
-        Err(PanelRefusal::Token(personal_tokens::Refusal::Invalid(violations))) => Issues::of(&violations, t),
-        Err(PanelRefusal::Token(personal_tokens::Refusal::TooMany)) => {
-            Issues::conflict("name", t.tokens.too_many)
-        }
-        Err(PanelRefusal::Token(personal_tokens::Refusal::Suspended)) => {
-            Issues::conflict("name", t.tokens.suspended)
-        }
+    let issues = match outcome.await? {
+        Ok(()) => return once::redirect(form),
+        Err(Refusal::Account(_) | Refusal::NoSuchToken) => return Err(PageError::NotFound),
+        Err(Refusal::Invalid(violations)) => Issues::of(&violations, t),
+        Err(Refusal::TooMany) => Issues::conflict("name", t.tokens.too_many),
+        Err(Refusal::Suspended) => Issues::conflict("name", t.tokens.suspended),
     };
     render(&request, form.number, issues).await
 }

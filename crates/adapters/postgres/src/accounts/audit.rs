@@ -30,7 +30,7 @@ pub(crate) fn entry(
     subject: &str,
     changes: Option<Value>,
     os_user: Option<String>,
-) -> Box<dyn Write> {
+) -> Write {
     let address = address.map(|address| address.to_string());
     let (kind, id, action, subject) = (actor.kind(), actor.id(), action.as_str(), subject.to_owned());
     let add = ADD_ENTRY.bind((kind, id, address, action, subject, changes, os_user));

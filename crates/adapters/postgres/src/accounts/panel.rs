@@ -21,7 +21,6 @@ use uuid::Uuid;
 
 use super::{LinkRow, PasswordRow, SellerRow, usage};
 use crate::batch::{BatchQuery, Reader};
-use crate::connection::error::SharedFailure;
 use crate::schema::{operator_tokens, sellers, sessions};
 use crate::sql::microseconds;
 use crate::statement::statements;
@@ -157,18 +156,9 @@ impl BatchQuery for Sessions {
         let signed_in = SIGNED_IN.bind((hashes, idle, lifetime));
         let rows = signed_in.get_results::<SignedInRow>(&mut connection).await?;
         // An invalid row is an error only for its own callers.
-        let read = |row: SignedInRow| {
-            (
-                row.hash.clone(),
-                SignedIn::try_from(row).map_err(SharedFailure::new),
-            )
-        };
+        let read = |row: SignedInRow| (row.hash.clone(), SignedIn::try_from(row));
         let found: HashMap<_, _> = rows.into_iter().map(read).collect();
-        let answer = |session: &SecretHash| match found.get(session.bytes().as_slice()) {
-            None => Ok(None),
-            Some(Ok(signed_in)) => Ok(Some(signed_in.clone())),
-            Some(Err(failure)) => Err(failure.for_one()),
-        };
+        let answer = |session: &SecretHash| found.get(session.bytes().as_slice()).cloned().transpose();
         Ok(sessions.iter().map(answer).collect())
     }
 }

@@ -1,6 +1,6 @@
 //! Maps database errors to `StoreError`.
 
-use std::{error::Error, fmt, sync::Arc, time::Duration};
+use std::{error::Error, time::Duration};
 
 use diesel::result::{DatabaseErrorInformation, DatabaseErrorKind, Error as DieselError};
 use diesel_async::pooled_connection::deadpool::PoolError;
@@ -29,9 +29,9 @@ pub(crate) fn store_error(error: DieselError) -> StoreError {
             _,
         )
         | (_, Some(LockTimeout | Outage | EndsConnection)) => StoreError::Unavailable(error.into()),
-        (_, Some(DiskFull)) => StoreError::Unavailable(Box::new(DiskIsFull(error))),
+        (_, Some(DiskFull)) => StoreError::Unavailable(DiskIsFull(error).into()),
         _ if is_schema_outdated(information.message()) => {
-            StoreError::Unavailable(Box::new(SchemaOutdated(error)))
+            StoreError::Unavailable(SchemaOutdated(error).into())
         }
         _ => StoreError::unexpected(error),
     }
@@ -190,7 +190,7 @@ pub(crate) struct DiskIsFull(#[source] DieselError);
 
 /// A failure to get a connection, which always means that the database is unreachable.
 pub(crate) fn pool_error(error: PoolError) -> StoreError {
-    StoreError::Unavailable(Box::new(error))
+    StoreError::Unavailable(error.into())
 }
 
 /// No response within the timeout.
@@ -200,7 +200,7 @@ pub(crate) struct AnswerTimeout(pub(crate) Duration);
 
 impl From<AnswerTimeout> for StoreError {
     fn from(timeout: AnswerTimeout) -> Self {
-        Self::Unavailable(Box::new(timeout))
+        Self::Unavailable(timeout.into())
     }
 }
 
@@ -213,44 +213,6 @@ pub(crate) async fn with_timeout<T>(
     tokio::time::timeout(limit, work)
         .await
         .unwrap_or_else(|_| Err(AnswerTimeout(limit).into()))
-}
-
-/// One failure that is returned to several callers.
-#[derive(Debug, Clone)]
-pub(crate) struct SharedFailure(Arc<StoreError>);
-
-impl SharedFailure {
-    pub(crate) fn new(error: StoreError) -> Self {
-        Self(Arc::new(error))
-    }
-
-    /// A copy of the failure for one caller, of the same kind.
-    pub(crate) fn for_one(&self) -> StoreError {
-        match self.0.as_ref() {
-            StoreError::Retryable(_) => StoreError::Retryable(Box::new(self.clone())),
-            StoreError::Unavailable(_) => StoreError::Unavailable(Box::new(self.clone())),
-            StoreError::Conflict { constraint } => StoreError::Conflict {
-                constraint: constraint.clone(),
-            },
-            StoreError::Corrupt { row, reason } => StoreError::Corrupt {
-                row: row.clone(),
-                reason: reason.clone(),
-            },
-            StoreError::Unexpected(_) => StoreError::unexpected(self.clone()),
-        }
-    }
-}
-
-impl fmt::Display for SharedFailure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the statement that was sent for several callers failed")
-    }
-}
-
-impl Error for SharedFailure {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.0.source()
-    }
 }
 
 #[cfg(test)]

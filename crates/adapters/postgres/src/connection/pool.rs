@@ -3,7 +3,6 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use deadpool::Status;
 use diesel::QueryResult;
 use diesel_async::methods::{ExecuteDsl, LoadQuery};
 use diesel_async::pooled_connection::deadpool::{Object, Pool};
@@ -183,29 +182,5 @@ impl Autocommit {
             answer.map_err(store_error)
         })
         .await
-    }
-}
-
-/// The pool's connections and waiting callers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PoolState {
-    /// The maximum number of connections.
-    pub most: usize,
-    /// Connections in use, or being opened for a caller.
-    pub in_use: usize,
-    /// Open, unused connections.
-    pub idle: usize,
-    /// Callers waiting for a connection.
-    pub waiting: usize,
-}
-
-impl From<Status> for PoolState {
-    fn from(status: Status) -> Self {
-        Self {
-            most: status.max_size,
-            in_use: status.size.saturating_sub(status.available),
-            idle: status.available,
-            waiting: status.waiting,
-        }
     }
 }

@@ -18,7 +18,6 @@ use usecases::Announcement;
 use uuid::Uuid;
 
 use crate::batch::{BatchQuery, Reader};
-use crate::connection::error::SharedFailure;
 use crate::connection::pool::Autocommit;
 use crate::follow_ups::{FollowUp, queue_reinstatement};
 use crate::schema::{api_now, applications, sellers};
@@ -216,15 +215,10 @@ impl BatchQuery for Clients {
                 (false, true) => Some(InvalidClient::Closed),
                 (false, false) => None,
             };
-            let read = read.map(|application| (application, refusal));
-            (client_id, read.map_err(SharedFailure::new))
+            (client_id, read.map(|application| (application, refusal)))
         };
         let found: HashMap<_, _> = rows.into_iter().map(read).collect();
-        let answer = |client| match found.get(client) {
-            None => Ok(None),
-            Some(Ok(found)) => Ok(Some(found.clone())),
-            Some(Err(failure)) => Err(failure.for_one()),
-        };
+        let answer = |client| found.get(client).cloned().transpose();
         Ok(clients.iter().map(answer).collect())
     }
 }

@@ -5,22 +5,24 @@
 
 -- name: PAGES
 -- Several pages. $1 their sellers; $2 the statuses that they are filtered by, or nulls; $3 and $4 the times and ids after which they begin;
--- $5 the most rows of each.
+-- $5 the most rows of each; $6 the instants after which their rows were created, or nulls.
 --
 -- The plan is generic: subqueries pass the arrays, since for known values the planner estimates a lower cost and would replan at each run.
 -- For a limit that it does not know the planner expects a tenth of the rows, and so stays on the list's index where these are few; the
 -- literal limit keeps it there where one seller has most of the rows.
 --
 -- The rows of a page come in its order: one branch has all of them, and the loop over the pages keeps the order of its index.
-select k.n, false as is_end, page.*
-from unnest((select $1::uuid[]), (select $2::text[]), (select $3::timestamptz[]), (select $4::uuid[]), (select $5::bigint[]))
-    with ordinality as k (seller_id, status, after, after_id, size, n)
+select k.n, true as matches, false as is_end, page.*
+from unnest(
+    (select $1::uuid[]), (select $2::text[]), (select $3::timestamptz[]), (select $4::uuid[]), (select $5::bigint[]), (select $6::timestamptz[])
+) with ordinality as k (seller_id, status, after, after_id, size, newer_than, n)
 cross join lateral (
     (
         select *
         from offers
         where k.status is null
           and seller_id = k.seller_id
+          and created_at > coalesce(k.newer_than, '-infinity')
           and (created_at, id) < (k.after, k.after_id)
         order by created_at desc, id desc
         limit k.size
@@ -31,6 +33,7 @@ cross join lateral (
         from offers
         where seller_id = k.seller_id
           and status = k.status
+          and created_at > coalesce(k.newer_than, '-infinity')
           and (created_at, id) < (k.after, k.after_id)
         order by created_at desc, id desc
         limit k.size
@@ -137,7 +140,7 @@ page as (
     order by created_at desc, id desc
     limit 201
 )
-select page.matches, page.is_end, o.*
+select 1::bigint as n, page.matches, page.is_end, o.*
 from page
 join offers as o on o.seller_id = $1 and o.id = page.id
 order by o.created_at desc, o.id desc

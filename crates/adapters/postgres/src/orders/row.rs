@@ -120,15 +120,18 @@ impl PartRow {
 
 impl MutableColumns {
     pub(crate) fn of(part: &SellerOrder) -> Result<Self, StoreError> {
-        let [paid_at, shipped_at, delivered_at, cancelled_at] = instants(&part.state);
+        let cancelled_at = match part.state {
+            OrderState::Cancelled { cancelled_at, .. } => Some(cancelled_at),
+            _ => None,
+        };
         let shipment = part.shipment();
         let tracking_status = shipment.and_then(|shipment| shipment.tracking_status);
         let (address, point) = (part.shipping_address.as_ref(), part.delivery_point.as_ref());
         Ok(Self {
             updated_at: part.updated_at,
-            paid_at,
-            shipped_at,
-            delivered_at,
+            paid_at: part.paid_at(),
+            shipped_at: part.shipped_at(),
+            delivered_at: part.delivered_at(),
             cancelled_at,
             shipment_id: shipment.map(|shipment| shipment.id.uuid()),
             shipment_at: shipment.map(|shipment| shipment.created_at),
@@ -223,27 +226,6 @@ impl MutableColumns {
             }
             _ => Err(format!("status {status:?} with the facts of another")),
         }
-    }
-}
-
-/// The times of payment, shipment, delivery and cancellation.
-const fn instants(state: &OrderState) -> [Option<DateTime<Utc>>; 4] {
-    match *state {
-        OrderState::Pending => [None; 4],
-        OrderState::Processing { paid_at } => [Some(paid_at), None, None, None],
-        OrderState::Shipped {
-            paid_at, shipped_at, ..
-        } => [Some(paid_at), Some(shipped_at), None, None],
-        OrderState::Delivered {
-            paid_at,
-            shipped_at,
-            delivered_at,
-            ..
-        } => [Some(paid_at), Some(shipped_at), Some(delivered_at), None],
-        OrderState::Cancelled {
-            paid_at,
-            cancelled_at,
-        } => [paid_at, None, None, Some(cancelled_at)],
     }
 }
 

@@ -202,8 +202,8 @@ async fn lease(
             });
         }
         if let Some(queue) = leased.last_mut().filter(|queue| queue.lease == lease) {
-            let delivery = row.delivery.into_iter().map(Due::try_from);
-            queue.deliveries.extend(readable(delivery));
+            let delivery = row.delivery.map(Due::try_from);
+            queue.deliveries.extend(delivery.and_then(readable));
         }
     }
     Ok(leased)

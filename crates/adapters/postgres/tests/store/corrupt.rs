@@ -1,7 +1,7 @@
 //! Invalid rows: the error names table and row and no buyer data, and the other rows are read.
 
 use futures_util::join;
-use kernel::{RowKey, StoreError};
+use kernel::StoreError;
 use orders::{Carrier, OrderRef};
 
 use crate::support::{Fixture, id, instant, part, shipped};
@@ -18,18 +18,18 @@ async fn drop_checks(fixture: &Fixture, tables: &[&str]) {
     }
 }
 
-/// The reported row and reason.
-fn corrupt<T: std::fmt::Debug>(answer: Result<T, StoreError>) -> (RowKey, String) {
+/// The reported table, row id and reason.
+fn corrupt<T: std::fmt::Debug>(answer: Result<T, StoreError>) -> (&'static str, String, String) {
     match answer {
-        Err(StoreError::Corrupt { row, reason }) => (row, reason),
+        Err(StoreError::Corrupt { table, id, reason }) => (table, id, reason),
         other => panic!("{other:?}"),
     }
 }
 
 /// The reported table and row id.
 fn row<T: std::fmt::Debug>(answer: Result<T, StoreError>) -> (&'static str, String) {
-    let (row, _) = corrupt(answer);
-    (row.table, row.id)
+    let (table, id, _) = corrupt(answer);
+    (table, id)
 }
 
 #[tokio::test]
@@ -66,11 +66,8 @@ async fn a_corrupt_part_is_named_without_its_buyer() {
         fixture.save(std::slice::from_ref(&part)).await;
         let update = format!("update seller_orders set {set} where order_id = '{}'", part.id);
         fixture.tamper(&update.replace("OFFER", offer)).await;
-        let (row, reason) = corrupt(reader.order(seller, &OrderRef::Id(part.id)).await);
-        assert_eq!(
-            (row.table, row.id),
-            ("seller_orders", format!("{seller}, {}", part.id))
-        );
+        let (table, row, reason) = corrupt(reader.order(seller, &OrderRef::Id(part.id)).await);
+        assert_eq!((table, row), ("seller_orders", format!("{seller}, {}", part.id)));
         assert!(
             reason.contains(expected.trim()) && !reason.contains("Secret"),
             "{set}: {reason}"

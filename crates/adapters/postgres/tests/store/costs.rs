@@ -165,9 +165,6 @@ async fn deep_pages_of_lists_are_read_by_their_index() {
                 updated_after,
             };
             let what = format!("{filter:?}");
-            // Read alone, and first how long its rows are.
-            let is_alone = placed_after.is_some() && updated_after.is_none();
-            let most = if is_alone { 2 * PAGE } else { most };
             let read = async |database: &Database| {
                 let page = database.order_reader().orders(seller, filter, after, size).await;
                 assert_eq!(page.unwrap().items.len(), 200, "{what}");

@@ -7,7 +7,6 @@ use futures_util::{future::join_all, join};
 use kernel::SellerId;
 use oauth::SecretHash;
 use usecases::account_links::{self, change_password, sign_in_by_link};
-use usecases::shown_once::SentForm;
 use usecases::{ActingSeller, Failure, Transaction};
 
 use crate::support::{Fixture, hash, id, link, session};
@@ -46,16 +45,12 @@ async fn change(
     tx: &dyn Transaction,
     (seller, session): (SellerId, SecretHash),
 ) -> Result<(), Failure<account_links::Refusal>> {
-    let form = SentForm {
-        by: ActingSeller {
-            seller,
-            address: HOME,
-        },
-        session,
-        number: id(),
-        mark: id(),
+    let by = ActingSeller {
+        seller,
+        address: HOME,
     };
-    change_password(tx, form, Some(&(password("before"), password("changed")))).await
+    let change = (password("before"), password("changed"));
+    change_password(tx, by, session, Some(&change)).await
 }
 
 fn refused<T: std::fmt::Debug>(done: Result<T, Failure<account_links::Refusal>>) -> account_links::Refusal {

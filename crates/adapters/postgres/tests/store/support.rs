@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use accounts::{Email, Link, LinkKind, NewSeller, Seller, SellerName, Session, ValidPersonalToken};
+use accounts::{Link, LinkKind, NewSeller, Seller, Session, ValidPersonalToken};
 use adapter_postgres::{Database, DatabaseSettings};
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{
@@ -394,8 +394,8 @@ pub(crate) fn changed<A, E>(after: A) -> Change<A, E> {
 pub(crate) fn new_seller(email: &str) -> NewSeller {
     NewSeller {
         id: id().into(),
-        name: SellerName::new("Kettles & Co".to_owned()).unwrap(),
-        email: Email::new(email.to_owned()).unwrap(),
+        name: "Kettles & Co".to_owned(),
+        email: email.to_owned(),
         password: None,
         created_at: instant(),
     }

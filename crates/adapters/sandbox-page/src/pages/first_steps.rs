@@ -7,15 +7,14 @@ use serde_json::{Value, json};
 use url::{Position, Url};
 use web::form::Form;
 
-use super::{Frame, Shown, html, see_other, shop, unread};
+use super::{Frame, Shown, html, see_other, trade, unread};
 use crate::calls::{By, Call, text};
-use crate::{SandboxPage, SandboxSeller, Settings, shippable};
+use crate::{SandboxPage, SandboxSeller, shippable};
 
 #[derive(Template)]
 #[template(path = "first_steps.html")]
 struct FirstStepsPage<'a> {
-    frame: Frame,
-    settings: &'a Settings,
+    frame: Frame<'a>,
     buttons: Vec<String>,
     /// None while no order waits to be shipped.
     ship: Option<String>,
@@ -23,15 +22,14 @@ struct FirstStepsPage<'a> {
 
 impl FirstStepsPage<'_> {
     fn curl(&self, seller: &SandboxSeller) -> String {
-        link(seller).curl(self.settings)
+        link(seller).curl(self.frame.page)
     }
 }
 
 /// `GET /sandbox`.
 pub(crate) async fn first_steps(page: &SandboxPage) -> Shown {
-    let settings = &page.settings;
     let (_, seller) = page.seller(&Form::default())?;
-    let offers = shop::newest(page, seller, Some(OfferStatus::Published)).await?;
+    let offers = trade::newest(page, seller, Some(OfferStatus::Published)).await?;
     let offer = offers.first().map(|offer| offer.id.to_string());
     let offer = offer.unwrap_or_default();
     let first = |method, path: &str, body| Call::new(By::Seller(0), method, path, body);
@@ -45,19 +43,17 @@ pub(crate) async fn first_steps(page: &SandboxPage) -> Shown {
             read("/v1/orders?status=processing&limit=5"),
         ),
     ];
-    let order = shippable(&*settings.orders, seller.id).await;
+    let order = shippable(&*page.settings.orders, seller.id).await;
     let ship = order.map_err(|error| unread(&error))?.map(|order| {
         let parcel = json!({ "carrier": "inpost", "tracking_number": "LATER0001" });
         let call = first(Method::POST, &format!("/v1/orders/{order}/shipments"), parcel);
         page.button("Ship one of them", call, &[])
     });
-    let shown = FirstStepsPage {
+    Ok(html(&FirstStepsPage {
         frame: page.frame("First steps"),
-        settings,
         buttons: calls.map(|(label, call)| page.button(label, call, &[])).into(),
         ship,
-    };
-    Ok(html(&shown))
+    }))
 }
 
 /// The marketplace requests a link into the panel.

@@ -1,33 +1,266 @@
-//! Orders, and the calls that move them on.
+//! The buyer's page: the catalogue of all sellers, a basket, orders; and the marketplace's: orders, offers,
+//! applications, and the carriers that the sandbox simulates.
 
 use std::collections::BTreeSet;
 
+use actix_web::HttpResponse;
+use askama::Template;
 use kernel::PageSize;
-use orders::{OrderFilter, OrderItem, OrderStatus, SellerOrder, TrackingStatus};
+use oauth::{Application, ApplicationStatus};
+use offers::{Offer, OfferFilter, OfferStatus, Stock};
+use orders::{OrderFilter, OrderItem, OrderStatus, SellerOrder, TrackingNumber, TrackingStatus};
 use reqwest::Method;
 use serde_json::{Value, json};
+use web::form::Form;
 
-use super::{Card, Input, unread};
-use crate::SandboxPage;
+use super::{Card, Frame, Input, Shown, html, unread};
 use crate::calls::{Answered, By, Call, text};
+use crate::{SandboxPage, SandboxSeller};
 
+/// How many offers of each seller are listed.
+const LISTED: i64 = 100;
 /// The most orders that are shown.
 const LATEST: i64 = 12;
+
+const PRICE: Input<'static> = ("/price/amount", "Price in grosze", &[]);
+const STOCK: Input<'static> = ("/stock", "Stock", &[]);
 const NUMBER: Input<'static> = ("/tracking_number", "Tracking number", &[]);
+const NEW_OFFER: &[Input<'static>] = &[("/title", "Title", &[]), PRICE, STOCK];
 /// The places of a shipment that a person may change.
 const PARCEL: &[Input<'static>] = &[("/carrier", "Carrier", &[]), NUMBER];
 
+/// A seller, by its place in the page's list, and one of its offers.
+type Listed<'a> = (usize, &'a SandboxSeller, Offer);
+
 /// Who sees an order.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
+enum Role {
     Buyer,
     Marketplace,
 }
 
+/// The newest offers of a seller.
+pub(super) async fn newest(
+    page: &SandboxPage,
+    seller: &SandboxSeller,
+    status: Option<OfferStatus>,
+) -> Result<Vec<Offer>, String> {
+    let filter = OfferFilter {
+        status,
+        ..OfferFilter::default()
+    };
+    let most = PageSize::clamped(LISTED);
+    let offers = page.settings.offers.offers(seller.id, filter, None, most).await;
+    Ok(offers.map_err(|error| unread(&error))?.items)
+}
+
+/// The newest offers of each seller.
+async fn catalogue(page: &SandboxPage, status: Option<OfferStatus>) -> Result<Vec<Listed<'_>>, String> {
+    let mut all = Vec::new();
+    for (n, seller) in page.sellers.iter().enumerate() {
+        let offers = newest(page, seller, status).await?.into_iter();
+        all.extend(offers.map(|offer| (n, seller, offer)));
+    }
+    Ok(all)
+}
+
+/// The amount in grosze.
+fn amount(offer: &Offer) -> Option<i64> {
+    offer.price.map(|price| price.money.amount())
+}
+
+/// A price for people.
+fn price(offer: &Offer) -> String {
+    amount(offer).map_or_else(
+        || "no price".to_owned(),
+        |amount| format!("{}.{:02} PLN", amount / 100, amount % 100),
+    )
+}
+
+#[derive(Template)]
+#[template(path = "shop.html")]
+struct ShopPage<'a> {
+    frame: Frame<'a>,
+    offers: Vec<Listed<'a>>,
+    curl: String,
+    orders: Vec<Card>,
+}
+
+/// `GET /sandbox/shop`.
+pub(crate) async fn shop(page: &SandboxPage, form: &Form) -> Shown {
+    let mut offers = catalogue(page, Some(OfferStatus::Published)).await?;
+    offers.retain(|(_, _, offer)| offer.price.is_some() && offer.stock.map(Stock::get) != Some(0));
+    Ok(html(&ShopPage {
+        frame: page.frame("Buyer"),
+        offers,
+        curl: place(page, form).keyed(page).curl(page),
+        orders: latest(page, Role::Buyer).await?,
+    }))
+}
+
+/// `GET /sandbox/api/offers`: the newest offers of all sellers of the sandbox.
+pub(crate) async fn offers_json(page: &SandboxPage) -> Shown {
+    let offers = catalogue(page, None).await?;
+    let item = |(_, seller, offer): &Listed<'_>| {
+        json!({
+            "seller_id": seller.id.to_string(), "seller_no": seller.seller_no, "id": offer.id.to_string(),
+            "title": offer.title, "status": offer.status.as_str(), "price": amount(offer),
+            "stock": offer.stock.map(Stock::get),
+        })
+    };
+    let items: Vec<_> = offers.iter().map(item).collect();
+    Ok(HttpResponse::Ok().json(json!({ "items": items })))
+}
+
+/// The call that places the order of a basket. A field `q/<seller>/<offer>` has the quantity of an offer.
+pub(super) fn place(page: &SandboxPage, form: &Form) -> Call {
+    let items = form.pairs().filter_map(|(name, quantity)| {
+        let (seller, offer) = name.strip_prefix("q/")?.split_once('/')?;
+        let seller = page.sellers.get(seller.parse::<usize>().ok()?)?;
+        let quantity = quantity.parse::<i64>().ok().filter(|quantity| *quantity > 0)?;
+        Some(json!({ "seller_id": seller.id.to_string(), "offer_id": offer, "quantity": quantity }))
+    });
+    let text = |name, default: &str| form.get(name).unwrap_or(default).to_owned();
+    let wants = |name| form.get(name).is_some();
+    let order = json!({
+        "payment_method": "blik",
+        "delivery_method": if wants("point") { "parcel_locker" } else { "courier" },
+        "buyer": { "name": text("name", "Ewa Żak"), "email": text("email", "ewa@poczta.example"), "phone": null },
+        "shipping_address": { "line1": "ul. Długa 1", "postal_code": "00-950", "city": "Warszawa", "country": "PL" },
+        "delivery_point": wants("point").then(|| json!({ "id": "WAW01M", "city": "Warszawa" })),
+        "invoice": wants("invoice").then(|| json!({ "company": "Żak i Syn", "tax_id": "5260250274" })),
+        "is_test": wants("test"),
+        "items": items.collect::<Vec<_>>(),
+    });
+    Call::new(By::Office, Method::POST, "/orders", order)
+}
+
+#[derive(Template)]
+#[template(path = "marketplace.html")]
+struct MarketplacePage<'a> {
+    frame: Frame<'a>,
+    chosen: usize,
+    carrier: String,
+    new_offer: String,
+    orders: Vec<Card>,
+    offers: Vec<Card>,
+    applications: Vec<Card>,
+}
+
+/// `GET /sandbox/marketplace`: all orders, and one seller's offers and applications.
+pub(crate) async fn marketplace(page: &SandboxPage, form: &Form) -> Shown {
+    let (n, seller) = page.seller(form)?;
+    let offers = newest(page, seller, None).await?.into_iter().take(15);
+    let directory = &page.settings.applications;
+    let applications = directory.applications_at(seller.id, None, 50).await;
+    let applications = applications.map_err(|error| unread(&error))?.into_iter();
+    Ok(html(&MarketplacePage {
+        frame: page.frame("Marketplace"),
+        chosen: n,
+        carrier: carriers_say(page, "TRANSIT0001"),
+        new_offer: page.button("Feed a new offer", new_offer(page, seller), NEW_OFFER),
+        orders: latest(page, Role::Marketplace).await?,
+        offers: offers.map(|offer| offer_card(page, n, seller, offer)).collect(),
+        applications: applications
+            .map(|listed| application(page, listed.application))
+            .collect(),
+    }))
+}
+
+fn new_offer(page: &SandboxPage, seller: &SandboxSeller) -> Call {
+    let id = page.settings.randomness.uuid();
+    let offer = json!({
+        "title": "Teapot", "handle": format!("teapot-{id}"), "status": "published",
+        "url": format!("https://shop.example/teapot-{id}"),
+        "price": { "amount": 4990, "currency": "PLN" }, "stock": 12,
+    });
+    let path = format!("/sellers/{}/offers/{id}", seller.id);
+    Call::new(By::Office, Method::PUT, path, offer)
+}
+
+/// The button of a POST to the back office.
+fn office(page: &SandboxPage, label: &str, path: String, body: Value, inputs: &[Input<'_>]) -> String {
+    page.button(label, Call::new(By::Office, Method::POST, path, body), inputs)
+}
+
+fn offer_card(page: &SandboxPage, n: usize, seller: &SandboxSeller, offer: Offer) -> Card {
+    let path = format!("/sellers/{}/offers/{}", offer.seller, offer.id);
+    let post = |label, what, body, inputs| office(page, label, format!("{path}/{what}"), body, inputs);
+    let decision = |label, decision| post(label, "moderation", json!({ "decision": decision }), &[]);
+    let stock = offer.stock.map(Stock::get);
+    let money = json!({ "amount": amount(&offer).unwrap_or(1_000), "currency": "PLN" });
+    // An offer whose stock is not counted takes none.
+    let (change, changed): (_, &[Input<'_>]) = match stock {
+        Some(stock) => (json!({ "price": money, "stock": stock }), &[PRICE, STOCK]),
+        None => (json!({ "price": money }), &[PRICE]),
+    };
+    let mut buttons = vec![
+        decision("Approve", "approve"),
+        decision("Reject", "reject"),
+        post("Reprice", "automatic-price", json!({ "price": money }), &[PRICE]),
+    ];
+    if !seller.personal_token.is_empty() {
+        let path = format!("/v1/offers/{}", offer.id);
+        let change = Call::new(By::Seller(n), Method::PATCH, path, change);
+        buttons.push(page.button("Change as its seller", change, changed));
+    }
+    Card {
+        about: offer.status.as_str().to_owned(),
+        lines: vec![
+            price(&offer),
+            stock.map_or_else(
+                || "stock not counted".to_owned(),
+                |stock| format!("{stock} in stock"),
+            ),
+        ],
+        id: offer.id.to_string(),
+        buttons,
+        title: offer.title,
+    }
+}
+
+fn application(page: &SandboxPage, found: Application) -> Card {
+    let (label, step) = match found.status {
+        ApplicationStatus::Pending => ("Accept", "acceptance"),
+        ApplicationStatus::Active => ("Suspend", "suspension"),
+        ApplicationStatus::Suspended => ("Reinstate", "reinstatement"),
+    };
+    let id = found.client_id.to_string();
+    let path = format!("/applications/{id}/{step}");
+    Card {
+        buttons: vec![office(page, label, path, Value::Null, &[])],
+        title: found.name,
+        about: found.status.as_str().to_owned(),
+        lines: vec![id.clone()],
+        id,
+    }
+}
+
+/// `POST /sandbox/api/carrier`: what the simulated carriers say of a parcel from now on.
+pub(crate) async fn carrier(page: &SandboxPage, form: &Form) -> Shown {
+    let field = |name| form.get(name).unwrap_or_default().trim();
+    let (number, status) = (field("tracking_number"), field("status"));
+    let parcel = TrackingNumber::new(number.to_owned());
+    Ok(match (parcel, TrackingStatus::parse(status)) {
+        (Err(invalid), _) => HttpResponse::BadRequest().body(format!("The tracking number {invalid}.\n")),
+        (_, None) => {
+            HttpResponse::BadRequest().body("Carriers know no such status: choose one of the list.\n")
+        }
+        (Ok(parcel), Some(set)) => {
+            let set = (page.settings.set_parcel)(parcel, set).await;
+            set.map_err(|error| {
+                unread(&error);
+                "It is set, but the database does not answer now: carriers are asked at the next look-up."
+            })?;
+            HttpResponse::Ok().body(format!("Carriers say of {number} from now on: {status}.\n"))
+        }
+    })
+}
+
 /// The latest orders of all sellers, newest first, with what can be done to each.
-pub(super) async fn latest(page: &SandboxPage, role: Role) -> Result<Vec<Card>, String> {
+async fn latest(page: &SandboxPage, role: Role) -> Result<Vec<Card>, String> {
     let mut all: Vec<Vec<SellerOrder>> = Vec::new();
-    for seller in &page.settings.sellers {
+    for seller in &page.sellers {
         let (filter, most) = (OrderFilter::default(), PageSize::clamped(LATEST));
         let orders = page.settings.orders.orders(seller.id, filter, None, most).await;
         for part in orders.map_err(|error| unread(&error))?.items {
@@ -41,15 +274,16 @@ pub(super) async fn latest(page: &SandboxPage, role: Role) -> Result<Vec<Card>, 
     }
     all.sort_by_key(|parts| std::cmp::Reverse(parts.first().map(|part| part.placed_at)));
     all.truncate(usize::try_from(LATEST).unwrap_or_default());
-    Ok(all.iter().filter_map(|parts| card(page, role, parts)).collect())
+    Ok(all
+        .iter()
+        .filter_map(|parts| order_card(page, role, parts))
+        .collect())
 }
 
-fn card(page: &SandboxPage, role: Role, parts: &[SellerOrder]) -> Option<Card> {
+fn order_card(page: &SandboxPage, role: Role, parts: &[SellerOrder]) -> Option<Card> {
     let first = parts.first()?;
-    let (id, status) = (
-        first.id.to_string(),
-        OrderStatus::aggregate(parts.iter().map(SellerOrder::status))?,
-    );
+    let id = first.id.to_string();
+    let status = OrderStatus::aggregate(parts.iter().map(SellerOrder::status))?;
     let sellers: Vec<_> = parts.iter().map(|part| part.seller.to_string()).collect();
     // One parcel may have several sellers' parts.
     let parcels: BTreeSet<_> = parts
@@ -100,36 +334,25 @@ fn buttons(
     status: OrderStatus,
     sellers: &[String],
 ) -> Vec<String> {
-    let step = |label, step| {
-        let path = format!("/orders/{order}/{step}");
-        page.button(label, Call::new(By::Office, Method::POST, path, Value::Null), &[])
-    };
-    let ships = |label: &str, by, path| {
-        page.button(label, Call::new(by, Method::POST, path, new_parcel(page)), PARCEL)
-    };
-    let marketplace = || {
-        let by_seller = match sellers {
-            [seller] => page.seller_with(seller),
-            _ => None,
-        };
-        let by_seller = by_seller.map(|(n, seller)| {
-            let label = format!("Ship as seller {}", seller.seller_no);
-            ships(&label, By::Seller(n), format!("/v1/orders/{order}/shipments"))
-        });
-        let all = ships(
-            "Ship as the marketplace",
-            By::Office,
-            format!("/orders/{order}/shipment"),
-        );
-        by_seller.into_iter().chain([all])
-    };
+    let step = |label, step| office(page, label, format!("/orders/{order}/{step}"), Value::Null, &[]);
     let mut buttons = Vec::new();
     match (role, status) {
         (Role::Buyer, OrderStatus::Pending) => {
             buttons.extend([step("Pay", "payment"), step("Cancel", "cancellation")]);
         }
         (Role::Buyer, OrderStatus::Processing) => buttons.push(step("Cancel", "cancellation")),
-        (Role::Marketplace, OrderStatus::Processing) => buttons.extend(marketplace()),
+        (Role::Marketplace, OrderStatus::Processing) => {
+            if let [seller] = sellers
+                && let Some((n, seller)) = page.seller_with(seller)
+            {
+                let path = format!("/v1/orders/{order}/shipments");
+                let call = Call::new(By::Seller(n), Method::POST, path, new_parcel(page));
+                let label = format!("Ship as seller {}", seller.seller_no);
+                buttons.push(page.button(&label, call, PARCEL));
+            }
+            let (label, path) = ("Ship as the marketplace", format!("/orders/{order}/shipment"));
+            buttons.push(office(page, label, path, new_parcel(page), PARCEL));
+        }
         _ => {}
     }
     if role == Role::Marketplace {
@@ -149,7 +372,7 @@ fn new_parcel(page: &SandboxPage) -> Value {
 }
 
 /// Sets what the carriers say of a parcel.
-pub(super) fn carriers_say(page: &SandboxPage, number: &str) -> String {
+fn carriers_say(page: &SandboxPage, number: &str) -> String {
     let statuses = TrackingStatus::ALL.map(TrackingStatus::as_str);
     let form = json!({ "token": page.form_token, "tracking_number": number, "status": "delivered" });
     let call = Call::new(By::Page, Method::POST, "/sandbox/api/carrier", form);

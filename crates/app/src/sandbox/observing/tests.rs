@@ -12,7 +12,8 @@ use uuid::Uuid;
 use web::TraceId;
 use web::access_log::{CallerIds, LoggedRefusal};
 use webhooks::{
-    AddressPolicy, AttemptFailure, Event, JournalPage, MockJournalReader, Subject, WebhookSecret,
+    AddressPolicy, AttemptFailure, Event, JournalPage, JournalRefusal, MockJournalReader, Subject,
+    WebhookSecret,
 };
 
 use super::*;
@@ -233,7 +234,8 @@ fn a_change_says_the_new_value() {
     assert_eq!(row.ids, [OFFER]);
 }
 
-/// The first look finds the ends, the next one what is new, and a failure loses nothing.
+/// The first look finds the ends, the next one what is new, and a failure loses nothing. A place that is refused
+/// repeats nothing.
 #[tokio::test]
 async fn feeds_are_followed_from_now_on() {
     let seller: SellerId = SELLER.parse().unwrap();
@@ -258,7 +260,7 @@ async fn feeds_are_followed_from_now_on() {
     };
     journals
         .expect_page()
-        .times(3)
+        .times(5)
         .returning(move |_, start, names, _| {
             let offer_id = OFFER.parse().unwrap();
             let found = || JournaledEvent {
@@ -269,6 +271,9 @@ async fn feeds_are_followed_from_now_on() {
             Ok(Ok(match start {
                 JournalStart::Oldest if names.is_empty() => page(8, Vec::new()),
                 JournalStart::Oldest => page(8, vec![found()]),
+                JournalStart::After(place) if place.number == 10 => {
+                    return Ok(Err(JournalRefusal::UnknownPlace));
+                }
                 JournalStart::After(place) => page(place.number + 2, vec![found()]),
                 JournalStart::Since(_) => panic!("not asked for"),
             }))
@@ -284,7 +289,7 @@ async fn feeds_are_followed_from_now_on() {
             at: now(),
         };
         // Something old; after the first look, something new.
-        let items = if n == 1 || n == 3 { Vec::new() } else { vec![item] };
+        let items = if n == 1 || n >= 3 { Vec::new() } else { vec![item] };
         let next = ChangeCursor((n + 1).to_string());
         Ok(ChangePage { items, next })
     });
@@ -317,6 +322,7 @@ async fn feeds_are_followed_from_now_on() {
     feeds.look().await.unwrap();
     assert_eq!(format!("{:?}", feeds.timeline), empty);
     assert!(feeds.look().await.is_err());
+    feeds.look().await.unwrap();
     feeds.look().await.unwrap();
     let kept = format!("{:?}", feeds.timeline);
     // One of each seller: the late one's journal is read from its beginning.

@@ -54,13 +54,9 @@ proptest! {
     #[test]
     fn states_are_read_back_from_their_records(state in states()) {
         let queued = (state == DeliveryState::Queued).then_some(DateTime::UNIX_EPOCH);
-        let record = DeliveryRecord {
-            attempt: state.attempt().into(),
-            due_at: state.next_retry_at().or(queued),
-            delivered_at: state.delivered_at(),
-            last: state.last().cloned(),
-        };
-        prop_assert_eq!(DeliveryState::try_from(record), Ok(state));
+        let (attempt, due_at) = (state.attempt().into(), state.next_retry_at().or(queued));
+        let read = DeliveryState::stored(attempt, due_at, state.delivered_at(), state.last().cloned());
+        prop_assert_eq!(read, Ok(state));
     }
 
     #[test]
@@ -95,14 +91,7 @@ fn impossible_records_are_refused() {
         duration: Duration::ZERO,
     });
     let refused = |attempt, due_at, delivered_at, last: &Option<Attempted>| {
-        let last = last.clone();
-        DeliveryState::try_from(DeliveryRecord {
-            attempt,
-            due_at,
-            delivered_at,
-            last,
-        })
-        .unwrap_err();
+        DeliveryState::stored(attempt, due_at, delivered_at, last.clone()).unwrap_err();
     };
     refused(-1, None, None, &None);
     refused(7, None, None, &last);
