@@ -30,26 +30,25 @@ pub struct Slots {
     pub per_queue: u16,
     /// Attempts of one queue that fails, at least 1.
     pub per_failing_queue: u16,
-    /// Attempts of all queues of one application, or of one seller, at least 1. All its receivers may stop answering at the
-    /// same time, and no queue counts as failing until its first attempts have timed out.
-    pub per_party: u16,
-    /// Attempts of all failing queues of one application, or of one seller, at least 1, so that its other queues do not wait
-    /// for them.
-    pub failing_per_party: u16,
+    /// Attempts of all queues of one owner's applications, at least 1. All their receivers may stop answering at the same
+    /// time, and no queue counts as failing until its first attempts have timed out.
+    pub per_owner: u16,
+    /// Attempts of all failing queues of one owner's applications, at least 1, so that the others do not wait for them.
+    pub failing_per_owner: u16,
 }
 
 impl Slots {
     pub const DEFAULT_ATTEMPTS: u16 = 512;
 
-    /// The default shares of this number of attempts: a quarter for one application.
+    /// The default shares of this number of attempts: a quarter for one owner.
     #[must_use]
     pub fn of(attempts: u16) -> Self {
         Self {
             attempts,
             per_queue: 12,
             per_failing_queue: 2,
-            per_party: (attempts / 4).max(1),
-            failing_per_party: (attempts / 8).max(1),
+            per_owner: (attempts / 4).max(1),
+            failing_per_owner: (attempts / 8).max(1),
         }
     }
 }

@@ -19,16 +19,16 @@ pub fn error_chain(error: &(dyn Error + 'static)) -> String {
 
 /// The cause of a failure. Cloned, since a statement that fails may have had several callers.
 #[derive(Debug, Clone)]
-pub struct Cause(Arc<dyn Error + Send + Sync>);
+pub struct SharedError(Arc<dyn Error + Send + Sync>);
 
-impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for Cause {
+impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for SharedError {
     fn from(cause: E) -> Self {
         let cause: Box<dyn Error + Send + Sync> = cause.into();
         Self(Arc::from(cause))
     }
 }
 
-impl Deref for Cause {
+impl Deref for SharedError {
     type Target = dyn Error + Send + Sync;
 
     fn deref(&self) -> &Self::Target {
@@ -42,11 +42,11 @@ pub enum StoreError {
     /// A deadlock or serialization failure rolled the transaction back. The work may be repeated from its
     /// start.
     #[error("transaction conflict; retry")]
-    Retryable(#[source] Cause),
+    Retryable(#[source] SharedError),
     /// The store is unreachable, does not respond in time, or has no room. As far as is known, nothing was
     /// changed.
     #[error("the store is unavailable")]
-    Unavailable(#[source] Cause),
+    Unavailable(#[source] SharedError),
     /// A unique value already exists.
     #[error("the row already exists ({constraint})")]
     Conflict {
@@ -64,7 +64,7 @@ pub enum StoreError {
     },
     /// Any other failure; a bug.
     #[error("unexpected failure of the store")]
-    Unexpected(#[source] Cause),
+    Unexpected(#[source] SharedError),
 }
 
 impl StoreError {
@@ -80,7 +80,7 @@ impl StoreError {
         }
     }
 
-    pub fn unexpected(cause: impl Into<Cause>) -> Self {
+    pub fn unexpected(cause: impl Into<SharedError>) -> Self {
         Self::Unexpected(cause.into())
     }
 

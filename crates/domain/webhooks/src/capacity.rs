@@ -1,25 +1,10 @@
-//! How much a worker can start, and how it is shared among queues: an application with many queues, a seller with
-//! many applications, or one with receivers that fail, takes little from the others.
+//! How much a worker can start, and how it is shared among queues. The shares are those of applications' owners, who choose
+//! the receivers: an owner with many queues, or with receivers that are slow or fail, takes little from the others, also
+//! from those at the same seller.
 
 use std::collections::BTreeMap;
 
 use kernel::SellerId;
-use oauth::ClientId;
-
-/// Who has a share of the attempts: an application, over all sellers, or a seller, over all applications. Each
-/// queue is in both shares.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Party {
-    Application(ClientId),
-    Seller(SellerId),
-}
-
-impl Party {
-    /// Those of a queue.
-    pub const fn of(client_id: ClientId, seller: SellerId) -> [Self; 2] {
-        [Self::Application(client_id), Self::Seller(seller)]
-    }
-}
 
 /// How much a worker can start now.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,12 +17,12 @@ pub struct Capacity {
     pub per_queue: u16,
     /// Attempts of one failing queue; at least 1.
     pub per_failing_queue: u16,
-    /// Attempts of all queues of one application or one seller, including running ones; at least 1.
-    pub per_party: u16,
+    /// Attempts of all queues of one owner's applications, including running ones; at least 1.
+    pub per_owner: u16,
     /// Of these, at most this many in failing queues, including running ones; at least 1.
-    pub failing_per_party: u16,
-    /// The running attempts.
-    pub under_way: BTreeMap<Party, Load>,
+    pub failing_per_owner: u16,
+    /// The running attempts, by owner.
+    pub under_way: BTreeMap<SellerId, Load>,
 }
 
 /// Running attempts.
@@ -61,7 +46,8 @@ impl Load {
 /// A queue that may have due deliveries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DueQueue {
-    pub parties: [Party; 2],
+    /// The owner of its application.
+    pub owner: SellerId,
     pub failing: bool,
     /// Due first attempts, as far as they were counted.
     pub first_attempts: u16,
@@ -78,24 +64,21 @@ pub struct Share {
 }
 
 impl Capacity {
-    /// How many more attempts can start in the party's queues, or in its failing ones.
-    pub fn left(&self, party: Party, failing: bool) -> u16 {
-        let load = self.under_way.get(&party).copied().unwrap_or_default();
-        let left = self.attempts.min(self.per_party.saturating_sub(load.attempts));
+    /// How many more attempts can start in the owner's queues, or in the failing ones.
+    pub fn left(&self, owner: SellerId, failing: bool) -> u16 {
+        let load = self.under_way.get(&owner).copied().unwrap_or_default();
+        let left = self.attempts.min(self.per_owner.saturating_sub(load.attempts));
         if !failing {
             return left;
         }
         left.min(self.failing_attempts)
-            .min(self.failing_per_party.saturating_sub(load.failing))
+            .min(self.failing_per_owner.saturating_sub(load.failing))
     }
 
-    /// Takes up to this many attempts for a queue of these parties, and returns how many.
-    pub fn take(&mut self, parties: [Party; 2], failing: bool, wanted: u16) -> u16 {
-        let left = parties.map(|party| self.left(party, failing));
-        let number = left.into_iter().fold(wanted, u16::min);
-        for party in parties {
-            self.under_way.entry(party).or_default().add(number, failing);
-        }
+    /// Takes up to this many attempts for a queue of this owner, and returns how many.
+    pub fn take(&mut self, owner: SellerId, failing: bool, wanted: u16) -> u16 {
+        let number = wanted.min(self.left(owner, failing));
+        self.under_way.entry(owner).or_default().add(number, failing);
         self.attempts = self.attempts.saturating_sub(number);
         if failing {
             self.failing_attempts = self.failing_attempts.saturating_sub(number);
@@ -115,7 +98,7 @@ impl Capacity {
         };
         let repeats = most.saturating_sub(1).max(1);
         let due = queue.first_attempts.saturating_add(queue.repeats.min(repeats));
-        let attempts = self.take(queue.parties, queue.failing, due.min(most));
+        let attempts = self.take(queue.owner, queue.failing, due.min(most));
         (attempts > 0 || due == 0).then_some(Share { attempts, repeats })
     }
 }

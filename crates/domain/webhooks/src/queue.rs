@@ -40,8 +40,9 @@ pub struct ClaimedQueues {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubscriptionQueue {
     pub lease: Lease,
-    /// The subscription's application.
+    /// The subscription's application, and its owner.
     pub client_id: ClientId,
+    pub owner: SellerId,
     pub url: WebhookUrl,
     /// The keys of their signatures, at the time of the claim.
     pub secrets: SigningSecrets,

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::TimeDelta;
+use kernel::SellerId;
 use webhooks::{
     AttemptFailure, AttemptRecord, Attempted, Capacity, DeliveryId, Due, Lease, Load, Message, Outcome,
-    Party, Progress, QueueKey, Refill, Refilled, Release, SubscriptionQueue,
+    Progress, QueueKey, Refill, Refilled, Release, SubscriptionQueue,
 };
 
 use super::Slots;
@@ -17,10 +18,10 @@ use super::worker::Recording;
 /// One queue gets at most 1/`FAIR_SHARE` of the free slots.
 const FAIR_SHARE: u16 = 8;
 
-/// 1/`RESERVE` of the slots is reserved for applications and sellers with little in hand.
+/// 1/`RESERVE` of the slots is reserved for owners with little in hand.
 const RESERVE: u16 = 8;
 
-/// An application or a seller gets at most 1/`PART_OF_RESERVE` of the free reserve.
+/// An owner gets at most 1/`PART_OF_RESERVE` of the free reserve.
 const PART_OF_RESERVE: u16 = 8;
 
 /// An attempt to begin.
@@ -83,7 +84,7 @@ impl InFlight {
     /// How much can start now. A slot is free only once the end of its attempt is recorded, so nothing piles
     /// up while the store is unavailable. The fewer slots are free, the fewer one queue gets, so many queues
     /// that fail at the same time leave some to others. The last slots, and the last of the half that failing
-    /// queues may use, are reserved for applications and sellers with almost nothing in hand.
+    /// queues may use, are reserved for owners with almost nothing in hand.
     fn capacity(&self) -> Option<Capacity> {
         let under_way = self.loads();
         let in_hand = |failing: bool| {
@@ -92,16 +93,16 @@ impl InFlight {
         };
         let (used, failing) = (in_hand(false), in_hand(true));
         let slots = self.slots;
-        let (attempts, per_party) = open_slots(slots.attempts, used, slots.per_party);
-        let (failing_attempts, failing_per_party) =
-            open_slots((slots.attempts / 2).max(1), failing, slots.failing_per_party);
+        let (attempts, per_owner) = open_slots(slots.attempts, used, slots.per_owner);
+        let (failing_attempts, failing_per_owner) =
+            open_slots((slots.attempts / 2).max(1), failing, slots.failing_per_owner);
         (attempts > 0).then(|| Capacity {
             attempts,
             failing_attempts: failing_attempts.min(attempts),
             per_queue: (attempts / FAIR_SHARE).clamp(1, slots.per_queue.max(1)),
             per_failing_queue: slots.per_failing_queue,
-            per_party,
-            failing_per_party,
+            per_owner,
+            failing_per_owner,
             under_way,
         })
     }
@@ -123,13 +124,11 @@ impl InFlight {
         })
     }
 
-    fn loads(&self) -> BTreeMap<Party, Load> {
+    fn loads(&self) -> BTreeMap<SellerId, Load> {
         let mut loads = BTreeMap::<_, Load>::new();
-        for (lease, queue) in &self.queues {
+        for queue in self.queues.values() {
             let number = u16::try_from(queue.in_hand.len()).unwrap_or(u16::MAX);
-            for party in Party::of(queue.client_id, lease.queue.seller) {
-                loads.entry(party).or_default().add(number, queue.fails());
-            }
+            loads.entry(queue.owner).or_default().add(number, queue.fails());
         }
         loads
     }
@@ -138,6 +137,7 @@ impl InFlight {
     pub(super) fn add(&mut self, claimed: SubscriptionQueue) -> Vec<Start> {
         let queue = LeasedQueue {
             client_id: claimed.client_id,
+            owner: claimed.owner,
             url: claimed.url,
             secrets: Arc::new(claimed.secrets),
             failing: claimed.failing,
@@ -300,7 +300,7 @@ impl InFlight {
     /// Queues to refill while some of their attempts still run, so that one slow response does not block the
     /// rest: `all` queues, or only those that were full and are now half empty; the longest waiting first. A
     /// failing queue gets only first attempts, so they do not wait behind retries. A queue gets none if its
-    /// host is full, if it is about to be released, or if the slots or its application's share are used up.
+    /// host is full, if it is about to be released, or if the slots or its owner's share are used up.
     pub(super) fn refills(&mut self, all: bool) -> Vec<Refill> {
         let Some(mut capacity) = self.capacity() else {
             return Vec::new();
@@ -321,8 +321,7 @@ impl InFlight {
             } else {
                 0
             };
-            let parties = Party::of(queue.client_id, lease.queue.seller);
-            let number = capacity.take(parties, queue.fails(), wanted);
+            let number = capacity.take(queue.owner, queue.fails(), wanted);
             if number == 0 && queue.postponed.is_empty() {
                 continue;
             }
@@ -339,12 +338,12 @@ impl InFlight {
     }
 }
 
-/// The number of free slots, and how many attempts an application or a seller may have in hand and still get more.
-fn open_slots(slots: u16, used: usize, per_party: u16) -> (u16, u16) {
+/// The number of free slots, and how many attempts an owner may have in hand and still get more.
+fn open_slots(slots: u16, used: usize, per_owner: u16) -> (u16, u16) {
     let free = left(slots, used);
     match free.saturating_sub(slots / RESERVE) {
-        0 => (free, per_party.min(free / PART_OF_RESERVE).max(1)),
-        beyond_reserve => (beyond_reserve, per_party.max(1)),
+        0 => (free, per_owner.min(free / PART_OF_RESERVE).max(1)),
+        beyond_reserve => (beyond_reserve, per_owner.max(1)),
     }
 }
 

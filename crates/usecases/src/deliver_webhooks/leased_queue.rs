@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use kernel::SellerId;
 use oauth::ClientId;
 use webhooks::{DeliveryId, SigningSecrets, WebhookUrl};
 
@@ -26,6 +27,8 @@ pub(super) struct InHand {
 
 pub(super) struct LeasedQueue {
     pub(super) client_id: ClientId,
+    /// The application's owner.
+    pub(super) owner: SellerId,
     pub(super) url: WebhookUrl,
     pub(super) secrets: Arc<SigningSecrets>,
     /// Whether the queue counted as failing when it was claimed.

@@ -19,8 +19,8 @@ const SLOTS: Slots = Slots {
     attempts: 64,
     per_queue: 8,
     per_failing_queue: 2,
-    per_party: 16,
-    failing_per_party: 8,
+    per_owner: 16,
+    failing_per_owner: 8,
 };
 const FAST: Duration = Duration::from_millis(5);
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -99,8 +99,8 @@ impl World {
 
     /// These queues, numbered from 1, do not delay deliveries of queue 0, which come one after another for 40
     /// seconds.
-    async fn leaves_slots_to_another(self, own_application: u128) -> Self {
-        self.store.set_application(0, own_application);
+    async fn leaves_slots_to_another(self, own_owner: u128) -> Self {
+        self.store.set_owner(0, own_owner);
         let feed = async {
             sleep(Duration::from_millis(500)).await;
             for _ in 0..100 {
@@ -113,17 +113,17 @@ impl World {
     }
 }
 
-/// This many queues with the deliveries and the response, each of the application that belongs to its number.
+/// This many queues with the deliveries and the response, each of the owner that belongs to its number.
 fn queues(
     (count, deliveries): (u128, usize),
     response: &Response,
     failing: bool,
-    application: fn(u128) -> u128,
+    owner: fn(u128) -> u128,
 ) -> World {
     let world = World::default();
     for queue in 1..=count {
         world.queue(queue, deliveries, response.clone());
-        world.store.set_application(queue, application(queue));
+        world.store.set_owner(queue, owner(queue));
         if failing {
             world.store.set_failing(queue);
         }
@@ -134,17 +134,17 @@ fn queues(
 
 #[tokio::test(start_paused = true)]
 async fn failing_queues_leave_slots_to_another() {
-    // Each of an application of its own: half of the slots, and one for queue 0.
+    // Each of an owner of its own: half of the slots, and one for queue 0.
     let failing = queues((40, 100), &TIMED_OUT, true, |queue| queue);
     let failing = failing.leaves_slots_to_another(99).await.receivers;
     assert!(failing.most_at_once_of(7) <= 2);
     assert!(failing.most_at_once() <= 33);
 
-    // One application's, beside another queue of its own.
+    // One owner's, beside another queue of the same.
     let own = queues((40, 100), &TIMED_OUT, true, |_| 1);
     assert!(own.leaves_slots_to_another(1).await.receivers.most_at_once() <= 9);
 
-    // Those of eight applications, beside one that fails fast.
+    // Those of eight owners, beside one that fails fast.
     let many = queues((160, 20), &TIMED_OUT, true, |queue| 1 + queue % 8);
     many.receivers.respond(0, FAILED);
     many.leaves_slots_to_another(99).await;
@@ -152,12 +152,12 @@ async fn failing_queues_leave_slots_to_another() {
 
 #[tokio::test(start_paused = true)]
 async fn queues_not_known_to_fail_leave_slots_to_another() {
-    // One application's receivers that do not respond, and are not known to fail yet.
+    // One owner's receivers that do not respond, and are not known to fail yet.
     let silent = queues((100, 10), &TIMED_OUT, false, |_| 1);
     let silent = silent.leaves_slots_to_another(99).await.receivers;
     assert!(silent.most_at_once() <= 17);
 
-    // Five applications whose receivers are slow but healthy.
+    // Five owners whose receivers are slow but healthy.
     let slow = queues((60, 100), &SLOW, false, |queue| 1 + queue % 5);
     assert!(slow.leaves_slots_to_another(99).await.receivers.most_at_once() >= 32);
 
@@ -176,18 +176,18 @@ async fn queues_not_known_to_fail_leave_slots_to_another() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn applications_that_fill_the_slots_one_after_the_other_leave_one_to_the_next() {
+async fn owners_that_fill_the_slots_one_after_the_other_leave_one_to_the_next() {
     let world = World::default();
-    let add_slow = |applications: std::ops::Range<u128>, queues: u128| {
-        for application in applications {
-            for queue in (0..queues).map(|queue| application * 100 + queue) {
+    let add_slow = |owners: std::ops::Range<u128>, queues: u128| {
+        for owner in owners {
+            for queue in (0..queues).map(|queue| owner * 100 + queue) {
                 world.queue(queue, 100, SLOW);
-                world.store.set_application(queue, application);
+                world.store.set_owner(queue, owner);
             }
         }
     };
     add_slow(1..5, 4);
-    world.store.set_application(0, 99);
+    world.store.set_owner(0, 99);
     world.receivers.respond(0, OK);
     let feed = async {
         sleep(Duration::from_millis(500)).await;
@@ -227,7 +227,7 @@ async fn slow_responses_do_not_delay_the_rest_of_their_queues() {
 
     let world = World::default();
     for queue in 1..=12 {
-        world.store.set_application(queue, 1);
+        world.store.set_owner(queue, 1);
         world.delivery(queue, 0, SLOW);
         world.receivers.respond(queue, OK);
     }
@@ -350,22 +350,12 @@ async fn a_single_slot_serves_failing_queues_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn leased_queues_get_no_more_than_their_applications_share() {
+async fn leased_queues_get_no_more_than_their_owners_share() {
     let response = Response::status(Duration::from_millis(40), 200);
     let world = queues((6, 200), &response, false, |_| 1);
     world.run(world.store.finished()).await;
     assert_eq!(world.store.delivered(), 1_200);
-    assert!(world.receivers.most_at_once() <= usize::from(SLOTS.per_party));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_sellers_many_applications_with_slow_receivers_leave_slots_to_others() {
-    let world = queues((20, 4), &SLOW, false, |queue| queue);
-    for queue in 1..=20 {
-        world.store.set_seller(queue, 1);
-    }
-    let receivers = world.leaves_slots_to_another(99).await.receivers;
-    assert!(receivers.most_at_once() <= 17);
+    assert!(world.receivers.most_at_once() <= usize::from(SLOTS.per_owner));
 }
 
 #[tokio::test(start_paused = true)]

@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use uuid::Uuid;
 use webhooks::{
-    Capacity, ClaimedQueues, DeliveryId, Due, DueQueue, Lease, Party, Progress, QueueKey, Refill, Refilled,
+    Capacity, ClaimedQueues, DeliveryId, Due, DueQueue, Lease, Progress, QueueKey, Refill, Refilled,
     SigningSecrets, SubscriptionId, SubscriptionQueue, WebhookUrl,
 };
 
@@ -27,9 +27,7 @@ use crate::statement::statements;
 
 statements! {
     "claiming.sql";
-    DUE: (
-        BigInt, BigInt, Timestamptz, Timestamptz, Array<SqlUuid>, Array<SqlUuid>, Array<SqlUuid>, Array<SqlUuid>
-    ) -> DueRow;
+    DUE: (BigInt, BigInt, Timestamptz, Timestamptz, Array<SqlUuid>, Array<SqlUuid>) -> DueRow;
     LOSE: (Array<SqlUuid>, Array<SqlUuid>);
     LEASE: (
         Array<SqlUuid>, Array<SqlUuid>, Array<Nullable<SqlUuid>>, Array<SqlUuid>, Array<Integer>, Array<Integer>,
@@ -66,6 +64,8 @@ struct QueueRow {
     seller_id: Uuid,
     id: Uuid,
     client_id: Uuid,
+    #[diesel(sql_type = SqlUuid)]
+    owner_id: Uuid,
     failing: bool,
     fence: Option<Uuid>,
     url: String,
@@ -82,7 +82,7 @@ impl QueueRow {
     fn due(&self) -> DueQueue {
         let count = |number| u16::try_from(number).unwrap_or(u16::MAX);
         DueQueue {
-            parties: Party::of(self.client_id.into(), self.seller_id.into()),
+            owner: self.owner_id.into(),
             failing: self.failing,
             first_attempts: count(self.first_attempts),
             repeats: count(self.repeats),
@@ -142,18 +142,11 @@ impl TryFrom<DeliveryRow> for Due {
     }
 }
 
-/// The applications and the sellers of which no further attempt can start, in any queue or in a failing one.
-fn full_parties(capacity: &Capacity, failing: bool) -> (Vec<Uuid>, Vec<Uuid>) {
-    let (mut applications, mut sellers) = (Vec::new(), Vec::new());
-    for party in capacity.under_way.keys() {
-        if capacity.left(*party, failing) == 0 {
-            match party {
-                Party::Application(client_id) => applications.push(client_id.uuid()),
-                Party::Seller(seller) => sellers.push(seller.uuid()),
-            }
-        }
-    }
-    (applications, sellers)
+/// The owners for whom no further attempt can start, in any queue or in a failing one.
+fn full_owners(capacity: &Capacity, failing: bool) -> Vec<Uuid> {
+    let owners = capacity.under_way.keys();
+    let full = owners.filter(|owner| capacity.left(**owner, failing) == 0);
+    full.map(|owner| owner.uuid()).collect()
 }
 
 /// A leased queue as it is stored, with its due deliveries.
@@ -265,6 +258,7 @@ impl Claims {
             let queue = opened_row.map(|(url, secrets)| SubscriptionQueue {
                 lease,
                 client_id: row.client_id.into(),
+                owner: row.owner_id.into(),
                 url,
                 secrets,
                 failing: row.failing,
@@ -327,17 +321,13 @@ impl Claims {
     ) -> QueryResult<(Vec<QueueRow>, bool)> {
         let most = capacity.attempts.min(MOST_QUEUES);
         let most_failing = capacity.failing_attempts.min(most);
-        let (applications, sellers) = full_parties(capacity, false);
-        let (of_failing, sellers_of_failing) = full_parties(capacity, true);
         let due = DUE.bind((
             i64::from(most),
             i64::from(most_failing),
             self.searched.0.next() - UNDER_WAY,
             self.searched.1.next() - UNDER_WAY,
-            applications,
-            of_failing,
-            sellers,
-            sellers_of_failing,
+            full_owners(capacity, false),
+            full_owners(capacity, true),
         ));
         let start = async { (&mut { connection }).batch_execute(BEGIN_CLAIM).await };
         let (started, due) = join!(start, due.get_results::<DueRow>(&mut { connection }));

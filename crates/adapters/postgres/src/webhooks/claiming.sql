@@ -7,11 +7,10 @@
 
 -- name: DUE
 -- $1 queues at most; $2 failing ones at most; $3, $4 where the search for healthy queues begins, and for failing ones;
--- $5 applications that have used up their share; $6 those whose failing queues have used up theirs; $7, $8 the same of
--- sellers.
+-- $5 owners of applications that have used up their share; $6 those whose failing queues have used up theirs.
 -- Locks due queues, the longest waiting first, and counts what is due in each: nothing in one that is not live, so that it
 -- takes no share from others. Failing queues have an index of their own:
--- however many wait, the others are found without passing over them. The queues of a full application or seller are skipped: each
+-- however many wait, the others are found without passing over them. The queues of a full owner are skipped: each
 -- costs some microseconds, which bounds how much it can delay others. One row without a queue if there is none.
 with clock as materialized (
     select api_now() as at
@@ -21,8 +20,7 @@ healthy as materialized (
     from subscription_queues
     where wake_at between $3 and (select at from clock)
       and not failing
-      and client_id <> all($5)
-      and seller_id <> all($7)
+      and client_id not in (select client_id from applications where owner_id = any($5))
     order by wake_at
     limit $1
     for no key update skip locked
@@ -32,8 +30,7 @@ failing as materialized (
     from subscription_queues
     where wake_at between $4 and (select at from clock)
       and failing
-      and client_id <> all($6)
-      and seller_id <> all($8)
+      and client_id not in (select client_id from applications where owner_id = any($6))
     order by wake_at
     limit $2
     for no key update skip locked
@@ -42,7 +39,8 @@ select
     -- Where the next search begins.
     least((select min(wake_at) from subscriptions where wake_at >= $3 and not failing), at) as first_healthy,
     least((select min(wake_at) from subscriptions where wake_at >= $4 and failing), at) as first_failing,
-    q.seller_id, q.id, q.client_id, q.failing, q.fence, q.url, q.secret, at,
+    q.seller_id, q.id, q.client_id, (select owner_id from applications as a where a.client_id = q.client_id) as owner_id,
+    q.failing, q.fence, q.url, q.secret, at,
     (
         select count(*)
         from (

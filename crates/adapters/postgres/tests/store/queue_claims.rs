@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use chrono::TimeDelta;
 use futures_util::future::join_all;
-use webhooks::{Capacity, DeliveryId, Load, Party};
+use webhooks::{Capacity, DeliveryId, Load};
 
 use crate::support::{
     CAPACITY, Fixture, each_once, ended, given, id, ids, ids_of, more, release, strangers, take_all,
@@ -111,30 +111,24 @@ async fn first_attempts_come_first_with_a_share_for_retries() {
 }
 
 #[tokio::test]
-async fn sellers_and_applications_stay_within_their_shares_and_delay_no_other() {
-    for (is_sellers, failing) in [(true, false), (true, true), (false, false), (false, true)] {
+async fn an_owners_applications_stay_within_a_share_and_delay_no_other_at_the_same_seller() {
+    for (has_many, failing) in [(true, false), (true, true), (false, false), (false, true)] {
         let fixture = Fixture::new().await;
-        let seller = fixture.seller().await;
-        let application = fixture.client_of(seller).await;
+        let (owner, other) = (fixture.seller().await, fixture.queue().await);
+        let application = fixture.client_of(owner).await;
         for _ in 0..10 {
-            let application = if is_sellers {
-                fixture.client_of(seller).await
+            let application = if has_many {
+                fixture.client_of(owner).await
             } else {
                 application
             };
-            let queue = fixture.subscribe(seller, application).await;
+            let queue = fixture.subscribe(other.seller, application).await;
             fixture.fill(queue, 4, 0).await;
         }
-        let other = fixture.queue().await;
         fixture.fill(other, 4, 0).await;
         fixture
             .tamper(&format!("update subscriptions set failing = {failing}"))
             .await;
-        let party = if is_sellers {
-            Party::Seller(seller)
-        } else {
-            Party::Application(application)
-        };
         let claim = async |under_way: u16| {
             let load = Load {
                 attempts: under_way,
@@ -143,20 +137,19 @@ async fn sellers_and_applications_stay_within_their_shares_and_delay_no_other() 
             // Failing queues have a share of their own.
             let capacity = Capacity {
                 attempts: 8,
-                per_party: if failing { 128 } else { 10 },
-                failing_per_party: 10,
-                under_way: BTreeMap::from([(party, load)]),
+                per_owner: if failing { 128 } else { 10 },
+                failing_per_owner: 10,
+                under_way: BTreeMap::from([(owner, load)]),
                 ..CAPACITY
             };
             let claimed = fixture.claim_within(capacity).await;
-            let (ours, others): (Vec<_>, Vec<_>) = claimed
-                .iter()
-                .partition(|queue| queue.lease.queue.seller == seller);
+            let (ours, others): (Vec<_>, Vec<_>) =
+                claimed.iter().partition(|queue| queue.lease.queue != other);
             (given(ours), given(others))
         };
         // As many of its queues as a claim looks at have waited longer than the other one.
-        assert_eq!(claim(10).await, (0, if failing { 2 } else { 4 }), "{party:?}");
-        assert_eq!(claim(3).await, (7, 0), "{party:?}");
+        assert_eq!(claim(10).await, (0, if failing { 2 } else { 4 }), "{has_many}");
+        assert_eq!(claim(3).await, (7, 0), "{has_many}");
     }
 }
 

@@ -153,6 +153,10 @@ async fn tls_without_content_is_cut() {
             outcome,
             Outcome::Failed(AttemptFailure::Protocol(_) | AttemptFailure::Closed)
         );
-        assert_eq!((outcome.is_success(), is_cut), (is_delivered, !is_delivered), "{outcome:?}");
+        assert_eq!(
+            (outcome.is_success(), is_cut),
+            (is_delivered, !is_delivered),
+            "{outcome:?}"
+        );
     }
 }

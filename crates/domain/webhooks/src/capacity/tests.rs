@@ -6,35 +6,29 @@ use uuid::Uuid;
 
 use super::*;
 
-/// An application and a seller.
-fn parties() -> impl Strategy<Value = [Party; 2]> {
-    let of = |n| Uuid::from_u128(n);
-    (0..4_u128, 0..4_u128).prop_map(move |(client, seller)| Party::of(of(client).into(), of(seller).into()))
-}
-
-fn party() -> impl Strategy<Value = Party> {
-    (parties(), 0..2_usize).prop_map(|(parties, n)| parties[n])
+fn owner() -> impl Strategy<Value = SellerId> {
+    (0..4_u128).prop_map(|n| Uuid::from_u128(n).into())
 }
 
 fn capacity() -> impl Strategy<Value = Capacity> {
     let load = (0..12_u16)
         .prop_flat_map(|attempts| (0..=attempts).prop_map(move |failing| Load { attempts, failing }));
     let limits = (1..60_u16, 0..30_u16, 1..12_u16, 1..4_u16, 1..20_u16, 1..10_u16);
-    (limits, btree_map(party(), load, 0..8)).prop_map(|(limits, under_way)| Capacity {
+    (limits, btree_map(owner(), load, 0..8)).prop_map(|(limits, under_way)| Capacity {
         attempts: limits.0,
         failing_attempts: limits.1,
         per_queue: limits.2,
         per_failing_queue: limits.3,
-        per_party: limits.4,
-        failing_per_party: limits.5,
+        per_owner: limits.4,
+        failing_per_owner: limits.5,
         under_way,
     })
 }
 
 fn queues() -> impl Strategy<Value = Vec<DueQueue>> {
-    let queue = (parties(), any::<bool>(), 0..16_u16, 0..16_u16);
-    let queue = queue.prop_map(|(parties, failing, first_attempts, repeats)| DueQueue {
-        parties,
+    let queue = (owner(), any::<bool>(), 0..16_u16, 0..16_u16);
+    let queue = queue.prop_map(|(owner, failing, first_attempts, repeats)| DueQueue {
+        owner,
         failing,
         first_attempts,
         repeats,
@@ -65,14 +59,12 @@ proptest! {
             let most = if queue.failing { capacity.per_failing_queue } else { capacity.per_queue };
             let due = queue.first_attempts + queue.repeats;
             prop_assert!(share.unwrap_or_default() <= most.min(due));
-            for party in queue.parties {
-                let load = capacity.under_way.get(&party).copied().unwrap_or_default();
-                let of_party = |other: &DueQueue| other.parties.contains(&party);
-                let given = sum(&queues, &shares, of_party);
-                prop_assert!(given == 0 || load.attempts + given <= capacity.per_party);
-                let given = sum(&queues, &shares, |other| other.failing && of_party(other));
-                prop_assert!(given == 0 || load.failing + given <= capacity.failing_per_party);
-            }
+            let load = capacity.under_way.get(&queue.owner).copied().unwrap_or_default();
+            let is_owners = |other: &DueQueue| other.owner == queue.owner;
+            let given = sum(&queues, &shares, is_owners);
+            prop_assert!(given == 0 || load.attempts + given <= capacity.per_owner);
+            let given = sum(&queues, &shares, |other| other.failing && is_owners(other));
+            prop_assert!(given == 0 || load.failing + given <= capacity.failing_per_owner);
         }
     }
 
@@ -87,17 +79,17 @@ proptest! {
             let share = left.share(queue);
             prop_assert!(share.is_some() || could > 0);
             if share.map_or(0, |share| share.attempts) < could {
-                prop_assert!(queue.parties.iter().any(|party| left.left(*party, queue.failing) == 0));
+                prop_assert_eq!(left.left(queue.owner, queue.failing), 0);
             }
         }
     }
 
-    /// Queues of an application or a seller that has used up its share change nothing for the others.
+    /// Queues of an owner who has used up the share change nothing for the others.
     #[test]
-    fn a_full_party_takes_nothing(mut capacity in capacity(), queues in queues(), full in party()) {
-        let load = Load { attempts: capacity.per_party, failing: 0 };
+    fn a_full_owner_takes_nothing(mut capacity in capacity(), queues in queues(), full in owner()) {
+        let load = Load { attempts: capacity.per_owner, failing: 0 };
         capacity.under_way.insert(full, load);
-        let is_other = |queue: &DueQueue| !queue.parties.contains(&full);
+        let is_other = |queue: &DueQueue| queue.owner != full;
         let others: Vec<_> = queues.iter().filter(|queue| is_other(queue)).copied().collect();
         let shares = shared(&capacity, &queues).into_iter().zip(&queues);
         let of_others = shares.filter(|(_, queue)| is_other(queue)).map(|(share, _)| share);
@@ -113,12 +105,12 @@ fn one_place_is_left_to_a_first_attempt_and_a_queue_without_work_is_leased() {
         failing_attempts: 1,
         per_queue: 4,
         per_failing_queue: 1,
-        per_party: 6,
-        failing_per_party: 6,
+        per_owner: 6,
+        failing_per_owner: 6,
         under_way: BTreeMap::new(),
     };
-    let queue = |client: u128, failing, first_attempts, repeats| DueQueue {
-        parties: Party::of(Uuid::from_u128(client).into(), Uuid::from_u128(client).into()),
+    let queue = |owner: u128, failing, first_attempts, repeats| DueQueue {
+        owner: Uuid::from_u128(owner).into(),
         failing,
         first_attempts,
         repeats,

@@ -6,14 +6,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use kernel::{SellerId, StoreError};
-use oauth::ClientId;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 use webhooks::{
-    AddressPolicy, AttemptRecord, Capacity, ClaimedQueues, DeliveryId, Due, DueQueue, Lease, Outcome, Party,
-    Phase, Progress, QueueKey, Refill, Refilled, Release, SubscriptionQueue, SubscriptionQueues,
-    WebhookEvent, WebhookSecret, WebhookUrl,
+    AddressPolicy, AttemptRecord, Capacity, ClaimedQueues, DeliveryId, Due, DueQueue, Lease, Outcome, Phase,
+    Progress, QueueKey, Refill, Refilled, Release, SubscriptionQueue, SubscriptionQueues, WebhookEvent,
+    WebhookSecret, WebhookUrl,
 };
 
 use crate::test_support::now;
@@ -37,10 +36,8 @@ struct StoredQueue {
     ended: usize,
     /// Turns since it was put at the back.
     turn: usize,
-    /// Its application's number, if it differs from the queue's own.
-    application: Option<u128>,
-    /// The number of its seller, likewise.
-    seller: Option<u128>,
+    /// The number of its application's owner, if it differs from the queue's own.
+    owner: Option<u128>,
     /// The number of the receiver, likewise.
     receiver: Option<u128>,
     paused_until: Option<Instant>,
@@ -81,10 +78,10 @@ impl StoredQueue {
     }
 
     /// All its deliveries are due: nobody holds it.
-    fn due(&self, client_id: ClientId, seller: SellerId) -> DueQueue {
+    fn due(&self, owner: SellerId) -> DueQueue {
         let first_attempts = self.due.iter().filter(|due| due.progress.attempt == 0).count();
         DueQueue {
-            parties: Party::of(client_id, seller),
+            owner,
             failing: self.failing,
             first_attempts: u16::try_from(first_attempts).unwrap(),
             repeats: u16::try_from(self.due.len() - first_attempts).unwrap(),
@@ -163,14 +160,9 @@ impl Store {
         self.state().queues.entry(queue).or_default().failing = true;
     }
 
-    /// Assigns the queue to this seller, who may have others.
-    pub(super) fn set_seller(&self, queue: u128, seller: u128) {
-        self.state().queues.entry(queue).or_default().seller = Some(seller);
-    }
-
-    /// Assigns the queue to this application, which may have others.
-    pub(super) fn set_application(&self, queue: u128, application: u128) {
-        self.state().queues.entry(queue).or_default().application = Some(application);
+    /// Assigns the queue to an application of this owner, who may have others.
+    pub(super) fn set_owner(&self, queue: u128, owner: u128) {
+        self.state().queues.entry(queue).or_default().owner = Some(owner);
     }
 
     /// From now on, the queue's deliveries go to this receiver.
@@ -282,9 +274,8 @@ impl SubscriptionQueues for Store {
         let mut waiting: Vec<_> = queues.filter(|(_, queue)| waits(queue)).collect();
         waiting.sort_by_key(|(_, queue)| queue.turn);
         for (number, queue) in waiting {
-            let client_id = Uuid::from_u128(queue.application.unwrap_or(*number)).into();
-            let seller = SellerId::from(Uuid::from_u128(queue.seller.unwrap_or(*number)));
-            let due = queue.due(client_id, seller);
+            let owner = SellerId::from(Uuid::from_u128(queue.owner.unwrap_or(*number)));
+            let due = queue.due(owner);
             let Some(share) = capacity.share(&due) else {
                 claimed.more = true;
                 continue;
@@ -292,7 +283,7 @@ impl SubscriptionQueues for Store {
             let deliveries = queue.lease(&[], share.attempts, share.repeats);
             queue.fence = Some(fence);
             let queue_key = QueueKey {
-                seller,
+                seller: Uuid::from_u128(*number).into(),
                 subscription: Uuid::from_u128(*number).into(),
             };
             claimed.queues.push(SubscriptionQueue {
@@ -300,7 +291,8 @@ impl SubscriptionQueues for Store {
                     queue: queue_key,
                     fence,
                 },
-                client_id,
+                client_id: owner.uuid().into(),
+                owner,
                 url: queue.url(*number),
                 secrets: secret().into(),
                 failing: queue.failing,

@@ -20,8 +20,8 @@ pub(crate) const CAPACITY: Capacity = Capacity {
     failing_attempts: 64,
     per_queue: 16,
     per_failing_queue: 2,
-    per_party: 128,
-    failing_per_party: 128,
+    per_owner: 128,
+    failing_per_owner: 128,
     under_way: BTreeMap::new(),
 };
 
