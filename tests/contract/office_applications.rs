@@ -47,8 +47,14 @@ async fn every_field_is_validated() {
         {"zzz": 1, "accept_terms": false, "scopes": ["x"], "purpose": "x", "name": ""} => name purpose scopes[0] accept_terms zzz
         {"redirect_uris": "https://app.example"}  => redirect_uris
         {"redirect_uris": [5]}                    => redirect_uris[0]
+        {"redirect_uris": ["https://a.example/", "https://a.example/"]} => redirect_uris[1]
+        {"scopes": []}          => scopes
+        {"description": "LONG"} => description
         {"redirect_uris": ["https://app.example/#x", "https://a.example/", "https://10.0.0.1/"]} => redirect_uris[0] redirect_uris[2]"#;
-    all_invalid_changes(table, &valid, post).await;
+    all_invalid_changes(&table.replace("LONG", &"x".repeat(2001)), &valid, post).await;
+    let many: Vec<_> = (0..21).map(|n| format!("https://a.example/{n}")).collect();
+    let many = world.registration(json!({"redirect_uris": many}));
+    post(&many).await.invalid("redirect_uris");
     let nothing = post(&json!({})).await.expect(400).errors();
     for required in "name documentation_url purpose client_type scopes accept_terms".split(' ') {
         let is_named = |(_, path): &(String, Option<String>)| path.as_deref() == Some(required);

@@ -236,6 +236,8 @@ async fn operators_actions_are_in_the_audit_log() {
     admin(&world, &none).await.success();
     let unknown = admin(&world, "audit list --about nonsense").await.ended(3);
     assert!(unknown.stderr.contains("\"nonsense\""), "{}", unknown.stderr);
+    let day = admin(&world, "audit list --since 2027-01-15").await.ended(2);
+    assert!(day.stderr.contains("T12:00:00Z"), "{}", day.stderr);
 }
 
 #[tokio::test]

@@ -136,10 +136,10 @@ pub(crate) enum Audit {
         #[arg(long, value_name = "ID")]
         about: Option<String>,
         /// Only entries from this instant on, such as 2027-01-15T08:00:00Z
-        #[arg(long, value_name = "INSTANT")]
+        #[arg(long, value_name = "INSTANT", value_parser = instant)]
         since: Option<DateTime<Utc>>,
         /// Only entries before this instant
-        #[arg(long, value_name = "INSTANT")]
+        #[arg(long, value_name = "INSTANT", value_parser = instant)]
         until: Option<DateTime<Utc>>,
         /// All pages
         #[arg(long, conflicts_with = "limit")]
@@ -381,6 +381,11 @@ fn lifetime(text: &str) -> Result<TimeDelta, String> {
 fn id(text: &str) -> Result<Uuid, String> {
     text.parse()
         .map_err(|_| "must be an id such as 0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e".to_owned())
+}
+
+/// An instant on the command line.
+fn instant(text: &str) -> Result<DateTime<Utc>, String> {
+    web::timestamps::parse(text).ok_or_else(|| format!("must be {}", web::timestamps::EXPECTED))
 }
 
 /// Finds a seller, open or closed, by id, number or e-mail address.

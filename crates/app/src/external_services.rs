@@ -9,7 +9,7 @@ use adapter_sealing::SystemClock;
 use adapter_webhook_sender::HttpSender;
 use anyhow::{Context as _, anyhow};
 use kernel::{Clock, Mailer};
-use orders::{CarrierLookup, ShipmentMail};
+use orders::{Carrier, CarrierLookup, ShipmentMail};
 use webhooks::{AddressPolicy, HostCheck, WebhookSender};
 
 use crate::config::{Config, Fault, Loaded, fault};
@@ -58,6 +58,13 @@ impl ExternalServices {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let settings = config.carriers.settings(user_agent(config, public_url));
         let carriers = Carriers::new(&settings, Arc::clone(&clock)).context("the clients of the carriers")?;
+        if !settings.accounts.is_empty() {
+            let configured = carriers.configured().map(Carrier::as_str).collect::<Vec<_>>();
+            tracing::info!(
+                carriers = configured.join(", "),
+                "carriers are asked about parcels"
+            );
+        }
         Ok(Self {
             carriers: Arc::new(carriers),
             mailer: mailer(config)?,

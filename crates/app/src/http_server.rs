@@ -22,7 +22,7 @@ use actix_web::dev::{
 use actix_web::http::header::{HeaderMap, UPGRADE};
 use actix_web::http::{ConnectionType, Method};
 use actix_web::web::ServiceConfig;
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use rustix::net::sockopt::set_tcp_user_timeout;
 use rustls::InvalidMessage;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -227,8 +227,7 @@ impl BoundSocket {
     /// Binds an address. Must be called within a runtime. An error names `flag`, which selects another
     /// address.
     pub(crate) fn bind(address: SocketAddr, flag: &str) -> anyhow::Result<Self> {
-        let bound = Self::try_bind(address);
-        bound.with_context(|| format!("cannot listen at {address}; {flag} chooses another"))
+        Self::try_bind(address).map_err(|error| explained(error, address, flag))
     }
 
     fn try_bind(address: SocketAddr) -> io::Result<Self> {
@@ -258,6 +257,25 @@ impl BoundSocket {
             .listen(BACKLOG)
             .and_then(tokio::net::TcpListener::into_std);
         listener.with_context(|| format!("cannot listen at {address}"))
+    }
+}
+
+fn explained(error: io::Error, address: SocketAddr, flag: &str) -> anyhow::Error {
+    let port = address.port();
+    match error.kind() {
+        io::ErrorKind::AddrInUse => anyhow!(
+            "port {port} of {} is taken by another program: end that one, or choose another port with {flag} (0 takes a \
+             free one)",
+            address.ip()
+        ),
+        io::ErrorKind::PermissionDenied => {
+            anyhow!("this user may not listen at {address}: choose a port from 1024 on with {flag}")
+        }
+        io::ErrorKind::AddrNotAvailable => anyhow!(
+            "this machine has no address {}: choose one of its own with {flag}, or 0.0.0.0 for all that it has",
+            address.ip()
+        ),
+        _ => anyhow::Error::new(error).context(format!("cannot listen at {address} ({flag})")),
     }
 }
 

@@ -48,7 +48,6 @@ pub use mocks::MockTransaction;
 pub use unit_of_work::MockUnitOfWork;
 
 #[cfg(any(test, feature = "mocks"))]
-#[path = "tests/mocks.rs"]
 mod mocks;
 #[cfg(test)]
 mod test_support;

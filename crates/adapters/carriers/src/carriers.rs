@@ -84,6 +84,11 @@ impl Carriers {
         Ok(Self { clients })
     }
 
+    /// The configured carriers, in the contract's order.
+    pub fn configured(&self) -> impl Iterator<Item = Carrier> + '_ {
+        self.clients.keys().copied()
+    }
+
     /// Parses an answer without sending a request, for tests of hostile input. None if the carrier is not
     /// configured or the status is invalid.
     pub fn parse_answer(

@@ -45,11 +45,11 @@ impl SandboxPage {
         }
     }
 
-    /// The seller that a form or query names by its place among the sellers, and the place; else the first.
+    /// The seller that a form or query names by its place among the sellers, and the place.
     pub(crate) fn seller(&self, form: &Form) -> Result<(usize, &SandboxSeller), String> {
         let n = form.get("seller").and_then(|n| n.parse::<usize>().ok());
-        let n = n.filter(|n| *n < self.sellers.len()).unwrap_or_default();
-        Ok((n, self.sellers.get(n).ok_or("The sandbox has no seller.")?))
+        let n = n.unwrap_or_default();
+        Ok((n, self.sellers.get(n).ok_or("The sandbox has no such seller.")?))
     }
 
     /// The seller with this id, and its place among the sellers, if the page has a token of it.

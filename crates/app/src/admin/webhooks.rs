@@ -18,7 +18,7 @@ use webhooks::{
 };
 
 use super::listing::{Format, Listed, PageArgs, to_microsecond};
-use super::{find_seller, id, in_transaction, not_found};
+use super::{find_seller, id, in_transaction, instant, not_found};
 use crate::command::{self, Exit, note, use_case_error};
 
 #[derive(Debug, Subcommand)]
@@ -48,7 +48,7 @@ pub(crate) enum Command {
         #[arg(value_parser = id, required_unless_present = "since", requires = "seller", requires = "subscription")]
         delivery: Option<Uuid>,
         /// All events from this instant on whose deliveries were given up, such as 2027-01-15T08:00:00Z
-        #[arg(long, value_name = "INSTANT", conflicts_with = "delivery")]
+        #[arg(long, value_name = "INSTANT", value_parser = instant, conflicts_with = "delivery")]
         since: Option<DateTime<Utc>>,
         /// The seller of the subscription: id, number or e-mail address
         #[arg(long)]

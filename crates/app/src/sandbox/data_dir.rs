@@ -44,13 +44,17 @@ impl DataDir {
             )
         };
         fs::create_dir_all(folder).with_context(usable)?;
-        let lock = match private_postgres::lock_folder(folder) {
+        let mut lock = match private_postgres::lock_folder(folder) {
             Err(private_postgres::Error::InUse(_)) => bail!(
-                "the folder {} is in use by another sandbox: end that one, or choose another folder with --data-dir",
-                folder.display()
+                "the folder {} is in use by another sandbox{}: end that one, or choose another folder with --data-dir",
+                folder.display(),
+                owner(folder)
             ),
             lock => lock.with_context(usable)?,
         };
+        lock.set_len(0)
+            .and_then(|()| writeln!(lock, "{}", std::process::id()))
+            .with_context(usable)?;
         let directory = Self {
             folder: folder.to_owned(),
             _lock: lock,
@@ -193,6 +197,13 @@ pub(crate) struct ApplicationCredentials {
     pub(crate) status: String,
     pub(crate) scopes: Vec<String>,
     pub(crate) redirect_uris: Vec<String>,
+}
+
+/// The process that holds the lock, from the locked file.
+fn owner(folder: &Path) -> String {
+    let text = fs::read_to_string(folder.join("lock")).unwrap_or_default();
+    let process = text.trim().parse::<u32>();
+    process.map_or_else(|_| String::new(), |process| format!(" (process {process})"))
 }
 
 /// A missing file is not a failure.

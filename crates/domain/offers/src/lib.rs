@@ -2,7 +2,6 @@
 
 mod condition;
 #[cfg(any(test, feature = "mocks"))]
-#[path = "tests/example.rs"]
 mod example;
 mod feed;
 mod offer;

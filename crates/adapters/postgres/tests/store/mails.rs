@@ -198,6 +198,22 @@ async fn a_mail_that_fails_once_its_shipment_is_corrected_is_dropped() {
         assert_eq!(fixture.rows_of(&of_order).await, left, "{next:?}");
         fixture.tamper("delete from mails").await;
     }
+    // Neither another order's correction nor a mail of another shipment takes its place, nor a correction from before.
+    let first = mail(id().into());
+    let correction = |order| ShipmentMail {
+        is_correction: true,
+        ..mail(order)
+    };
+    queue(&fixture, &[correction(first.order)]).await;
+    fixture.tamper("update mails set due_at = null").await;
+    queue(&fixture, std::slice::from_ref(&first)).await;
+    let leased = lease(&*mails).await;
+    queue(&fixture, &[correction(id().into()), mail(first.order)]).await;
+    mails
+        .record_step(first.id, leased[0].fence, MailStep::Dead)
+        .await
+        .unwrap();
+    assert_eq!(fixture.rows_of("mails").await, 4);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -112,18 +112,16 @@ async fn first_attempts_come_first_with_a_share_for_retries() {
 
 #[tokio::test]
 async fn an_owners_applications_stay_within_a_share_and_delay_no_other_at_the_same_seller() {
-    for (has_many, failing) in [(true, false), (true, true), (false, false), (false, true)] {
+    for (applications, failing) in [(10, false), (10, true), (1, false), (1, true)] {
         let fixture = Fixture::new().await;
         let (owner, other) = (fixture.seller().await, fixture.queue().await);
-        let application = fixture.client_of(owner).await;
-        for _ in 0..10 {
-            let application = if has_many {
-                fixture.client_of(owner).await
-            } else {
-                application
-            };
-            let queue = fixture.subscribe(other.seller, application).await;
-            fixture.fill(queue, 4, 0).await;
+        for _ in 0..applications {
+            let application = fixture.client_of(owner).await;
+            fixture.connect(other.seller, application).await;
+            for _ in 0..10 / applications {
+                let queue = fixture.subscribe(other.seller, application).await;
+                fixture.fill(queue, 4, 0).await;
+            }
         }
         fixture.fill(other, 4, 0).await;
         fixture
@@ -148,8 +146,12 @@ async fn an_owners_applications_stay_within_a_share_and_delay_no_other_at_the_sa
             (given(ours), given(others))
         };
         // As many of its queues as a claim looks at have waited longer than the other one.
-        assert_eq!(claim(10).await, (0, if failing { 2 } else { 4 }), "{has_many}");
-        assert_eq!(claim(3).await, (7, 0), "{has_many}");
+        assert_eq!(
+            claim(10).await,
+            (0, if failing { 2 } else { 4 }),
+            "{applications}"
+        );
+        assert_eq!(claim(3).await, (7, 0), "{applications}");
     }
 }
 
