@@ -365,3 +365,89 @@ async fn connections_are_listed_while_something_of_them_can_be_used() {
     fixture.tamper("update applications set deleted_at = now()").await;
     assert_eq!((is_connected().await, listed().await), (false, 0));
 }
+
+/// Beside each case the same seller is connected with another application, and the same application with another
+/// seller: both have all that makes a connection.
+#[tokio::test]
+async fn a_connection_is_listed_by_its_own_grants_and_subscriptions() {
+    const NO_TOKENS: &str = "update access_tokens set revoked_at = api_now() where family_id = '{family}'; \
+        update refresh_tokens set used_at = api_now() where family_id = '{family}'";
+    let fixture = Fixture::new().await;
+    let grants = fixture.database.grants();
+    for (change, has_scopes) in [
+        (
+            "update refresh_tokens set used_at = api_now() where family_id = '{family}'",
+            Some(true),
+        ),
+        (
+            "update access_tokens set revoked_at = api_now() where family_id = '{family}'",
+            Some(true),
+        ),
+        (NO_TOKENS, None),
+        (
+            "{NO_TOKENS}; update authorization_codes set used_at = null where family_id = '{family}'",
+            Some(true),
+        ),
+        (
+            "{NO_TOKENS}; update subscriptions set active = true where {ours}",
+            Some(false),
+        ),
+        (
+            "{NO_TOKENS}; update subscriptions set active = true, connection_generation = connection_generation - 1 where {ours}",
+            None,
+        ),
+        (
+            "update connections set disconnected_at = api_now() where {ours}",
+            None,
+        ),
+        (
+            "update sellers set closed_at = api_now() where id = '{owner}'",
+            None,
+        ),
+    ] {
+        let parties = Parties::new(&fixture).await;
+        let (seller, client_id) = (parties.seller, parties.client_id());
+        let another = Parties {
+            seller,
+            ..Parties::new(&fixture).await
+        };
+        let customer = Parties {
+            seller: fixture.seller().await,
+            application: parties.application.clone(),
+        };
+        let ours = parties.pair(&fixture).await;
+        for parties in [&parties, &another, &customer] {
+            parties.pair(&fixture).await;
+            parties.code(&fixture).await;
+            fixture.subscribe(parties.seller, parties.client_id()).await;
+        }
+        let mine = format!("client_id = '{}' and seller_id = '{seller}'", client_id.uuid());
+        // Of what is connected here, one family and a subscription that is switched off remain.
+        let family = ours.access.family;
+        fixture
+            .tamper(&format!(
+                "delete from families where {mine} and id <> '{family}'; update subscriptions set active = false where {mine}; \
+                 insert into last_uses (seller_id, client_id, used_at) values ('{seller}', '{}', api_now())",
+                another.client_id().uuid()
+            ))
+            .await;
+        let change = change
+            .replace("{NO_TOKENS}", NO_TOKENS)
+            .replace("{family}", &family.to_string())
+            .replace("{ours}", &mine)
+            .replace("{owner}", &parties.application.owner.to_string());
+        fixture.tamper(&change).await;
+        let found = grants.connection(seller, client_id).await.unwrap();
+        let all = grants.connections(seller, None, 50).await.unwrap();
+        assert_eq!(all.iter().find(|one| one.client_id == client_id), found.as_ref());
+        assert!(
+            all.iter().any(|one| one.client_id == another.client_id()),
+            "{change}"
+        );
+        let expected = has_scopes.map(|has_scopes| (client_id, has_scopes, None));
+        let found = found.map(|one| (one.client_id, one.scopes != ScopeSet::default(), one.used_at));
+        assert_eq!(found, expected, "{change}");
+        let last = all.last().map(|one| one.name.clone());
+        assert_eq!(grants.connections(seller, last, 50).await.unwrap(), []);
+    }
+}

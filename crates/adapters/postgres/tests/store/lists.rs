@@ -34,15 +34,15 @@ async fn all<T>(
 }
 
 /// Offers and orders of a seller, with the ids that other sellers' have too: three of each instant, of which
-/// one is updated a year later and one two years later, both with an EAN; every second one is a draft or cancelled, every
+/// one is updated a year later and one two years later, both with an EAN; three of five have an external id; every second one is a draft or cancelled, every
 /// seventh order is a test order. As after any such growth, the tables are analyzed: with the plan for the
 /// few rows of before, a page would join every row of the seller with every other.
 const FILL: &str = "
     create temporary table items as select n, t, t + (n % 3) * interval '1 year' as updated from
       (select n, timestamptz '2026-01-01Z' + n / 3 * interval '1 s' as t from generate_series(1, {rows}) n) x;
-    insert into offers (seller_id, id, created_at, updated_at, status, title, handle, url, ean)
+    insert into offers (seller_id, id, created_at, updated_at, status, title, handle, url, ean, external_id)
       select '{seller}', md5(n::text)::uuid, t, updated, case when n % 2 = 0 then 'draft' else 'published' end, 't', 'h', 'u',
-        case when n % 3 > 0 then 'E' end from items;
+        case when n % 3 > 0 then 'E' end, case when n % 5 < 3 then 'X' end from items;
     insert into seller_orders (seller_id, order_id, placed_at, updated_at, cancelled_at, is_test, several_sellers, status, number, items)
       select '{seller}', md5(n::text)::uuid, t, updated, case when n % 2 = 0 then t end, n % 7 = 0, false,
         case when n % 2 = 0 then 'cancelled' else 'pending' end, 'N-' || n,
@@ -74,16 +74,18 @@ async fn every_combination_of_filters_and_page_sizes_reads_each_row_once_in_orde
         }
         for updated in updates {
             let updated_after = updated.map(|at| at.parse().unwrap());
-            for (draft, coded) in [(false, false), (true, false), (false, true), (true, true)] {
+            for filters in 0..8 {
+                let [draft, coded, named] = [1, 2, 4].map(|filter| filters & filter != 0);
+                // All fields are named, so that a new filter is combined here with the others.
                 let filter = OfferFilter {
                     status: draft.then_some(OfferStatus::Draft),
                     updated_after,
+                    external_id: named.then(|| "X".to_owned()),
                     ean: coded.then(|| "E".to_owned()),
-                    ..OfferFilter::default()
                 };
                 let expected = fixture.texts(&format!(
                     "select id::text from offers where seller_id = '{seller}' and (status = 'draft' or not {draft}) \
-                       and (ean = 'E' or not {coded}){} order by created_at desc, id desc",
+                       and (ean = 'E' or not {coded}) and (external_id = 'X' or not {named}){} order by created_at desc, id desc",
                     later("updated_at", updated))).await;
                 for size in sizes {
                     let read = all(
