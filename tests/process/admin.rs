@@ -431,7 +431,8 @@ async fn exhausted_deliveries_are_listed_and_delivered_again() {
         exhausted
     );
     world.seller().await;
-    for kind in ["exhausted", "pending", "deliveries"] {
+    let again = "deliver-again --since 2026-01-15T08:00:00Z";
+    for kind in ["exhausted", "pending", "deliveries", again] {
         let unknown = format!("webhooks {kind} --subscription {id}");
         let refused = admin(&world, &unknown).await.ended(3);
         assert!(refused.stderr.contains(id), "{}", refused.output());

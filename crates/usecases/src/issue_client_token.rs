@@ -79,7 +79,7 @@ mod tests {
         for (error, expected) in [
             (
                 issue(4, deadlock, true).await,
-                r#"Store(Store(Retryable(SharedError("deadlock"))))"#,
+                r#"Store(Store(Retryable("deadlock")))"#,
             ),
             (
                 issue(1, unavailable, true).await,

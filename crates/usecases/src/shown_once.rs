@@ -1,11 +1,10 @@
 //! Panel forms that take effect once, and their results that are shown once.
 //!
-//! Each form carries a one-time number, which is claimed before anything else happens. Submitting the same
-//! form again, by a double click or a reload, has no further effect. A form with different content under a
+//! Each form carries a one-time number. Submitting the same form again, by a double click or a reload, has no further effect. A form with different content under a
 //! used number, as the browser's back button can produce, must not get the first form's result.
 //!
-//! A new secret is sealed, stored under the session and the form's mark, and taken by the page that the
-//! browser is redirected to.
+//! A new secret is sealed, stored under the session and the number, and taken by the page that the browser is
+//! redirected to.
 
 use accounts::AccountStore;
 use kernel::{SealPurpose, Sealer, StoreError};
@@ -30,9 +29,9 @@ impl SentForm {
     /// Runs the form's action and stores what it shows; does nothing if the same form was sent before.
     /// Refused with None if a form with different content has used the number.
     ///
-    /// One row records that the number was used, a second row by which form. A concurrent request with the
-    /// same number waits at the first row for the other transaction's end, and then finds both rows or
-    /// neither.
+    /// One row records the form, a second row that its number was used, with what is shown. A concurrent request
+    /// with the same form waits at the first row, and one with the same number at the second, for the other
+    /// transaction's end.
     pub async fn once<R>(
         self,
         accounts: &dyn AccountStore,
@@ -44,20 +43,22 @@ impl SentForm {
             number,
             mark,
         } = self;
-        if !accounts.store_flash(session, number, None).await? {
-            let is_other = accounts.store_flash(session, mark, None).await?;
-            // The refusal rolls back the row that was just inserted.
-            return if is_other { refuse(None) } else { Ok(()) };
+        if !accounts.store_flash(session, mark, None).await? {
+            return Ok(());
         }
         let content = match action.await.map_err(Failure::refused_as::<Option<R>>)? {
             Some(shown) => {
                 let plain = serde_json::to_vec(&shown).map_err(StoreError::unexpected)?;
-                Some(sealer.seal(SealPurpose::Flash, &binding(session, mark), &plain))
+                Some(sealer.seal(SealPurpose::Flash, &binding(session, number), &plain))
             }
             None => None,
         };
-        accounts.store_flash(session, mark, content).await?;
-        Ok(())
+        if accounts.store_flash(session, number, content).await? {
+            Ok(())
+        } else {
+            // The refusal rolls back what was done.
+            refuse(None)
+        }
     }
 }
 
@@ -84,10 +85,10 @@ pub async fn take(
     accounts: &dyn AccountStore,
     sealer: &dyn Sealer,
     session: SecretHash,
-    mark: Uuid,
+    number: Uuid,
 ) -> Result<Option<ShownSecret>, StoreError> {
-    let flash = accounts.take_flash(session, mark).await?;
-    Ok(flash.and_then(|flash| open(sealer, &binding(session, mark), &flash)))
+    let flash = accounts.take_flash(session, number).await?;
+    Ok(flash.and_then(|flash| open(sealer, &binding(session, number), &flash)))
 }
 
 fn open(sealer: &dyn Sealer, binding: &[u8], flash: &[u8]) -> Option<ShownSecret> {
@@ -95,8 +96,8 @@ fn open(sealer: &dyn Sealer, binding: &[u8], flash: &[u8]) -> Option<ShownSecret
     serde_json::from_slice(&plain).ok()
 }
 
-fn binding(session: SecretHash, mark: Uuid) -> Vec<u8> {
-    [session.bytes().as_slice(), mark.as_bytes()].concat()
+fn binding(session: SecretHash, number: Uuid) -> Vec<u8> {
+    [session.bytes().as_slice(), number.as_bytes()].concat()
 }
 
 #[cfg(test)]
@@ -133,7 +134,8 @@ mod tests {
         send("mine", 2, 20).await.unwrap();
         // Another session's number is another.
         send("other", 1, 10).await.unwrap();
-        assert_eq!(acted.all(), [10, 20, 10]);
+        // What the refused one did is rolled back.
+        assert_eq!(acted.all(), [10, 11, 20, 10]);
     }
 
     /// A fake sealer that prepends the binding to the plain text.
@@ -161,19 +163,20 @@ mod tests {
         ] {
             let (mut store, stored) = (MockTransaction::new(), Recorded::default());
             let record = stored.clone();
-            store.expect_store_flash().returning(move |_, _, sealed| {
-                record.add(sealed)?;
+            store.expect_store_flash().returning(move |_, key, sealed| {
+                record.add((key, sealed))?;
                 Ok(true)
             });
-            store
-                .expect_take_flash()
-                .returning(move |_, _| Ok(stored.all().into_iter().flatten().next()));
+            store.expect_take_flash().returning(move |_, key| {
+                let mut of_key = stored.all().into_iter().filter(|(stored, _)| *stored == key);
+                Ok(of_key.find_map(|(_, sealed)| sealed))
+            });
             let form = sent_form();
             let action = async { Ok::<_, Failure<()>>(Some(shown.clone())) };
             form.once(&store, &sealer, action).await.unwrap();
-            let taken = async |session, mark| take(&store, &sealer, session, mark).await.unwrap();
-            assert_eq!(taken(form.session, form.mark).await, Some(shown.clone()));
-            assert_eq!(taken(SecretHash::of("other"), form.mark).await, None);
+            let taken = async |session, number| take(&store, &sealer, session, number).await.unwrap();
+            assert_eq!(taken(form.session, form.number).await, Some(shown.clone()));
+            assert_eq!(taken(SecretHash::of("other"), form.number).await, None);
             assert_eq!(taken(form.session, Uuid::from_u128(2)).await, None);
             assert!(!format!("{shown:?}").contains("pss_"), "{shown:?}");
         }

@@ -119,7 +119,7 @@ impl<R: TableRow> QueryableByName<Pg> for Placed<R> {
 
 /// A row of a page.
 pub(crate) struct Walked<R> {
-    /// The place of its page in the batch, from 1.
+    /// In a batch, the place of its page from 1; elsewhere it means nothing.
     n: i64,
     matches: bool,
     /// Whether the page ends with this row, although more rows may follow.

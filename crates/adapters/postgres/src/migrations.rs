@@ -120,10 +120,16 @@ impl MigrateError {
     /// The failure of a statement: either the role lacks a right, or `otherwise`.
     pub(crate) fn of(cause: impl Into<Cause>, otherwise: impl FnOnce(Cause) -> Self) -> Self {
         let cause = cause.into();
-        if is_permission_denied(cause.as_ref()) {
-            return Self::Forbidden(cause);
+        let is_forbidden = is_permission_denied(cause.as_ref());
+        // The server's message alone, without the words that the client puts before it.
+        let error = cause.downcast_ref().and_then(tokio_postgres::Error::as_db_error);
+        let message = error.map(|error| error.message().to_owned());
+        let cause = message.map_or(cause, Cause::from);
+        if is_forbidden {
+            Self::Forbidden(cause)
+        } else {
+            otherwise(cause)
         }
-        otherwise(cause)
     }
 }
 
@@ -185,14 +191,14 @@ async fn under_lock(
     let client = connector.open_bare().await?;
     // The role's own limits would end the build of an index, which waits for others' snapshots.
     let unlimited = client
-        .batch_execute("set statement_timeout = 0; set lock_timeout = 0")
+        .batch_execute("set statement_timeout = 0; set lock_timeout = 0; set time zone 'UTC'")
         .await;
     unlimited.map_err(|error| MigrateError::Unreachable(error.into()))?;
     let watching = tokio::spawn(watch(connector.open_bare().await?, steps.clone()));
     let applied = apply(&client, steps).await;
     watching.abort();
     // A pooler would give the session to others.
-    let reset = "rollback; reset statement_timeout; reset lock_timeout";
+    let reset = "reset statement_timeout; reset lock_timeout; reset time zone";
     drop(client.batch_execute(reset).await);
     let applied = match applied {
         Ok(applied) if applied.first().is_some_and(|name| name.starts_with("0001_")) => {
@@ -251,6 +257,10 @@ async fn apply(client: &Client, steps: &mpsc::Sender<String>) -> Result<Vec<Stri
             cause,
         };
         let done = run(client, name).await;
+        if done.is_err() {
+            // Ends its transaction, if it has one.
+            drop(client.batch_execute("rollback").await);
+        }
         done.map_err(|cause| MigrateError::of(cause, failed))?;
     }
     Ok(pending)

@@ -111,7 +111,7 @@ impl Command {
                 seller,
                 subscription,
             } => {
-                let seller = find(database, seller.as_deref()).await?;
+                let seller = owner(database, seller.as_deref(), subscription).await?;
                 if let (Some(delivery), Some(seller), Some(subscription)) = (delivery, seller, subscription) {
                     let which = (subscription.into(), delivery.into());
                     let made = deliver_again(database, seller, which).await;
@@ -189,22 +189,8 @@ impl List {
         self.print(&rows, format)
     }
 
-    /// The seller whose deliveries are meant, if one is named or a subscription, which has to be that
-    /// seller's.
     async fn owner(&self, database: &Database) -> anyhow::Result<Option<SellerId>> {
-        let seller = find(database, self.seller.as_deref()).await?;
-        let Some(id) = self.subscription else {
-            return Ok(seller);
-        };
-        let owner = database.delivery_directory().seller_of(id.into()).await?;
-        if owner.is_none_or(|owner| seller.is_some_and(|seller| seller != owner)) {
-            let whose = if seller.is_some() { " of this seller" } else { "" };
-            let unknown = format!(
-                "there is no subscription {id}{whose}: `seller-api admin webhooks subscriptions` shows a seller's"
-            );
-            bail!(not_found(unknown));
-        }
-        Ok(owner)
+        owner(database, self.seller.as_deref(), self.subscription).await
     }
 
     fn before(&self) -> Option<DeliveryId> {
@@ -214,6 +200,27 @@ impl List {
     fn print(&self, rows: &[DeliveryWithSeller], format: Format) -> anyhow::Result<()> {
         Ok(format.page(rows, self.page, |last| last.delivery.id.uuid())?)
     }
+}
+
+/// The seller whose deliveries are meant, if one is named or a subscription, which has to be that seller's.
+async fn owner(
+    database: &Database,
+    seller: Option<&str>,
+    subscription: Option<Uuid>,
+) -> anyhow::Result<Option<SellerId>> {
+    let seller = find(database, seller).await?;
+    let Some(id) = subscription else {
+        return Ok(seller);
+    };
+    let owner = database.delivery_directory().seller_of(id.into()).await?;
+    if owner.is_none_or(|owner| seller.is_some_and(|seller| seller != owner)) {
+        let whose = if seller.is_some() { " of this seller" } else { "" };
+        let unknown = format!(
+            "there is no subscription {id}{whose}: `seller-api admin webhooks subscriptions` shows a seller's"
+        );
+        bail!(not_found(unknown));
+    }
+    Ok(owner)
 }
 
 async fn find(database: &Database, seller: Option<&str>) -> anyhow::Result<Option<SellerId>> {

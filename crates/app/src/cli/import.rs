@@ -76,9 +76,7 @@ async fn offers(loaded: &Loaded, file: &Path, seller: &str) -> anyhow::Result<Im
     let name = || format!("cannot read {}", file.display());
     let input = File::open(file).await.with_context(name)?;
     let size = input.metadata().await.with_context(name)?.len();
-    feed(importer, input, progress(Some(size)))
-        .await
-        .with_context(name)
+    feed(importer, input, progress(Some(size))).await
 }
 
 async fn feed(

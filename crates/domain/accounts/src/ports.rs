@@ -173,7 +173,7 @@ pub trait AccountStore: Send + Sync {
         sealed: Option<Vec<u8>>,
     ) -> Result<bool, StoreError>;
 
-    /// Takes the content stored under a form's mark; None if there is none or it was taken.
+    /// Takes the content stored under a form's number; None if there is none or it was taken.
     async fn take_flash(&self, session: SecretHash, form: Uuid) -> Result<Option<Vec<u8>>, StoreError>;
 
     /// Counts an action in the current window, in its transaction: a rollback undoes the count, and

@@ -1,8 +1,6 @@
 //! Offers: their fields, status machine, price and stock rules, and the ports that store them.
 
 mod condition;
-#[cfg(any(test, feature = "mocks"))]
-mod example;
 mod feed;
 mod offer;
 mod patch;

@@ -24,12 +24,12 @@ struct OncePage {
 
 /// GET: takes the result and shows it. HEAD leaves it, because nobody would see it.
 pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, PageError> {
-    let mark: Uuid = request.id()?;
+    let form: Uuid = request.id()?;
     if request.head {
         return Err(PageError::ShownBefore);
     }
-    let kept = request.store((request.session(), mark), |tx, panel, (session, mark)| {
-        Box::pin(take(tx, panel.sealer.as_ref(), *session, *mark))
+    let kept = request.store((request.session(), form), |tx, panel, (session, form)| {
+        Box::pin(take(tx, panel.sealer.as_ref(), *session, *form))
     });
     let t = &request.texts().once;
     // In the other language nothing would be left to show.
@@ -64,5 +64,5 @@ pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, PageE
 
 /// Redirects to the page that shows the form's result.
 pub(super) fn redirect(form: SentForm) -> Result<HttpResponse, PageError> {
-    see_other(&format!("/panel/once/{}", form.mark))
+    see_other(&format!("/panel/once/{}", form.number))
 }

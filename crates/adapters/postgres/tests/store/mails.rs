@@ -205,7 +205,9 @@ async fn a_mail_that_fails_once_its_shipment_is_corrected_is_dropped() {
         ..mail(order)
     };
     queue(&fixture, &[correction(first.order)]).await;
-    fixture.tamper("update mails set due_at = null").await;
+    fixture
+        .tamper("update mails set sent_at = created_at, due_at = null")
+        .await;
     queue(&fixture, std::slice::from_ref(&first)).await;
     let leased = lease(&*mails).await;
     queue(&fixture, &[correction(id().into()), mail(first.order)]).await;
