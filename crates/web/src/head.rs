@@ -1,18 +1,12 @@
-//! Checks of a request's head: the limits on URL and headers (D7, D111), a valid host, headers that are sent once.
+//! Checks of a request's head: the limits on URL and headers (D7, D111), and a valid host.
 //!
 //! The HTTP library limits how much of a head it buffers. These are the product's tighter limits, applied to
 //! a parsed head. Beyond them the listener answers 400 in its own error shape and closes the connection.
 
-use std::fmt::Display;
-
 use actix_web::dev::RequestHead;
-use actix_web::http::header::{HOST, HeaderMap, HeaderName, HeaderValue, IF_MATCH};
+use actix_web::http::header::{HOST, HeaderMap, HeaderName, HeaderValue};
 use actix_web::http::uri::Authority;
-use offers::IfMatch;
 use thiserror::Error;
-
-use crate::problem::{Entry, to_sentence};
-use crate::violations::Violations;
 
 /// The longest URL, in bytes: path and query, plus scheme and authority if sent.
 pub const MAX_URL_LENGTH: usize = 8 * 1024;
@@ -38,30 +32,6 @@ pub enum BadHead {
 pub fn only(headers: &HeaderMap, name: HeaderName) -> Option<&HeaderValue> {
     let mut given = headers.get_all(name);
     given.next().filter(|_| given.next().is_none())
-}
-
-/// The parsed value of a header that may be sent once; `path` is its name in a violation.
-pub(crate) fn at_most_once<T, E: Display>(
-    headers: &HeaderMap,
-    name: HeaderName,
-    path: &'static str,
-    parse: impl FnOnce(&[u8]) -> Result<T, E>,
-) -> Result<Option<T>, Violations> {
-    let mut given = headers.get_all(name);
-    match (given.next(), given.next()) {
-        (None, _) => Ok(None),
-        (Some(one), None) => parse(one.as_bytes())
-            .map(Some)
-            .map_err(|invalid| Entry::validation(path, to_sentence(&invalid)).into()),
-        (Some(_), Some(_)) => Err(Entry::validation(path, "Send this header once.").into()),
-    }
-}
-
-/// `If-Match` (RFC 9110 §13.1.1): a change of nothing but what the client has seen. Lists are refused.
-pub fn if_match(headers: &HeaderMap) -> Result<Option<IfMatch>, Violations> {
-    // A foreign tag may hold any bytes; ours are ASCII.
-    let parse = |tag: &[u8]| IfMatch::parse(&String::from_utf8_lossy(tag));
-    at_most_once(headers, IF_MATCH, "If-Match", parse)
 }
 
 /// Checks a head against the limits.

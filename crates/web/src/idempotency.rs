@@ -3,9 +3,9 @@
 use actix_web::http::header::{HeaderMap, HeaderName};
 use kernel::{Claim, Fingerprint, IdempotencyKey};
 
-use crate::head::at_most_once;
 use crate::listener::Listener;
 use crate::operation::Incoming;
+use crate::single_header::at_most_once;
 use crate::violations::Violations;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
