@@ -1,6 +1,7 @@
 //! Panel forms that take effect once, and their results that are shown once.
 //!
-//! Each form carries a one-time number. Submitting the same form again, by a double click or a reload, has no further effect. A form with different content under a
+//! Each form carries a one-time number, which is claimed before anything else happens. Submitting the same
+//! form again, by a double click or a reload, has no further effect. A form with different content under a
 //! used number, as the browser's back button can produce, must not get the first form's result.
 //!
 //! A new secret is sealed, stored under the session and the number, and taken by the page that the browser is
@@ -29,9 +30,9 @@ impl SentForm {
     /// Runs the form's action and stores what it shows; does nothing if the same form was sent before.
     /// Refused with None if a form with different content has used the number.
     ///
-    /// One row records the form, a second row that its number was used, with what is shown. A concurrent request
-    /// with the same form waits at the first row, and one with the same number at the second, for the other
-    /// transaction's end.
+    /// One row records that the number was used, with what is shown, a second row by which form. A concurrent
+    /// request with the same number waits at the first row for the other transaction's end, and then finds both
+    /// rows or neither.
     pub async fn once<R>(
         self,
         accounts: &dyn AccountStore,
@@ -43,22 +44,19 @@ impl SentForm {
             number,
             mark,
         } = self;
-        if !accounts.store_flash(session, mark, None).await? {
-            return Ok(());
+        if !accounts.store_flash(session, number, None).await? {
+            let is_other = accounts.store_flash(session, mark, None).await?;
+            // The refusal rolls back the row that was just inserted.
+            return if is_other { refuse(None) } else { Ok(()) };
         }
-        let content = match action.await.map_err(Failure::refused_as::<Option<R>>)? {
-            Some(shown) => {
-                let plain = serde_json::to_vec(&shown).map_err(StoreError::unexpected)?;
-                Some(sealer.seal(SealPurpose::Flash, &binding(session, number), &plain))
-            }
-            None => None,
-        };
-        if accounts.store_flash(session, number, content).await? {
-            Ok(())
-        } else {
-            // The refusal rolls back what was done.
-            refuse(None)
+        let shown = action.await.map_err(Failure::refused_as::<Option<R>>)?;
+        accounts.store_flash(session, mark, None).await?;
+        if let Some(shown) = shown {
+            let plain = serde_json::to_vec(&shown).map_err(StoreError::unexpected)?;
+            let content = sealer.seal(SealPurpose::Flash, &binding(session, number), &plain);
+            accounts.store_flash(session, number, Some(content)).await?;
         }
+        Ok(())
     }
 }
 
@@ -134,8 +132,7 @@ mod tests {
         send("mine", 2, 20).await.unwrap();
         // Another session's number is another.
         send("other", 1, 10).await.unwrap();
-        // What the refused one did is rolled back.
-        assert_eq!(acted.all(), [10, 11, 20, 10]);
+        assert_eq!(acted.all(), [10, 20, 10]);
     }
 
     /// A fake sealer that prepends the binding to the plain text.

@@ -14,7 +14,9 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use diesel::pg::Pg;
 use diesel::prelude::*;
+use diesel::query_dsl::methods;
 use diesel::sql_types::{BigInt, Binary, Bool, Integer, Nullable, Text, Timestamptz, Uuid as SqlUuid};
+use diesel::upsert::excluded;
 use kernel::{SellerId, StoreError};
 use oauth::{ClientId, Count, FamilyId, FamilyKind, Limiter, SecretHash, Subject, TokenKey};
 use serde_json::Value;
@@ -218,8 +220,12 @@ impl AccountStore for Tx {
                 flashes::sealed.eq(sealed),
             ))
             .on_conflict((flashes::session_hash, flashes::form))
-            .do_nothing();
-        Ok(self.execute(insert).await? == 1)
+            .do_update()
+            .set(flashes::sealed.eq(excluded(flashes::sealed)));
+        let is_first = flashes::sealed
+            .is_null()
+            .and(excluded(flashes::sealed).is_not_null());
+        Ok(self.execute(methods::FilterDsl::filter(insert, is_first)).await? == 1)
     }
 
     async fn take_flash(&self, session: SecretHash, form: Uuid) -> Result<Option<Vec<u8>>, StoreError> {

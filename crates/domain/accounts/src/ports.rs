@@ -165,7 +165,7 @@ pub trait AccountStore: Send + Sync {
     async fn queue_account_mail(&self, mail: AccountMail) -> Result<(), StoreError>;
 
     /// Records that a session has sent a form, by the form's number or its mark, with sealed content to be shown
-    /// once. False if that is recorded already.
+    /// once. False if that is recorded already, unless content is given and there was none.
     async fn store_flash(
         &self,
         session: SecretHash,

@@ -157,6 +157,18 @@ async fn of_two_concurrent_submissions_of_a_form_one_acts_and_its_result_is_show
         for (session, form) in [other_session, other_form] {
             assert_eq!(second.take_flash(session, form).await.unwrap(), Some(vec![3]));
         }
+        // What is shown may come after the record, once.
+        let claimed = id();
+        for (content, is_stored) in [
+            (None, true),
+            (Some(vec![4]), true),
+            (Some(vec![5]), false),
+            (None, false),
+        ] {
+            let stored = second.store_flash(session, claimed, content).await.unwrap();
+            assert_eq!(stored, is_stored);
+        }
+        assert_eq!(second.take_flash(session, claimed).await.unwrap(), Some(vec![4]));
     }
 }
 
