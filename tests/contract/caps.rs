@@ -79,18 +79,6 @@ async fn a_url_may_have_8_kib_and_headers_16() {
 }
 
 #[tokio::test]
-async fn pipelined_requests_are_answered_in_order() {
-    let (world, token) = prepared().await;
-    let mut wire = Wire::connect(&world.server.base_url).await;
-    let ids = ["number-one", "number-two", "number-three"];
-    let pipelined = ids.map(|id| world.raw("GET", "/v1/me", &token, &[("x-request-id", id)]));
-    wire.send(pipelined.concat()).await;
-    for id in ids {
-        assert_eq!(wire.answer().await.unwrap().expect(200).must("x-trace-id"), id);
-    }
-}
-
-#[tokio::test]
 async fn a_refusal_before_a_small_body_keeps_the_connection() {
     let (world, token) = prepared().await;
     let mut wire = Wire::connect(&world.server.base_url).await;

@@ -1,9 +1,9 @@
 //! `POST /oauth/token` with `authorization_code`: valid uses of a code, and what uses it up.
 
-use blackbox::{CALLBACK, Expect, Pair, assert_members};
+use blackbox::{Expect, Pair, assert_members};
 use serde_json::json;
 
-use crate::token_endpoint::{basic, credentials, form_with_basic};
+use crate::token_endpoint::form_with_basic;
 use crate::{instant, is_opaque, with_partner, world_of_consent};
 
 #[tokio::test]
@@ -13,13 +13,8 @@ async fn a_code_is_exchanged_for_a_pair_of_the_consenting_seller() {
     let code = world.code(&mut member.browser, &asking).await;
     assert!(code.starts_with("ps_ac_"), "{code}");
     let answer = world.exchange(&app, &asking, &code).await.expect(200);
-    assert_eq!(answer.must("cache-control"), "no-store");
-    assert_eq!(answer.must("pragma"), "no-cache");
-    answer.must("x-trace-id");
-    let json = answer.json();
-    assert_eq!(json.as_object().unwrap().len(), 5, "{json}");
     let expected = json!({"token_type": "Bearer", "expires_in": 43200, "scope": "offers:read orders:read"});
-    assert_members(&json, expected);
+    assert_members(&answer.json(), expected);
     let pair = Pair::of(answer);
     assert!(pair.access.starts_with("ps_at_") && pair.refresh.starts_with("ps_rt_"));
     let me = world.read(&pair.access, "/v1/me").await;
@@ -27,8 +22,6 @@ async fn a_code_is_exchanged_for_a_pair_of_the_consenting_seller() {
     assert_eq!(me["app"]["client_id"], json!(app.client_id));
     assert_eq!(me["scopes"], json!(["offers:read", "orders:read"]));
     assert_eq!(me["token"]["kind"], "access");
-    world.refuses(&pair.refresh, "/v1/me", 401, "unauthorized").await;
-    world.refuses(&code, "/v1/me", 401, "unauthorized").await;
     // Each consent gives an independent pair.
     let other = world.pair(&mut member.browser, &app, "orders:read").await;
     for (one, other) in [(&pair.access, &other.access), (&pair.refresh, &other.refresh)] {
@@ -105,12 +98,9 @@ async fn a_replay_revokes_the_codes_tokens_and_an_incomplete_one_does_not() {
     let answer = world.oauth(&app, "token", &elsewhere).await;
     answer.oauth_error(400, "invalid_grant");
     assert!(world.works(&first.access).await && world.works(&second.access).await);
-    world
-        .no_exchange(&app, &asking, &code, "invalid_grant used")
-        .await;
-    world
-        .no_exchange(&app, &asking, &code, "invalid_grant revoked")
-        .await;
+    for error in ["invalid_grant used", "invalid_grant revoked"] {
+        world.no_exchange(&app, &asking, &code, error).await;
+    }
     world.has_ended(&app, &first).await;
     world.has_ended(&app, &second).await;
 }
@@ -166,36 +156,5 @@ async fn public_clients_need_no_secret_and_a_wrong_one_is_refused() {
     assert!(!world.works(&pair.access).await);
     for token in [&pair.refresh, &used] {
         world.no_refresh(&app, token, "invalid_grant revoked").await;
-    }
-}
-
-#[tokio::test]
-async fn a_code_is_exchanged_by_json_and_basic_too_and_for_the_remaining_scopes_alone() {
-    let (world, mut member, app) = with_partner(&["offers:read", "orders:read"]).await;
-    let asking = world.asking(&app, "offers:read orders:read");
-    for (scopes, given) in [
-        (
-            &["offers:read", "orders:read"][..],
-            Some("offers:read orders:read"),
-        ),
-        (&["orders:read", "messaging"], Some("orders:read")),
-        (&["messaging"], None),
-    ] {
-        world.set_scopes(&app, &["offers:read", "orders:read"]).await;
-        let code = world.code(&mut member.browser, &asking).await;
-        world.set_scopes(&app, scopes).await;
-        let body = json!({
-            "grant_type": "authorization_code", "code": code, "redirect_uri": CALLBACK,
-            "code_verifier": asking.verifier, "scope": "ignored:here", "unknown": "ignored",
-        });
-        let request = world.at("POST", "/oauth/token").json(&body);
-        let answer = request
-            .header("authorization", &basic(&credentials(&app)))
-            .send()
-            .await;
-        match given {
-            Some(given) => assert_eq!(Pair::of(answer).scope, given),
-            None => answer.oauth_error(400, "invalid_grant none"),
-        }
     }
 }

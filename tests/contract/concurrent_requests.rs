@@ -10,7 +10,7 @@ use testkit::Answer;
 use crate::unlimited;
 
 /// Counts by status and code.
-pub(crate) fn outcomes(answers: &[Answer]) -> BTreeMap<(u16, String), usize> {
+fn outcomes(answers: &[Answer]) -> BTreeMap<(u16, String), usize> {
     let mut outcomes = BTreeMap::new();
     for answer in answers {
         let code = answer.errors().first().map(|(code, _)| code.clone());

@@ -1,7 +1,7 @@
 //! The one-time numbers of the panel's forms: a number has an effect once. A repeat gets the first result, or
 //! an error that asks the seller to open the form again.
 
-use blackbox::{Expect, Form, Member, World, at_once, count_of};
+use blackbox::{Expect, Form, Member, World};
 
 use crate::world_of_consent;
 
@@ -63,10 +63,4 @@ async fn a_registration_form_acts_once_and_can_be_corrected() {
         assert_eq!(html.contains("id=\"name-error\""), status != 303, "{html}");
     }
     assert_eq!(names(&world, &member).await, 2);
-    // Of concurrent submissions with different content, one has an effect.
-    let form = registration(&mut member, "Stamp Printer").await;
-    let sent = (0..10).map(|n| form.clone().with("name", &format!("Stamp Printer {}", n % 2)));
-    let answers = at_once(sent.map(|form| member.browser.posting(&form))).await;
-    assert_eq!((count_of(&answers, 303), count_of(&answers, 409)), (5, 5));
-    assert_eq!(names(&world, &member).await, 3);
 }

@@ -130,29 +130,3 @@ async fn the_claim_of_a_dead_process_is_taken_over_after_its_lease() {
     assert_eq!(world.stock(&trader.seller, &offer).await, 5);
     assert!(patch(5).await.is_replayed());
 }
-
-#[tokio::test]
-async fn a_request_that_lost_its_claim_has_no_effect() {
-    let (mut world, trader, offer) = world_of_trade().await;
-    let clock = world.database.control_clock().await;
-    // In one process the second would wait for the first.
-    let other = world.another().await;
-    let locked = world.open_transaction(LOCK_OFFERS).await;
-    let body = json!({"stock": 3, "price": {"amount": 77, "currency": "PLN"}});
-    let slow = tokio::spawn(patching(&world, &trader, &offer, &body).send());
-    world.waiters(1).await;
-    let _first = std::mem::replace(&mut world.server, other);
-    clock.advance(TimeDelta::minutes(2)).await;
-    let quick = tokio::spawn(patching(&world, &trader, &offer, &body).send());
-    // Two requests wait for the offer now: the one that lost its claim and the one that has it.
-    world.waiters(2).await;
-    locked.end("rollback").await;
-    let (slow, quick) = (slow.await.unwrap(), quick.await.unwrap());
-    slow.is_problem(409, &[whole("idempotency_in_progress")]);
-    assert_eq!(quick.expect(200).json()["stock"], 3);
-    assert_eq!(
-        world.count_in_feed("offer.price_changed", &offer).await,
-        1,
-        "one effect"
-    );
-}

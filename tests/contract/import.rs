@@ -1,6 +1,6 @@
 //! Importing NDJSON: counts, invalid lines, line endings.
 
-use blackbox::{Expect, Seller, World, at_once, items, offer_body, offer_id, offer_line, text};
+use blackbox::{Expect, Seller, World, items, offer_body, offer_id, offer_line, text};
 use chrono::TimeDelta;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -38,10 +38,6 @@ fn rejected(report: &Value) -> Vec<(u64, String)> {
     rejected.collect()
 }
 
-async fn stock(world: &World, token: &str) -> Value {
-    world.read(token, &format!("/v1/offers/{}", offer_id(1))).await["stock"].take()
-}
-
 #[tokio::test]
 async fn lines_are_created_updated_or_left_alone() {
     let world = world().await;
@@ -60,19 +56,6 @@ async fn lines_are_created_updated_or_left_alone() {
     let (then, now) = ("2040-01-01T12:00:00.000000Z", "2040-01-01T12:00:01.000000Z");
     assert!(times.eq([now, now, then, then]), "{list}");
     assert_eq!(counted(&world, &seller, &mixed).await, [0, 0, 3, 0]);
-    // Of two lines with the same id, the later one wins.
-    let lines = [(1, 1), (1, 2), (5, 7), (1, 2), (1, -3)];
-    let lines = lines.map(|(n, stock)| offer_line(n, json!({"stock": stock})));
-    let report = import(&world, &seller, lines.join("\n")).await;
-    assert_eq!(counts(&report), [1, 2, 1, 1]);
-    assert_eq!(rejected(&report), [(5, "stock".to_owned())]);
-    assert_eq!(stock(&world, &token).await, 2);
-    // The same id of another seller is a different offer.
-    let (other, others) = world.reader().await;
-    let line = offer_line(1, json!({"stock": 9}));
-    assert_eq!(counted(&world, &other, &[line]).await, [1, 0, 0, 0]);
-    assert_eq!(stock(&world, &token).await, 2);
-    assert_eq!(stock(&world, &others).await, 9);
 }
 
 #[tokio::test]
@@ -112,12 +95,6 @@ async fn a_line_ends_in_lf_or_crlf_and_an_invalid_one_is_rejected_alone() {
     let compressed = import_as("application/x-ndjson").header("content-encoding", "gzip");
     compressed.send().await.invalid("Content-Encoding");
     world.office_get(&path).await.refused(404, "not_found");
-    // All rejected lines are counted; the first 10 000 are listed.
-    let text = "{}\n".repeat(10_005) + &one;
-    let report = import(&world, &seller, text).await;
-    assert_eq!(counts(&report), [0, 0, 1, 10_005]);
-    let listed = report["rejected"].as_array().unwrap();
-    assert_eq!((listed.len(), &listed[9_999]["line"]), (10_000, &json!(10_000)));
 }
 
 #[tokio::test]
@@ -147,28 +124,4 @@ async fn valid_lines_apply_and_each_invalid_one_has_its_errors() {
     }
     let missing = format!("/sellers/{}/offers/{}", seller.id, offer_id(2));
     world.office_get(&missing).await.refused(404, "not_found");
-}
-
-#[tokio::test]
-async fn imports_of_the_same_offers_at_once_all_succeed() {
-    let world = world().await;
-    let seller = world.seller().await;
-    let path = format!("/sellers/{}/offers:import", seller.id);
-    let imports = (0..6).map(|n| {
-        let mut lines: Vec<_> = (1..=500).map(|id| offer_line(id, json!({"stock": n}))).collect();
-        if n % 2 == 1 {
-            lines.reverse();
-        }
-        let request = world.office(Method::POST, &path);
-        request
-            .header("content-type", "application/x-ndjson")
-            .body(lines.join("\n"))
-    });
-    let mut created = 0;
-    for answer in at_once(imports).await {
-        let counts = counts(&answer.expect(200).json());
-        assert_eq!(counts.iter().sum::<u64>(), 500, "{counts:?}");
-        created += counts[0];
-    }
-    assert_eq!(created, 500);
 }

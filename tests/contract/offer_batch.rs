@@ -1,6 +1,6 @@
 //! `POST /v1/offers/batch`: many changes, each made whole or not at all, and answered together.
 
-use blackbox::{Expect, Trader, World, all_invalid, assert_members, at_once, items, keyed, offer_id, text};
+use blackbox::{Expect, Trader, World, all_invalid, assert_members, items, keyed, offer_id, text};
 use serde_json::{Value, json};
 use testkit::{Answer, Request};
 
@@ -131,10 +131,8 @@ async fn a_malformed_item_refuses_the_whole_request() {
     for items in [many(0), many(101), json!({}), Value::Null] {
         send(&world, &trader, &items).await.invalid("items");
     }
-    assert_eq!(
-        statuses(&send(&world, &trader, &many(100)).await.expect(200)).len(),
-        100
-    );
+    let most = send(&world, &trader, &many(100)).await.expect(200);
+    assert_eq!(statuses(&most).len(), 100);
 }
 
 #[tokio::test]
@@ -142,51 +140,16 @@ async fn a_repeat_gets_the_whole_answer_and_changes_nothing() {
     let (world, trader, _) = world_of_trade().await;
     let mut sent = Vec::new();
     for _ in 0..100 {
-        sent.push(
-            json!({"id": world.any_offer(&trader.seller, json!({"stock": 9})).await, "stock_adjustment": -5}),
-        );
+        let offer = world.any_offer(&trader.seller, json!({"stock": 9})).await;
+        sent.push(json!({"id": offer, "stock_adjustment": -5}));
     }
     sent[50] = json!({"id": "absent", "stock": 1});
-    let repeated = async || {
-        keyed(batch(&world, &trader, &json!(sent)), "one-batch")
-            .send()
-            .await
-    };
+    let repeated = || keyed(batch(&world, &trader, &json!(sent)), "one-batch").send();
     let first = repeated().await.expect(200);
     let again = repeated().await.expect(200);
     assert!(again.is_replayed() && !first.is_replayed());
     assert_eq!(again.bytes, first.bytes);
     for item in [0, 49, 51, 99] {
         assert_eq!(world.stock(&trader.seller, &text(&sent[item], "id")).await, 4);
-    }
-    // What changes nothing leaves the tags.
-    let offer = items(&first.json())[0]["offer"].clone();
-    let same = json!([{"id": offer["id"], "stock": 4}]);
-    let answer = send(&world, &trader, &same).await.expect(200);
-    assert_eq!(items(&answer.json())[0]["offer"], offer);
-}
-
-#[tokio::test]
-async fn batches_and_single_changes_of_the_same_offers_all_count() {
-    let (world, trader, _) = world_of_trade().await;
-    let mut offers = Vec::new();
-    for _ in 0..5 {
-        offers.push(world.any_offer(&trader.seller, json!({"stock": 100})).await);
-    }
-    let sold = |offer: &String| json!({"id": offer, "stock_adjustment": -1});
-    let forwards: Vec<_> = offers.iter().map(sold).collect();
-    let backwards: Vec<_> = offers.iter().rev().map(sold).collect();
-    let requests = (0..20).map(|n| match n % 3 {
-        0 => keyed(batch(&world, &trader, &json!(forwards)), &format!("batch-{n}")),
-        1 => batch(&world, &trader, &json!(backwards)),
-        _ => world.patching(&trader.token, &offers[0], &json!({"stock_adjustment": -1})),
-    });
-    let answers = at_once(requests).await;
-    for answer in answers {
-        answer.expect(200);
-    }
-    for (offer, changes) in offers.iter().zip([20, 14, 14, 14, 14]) {
-        assert_eq!(world.stock(&trader.seller, offer).await, 100 - changes);
-        assert_eq!(world.count_in_feed("offer.stock_changed", offer).await, changes);
     }
 }

@@ -101,8 +101,6 @@ async fn every_field_is_validated() {
         {"shipping_address": {"country": "PL", "zip": "1"}}   => shipping_address.zip
         {"buyer": {"age": 7}}     => buyer.age
         {"delivery_point": {}}    => delivery_point.id
-        {"delivery_point": []}    => delivery_point
-        {"delivery_point": {"id": ""}}           => delivery_point.id
         {"delivery_point": {"id": null}}         => delivery_point.id
         {"delivery_point": {"id": "A", "name": 7, "country": ""}}  => delivery_point.name delivery_point.country
         {"delivery_point": {"id": "A", "zip": "1"}}  => delivery_point.zip
@@ -152,9 +150,6 @@ async fn order_numbers_are_unique_given_or_generated() {
     let mut numbers = BTreeSet::new();
     for _ in 0..20 {
         assert!(numbers.insert(world.ordered(&trader.seller, &[&offer]).await.number));
-    }
-    for number in &numbers {
-        world.order(&trader.token, number).await;
     }
     let whole = world.whole_order(&order.id).await;
     assert_eq!(world.whole_order("PL-1").await, whole);

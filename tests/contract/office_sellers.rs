@@ -1,6 +1,6 @@
 //! Sellers: registering, reading back, closing.
 
-use blackbox::{Expect, all_invalid, at_once, count_of, entry, ids, pages, text};
+use blackbox::{Expect, all_invalid, assert_members, at_once, count_of, entry, ids, merged, pages, text};
 use reqwest::Method;
 use serde_json::json;
 
@@ -17,14 +17,8 @@ async fn a_registered_seller_gets_an_id_and_the_next_number_and_can_be_read() {
     assert_eq!(made["seller_no"], first.seller_no + 1);
     let path = format!("/sellers/{}", text(&made, "id"));
     let read = world.office_read(&path).await;
-    for (field, of) in [
-        ("id", &made),
-        ("seller_no", &made),
-        ("name", &body),
-        ("email", &body),
-    ] {
-        assert_eq!(read[field], of[field], "{read}");
-    }
+    let expected = merged(made, json!({"name": body["name"], "email": body["email"]}));
+    assert_members(&read, expected);
     let shown = read.to_string();
     assert!(
         !shown.contains("password") && !shown.contains("argon2"),
@@ -48,11 +42,9 @@ async fn every_field_is_validated() {
     let world = world().await;
     let table = r#"
         {}                             => name email
-        {"name": "", "email": ""}      => name email
         {"name": "  ", "email": "nobody"}  => name email
         {"name": null, "email": null}  => name email
         {"name": 1, "email": ["a@b.example"]}    => name email
-        {"email": "nobody", "name": 5}           => name email
         {"x": 1, "email": 5, "name": ""}         => name email x
         {"name": "LONG", "email": "a@b@c"}       => name email
         {"name": "K", "email": "a b@shop.example"}                            => email

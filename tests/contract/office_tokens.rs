@@ -12,13 +12,10 @@ async fn every_field_is_validated() {
     world.stop_clock("2040-01-01T12:00:00Z").await;
     let seller = world.seller().await;
     let table = r#"
-        {"name": null, "scopes": null}              => name scopes
         {"name": "", "scopes": []}                  => name scopes
         {"name": "LONG", "scopes": ["nothing"]}     => name scopes[0]
         {"scopes": "offers:read"}                   => scopes
         {"expires_at": "2040-01-01T12:00:00Z"}      => expires_at
-        {"expires_at": "2039-12-31T00:00:00Z"}      => expires_at
-        {"expires_at": "2041-01-01"}                => expires_at
         {"expires_at": "2041-01-01T00:00:00"}       => expires_at
         {"expires_at": 2556144000}                  => expires_at
         {"seller": "y"}                             => seller"#;

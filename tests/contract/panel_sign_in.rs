@@ -96,29 +96,25 @@ async fn each_failed_sign_in_has_the_same_text_and_takes_the_same_work() {
 
 #[tokio::test]
 async fn an_address_has_30_attempts_a_minute_over_all_processes() {
-    for limit in [30, 2] {
-        let configured = limit.to_string();
-        let settings = [("PANEL__SIGN_IN_LIMIT_PER_IP", configured.as_str())];
-        let world = world_with(if limit == 30 { &[] } else { &settings }).await;
-        let email = world.seller().await.email;
-        let clock = world.stop_clock("2040-01-01T12:00:48Z").await;
-        let second = world.another().await;
-        let bases = [&world.server.base_url, &second.base_url];
-        let attempt = async |n: usize, email: &str| {
-            let mut browser = Visitor::new(&world.client, bases[n % 2]);
-            browser.sign_in(email, "x").await.answer
-        };
-        for n in 0..limit {
-            let answer = attempt(n, &format!("nobody-{n}@shop.example")).await;
-            assert_eq!((answer.status, answer.header("retry-after")), (422, None));
-        }
-        for n in 0..2 {
-            let limited = attempt(n, &email).await.expect(429);
-            assert_eq!(limited.must("retry-after"), "12");
-        }
-        clock.freeze(instant("2040-01-01T12:01:00Z")).await;
-        attempt(0, &email).await.expect(422);
+    let world = world().await;
+    let email = world.seller().await.email;
+    let clock = world.stop_clock("2040-01-01T12:00:48Z").await;
+    let second = world.another().await;
+    let bases = [&world.server.base_url, &second.base_url];
+    let attempt = async |n: usize, email: &str| {
+        let mut browser = Visitor::new(&world.client, bases[n % 2]);
+        browser.sign_in(email, "x").await.answer
+    };
+    for n in 0..30 {
+        let answer = attempt(n, &format!("nobody-{n}@shop.example")).await;
+        assert_eq!((answer.status, answer.header("retry-after")), (422, None));
     }
+    for n in 0..2 {
+        let limited = attempt(n, &email).await.expect(429);
+        assert_eq!(limited.must("retry-after"), "12");
+    }
+    clock.freeze(instant("2040-01-01T12:01:00Z")).await;
+    attempt(0, &email).await.expect(422);
 }
 
 #[tokio::test]
@@ -132,13 +128,6 @@ async fn attempts_at_an_attacked_account_are_slow_but_not_refused() {
     let began = Instant::now();
     world.sign_in(&email, PASSWORD, 200).await;
     assert!(began.elapsed() >= Duration::from_secs(1), "{:?}", began.elapsed());
-    // How long the others wait at most is configured.
-    let world = world_with(&[UNDELAYED]).await;
-    world.stop_clock("2040-01-01T12:00:00Z").await;
-    // With delays this would take more than four minutes.
-    for _ in 0..25 {
-        world.sign_in("nobody@shop.example", WRONG, 422).await;
-    }
 }
 
 #[tokio::test]
@@ -231,18 +220,5 @@ async fn a_session_and_its_end_are_valid_in_every_process() {
         );
         assert_eq!(other.is_in().await, action == "/panel/sign-out");
         assert!(stranger.browser.is_in().await);
-    }
-}
-
-#[tokio::test]
-async fn a_changed_session_secret_is_no_session() {
-    let world = world().await;
-    let member = world.member().await;
-    let (name, value) = member.browser.cookies.iter().next().unwrap();
-    let shorter = &value[..value.len() - 1];
-    for forged in ["", shorter, &value.to_uppercase()] {
-        let mut browser = world.visitor();
-        browser.cookies.insert(name.clone(), forged.to_owned());
-        assert!(!browser.is_in().await, "{forged}");
     }
 }

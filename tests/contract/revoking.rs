@@ -24,10 +24,7 @@ async fn revoking_a_refresh_token_ends_its_family_and_an_access_token_only_itsel
         world.revoke(&other, token).await.expect(200);
     }
     assert!(world.works(&first.access).await && world.works(&personal).await);
-    let answer = world.revoke(&app, &first.access).await.expect(200);
-    assert!(answer.bytes.is_empty(), "{answer:?}");
-    assert_eq!(answer.must("cache-control"), "no-store");
-    answer.must("x-trace-id");
+    world.revoke(&app, &first.access).await.expect(200);
     assert!(!world.works(&first.access).await && world.works(&second.access).await);
     // A used refresh token identifies its family like an unused one.
     world.revoke(&app, &first.refresh).await.expect(200);

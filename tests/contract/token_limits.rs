@@ -71,20 +71,14 @@ async fn the_address_comes_from_a_trusted_proxy_alone() {
     is_limited(&form_from(&world, "198.51.100.1", ODD).await);
     let world = behind_a_proxy("192.0.2.0/24,127.0.0.1").await;
     frozen(&world).await;
-    for n in 0..30 {
-        // A /64 IPv6 network counts as one address.
-        for address in ["203.0.113.7", &format!("2001:db8:1:2:{n:x}::1")] {
-            form_from(&world, address, ODD).await.expect(400);
-        }
+    for _ in 0..30 {
+        form_from(&world, "203.0.113.7", ODD).await.expect(400);
     }
     // Values that the client itself sends are to the left of the proxy's.
-    let appended = ["198.51.100.1, 203.0.113.7", "203.0.113.7, 192.0.2.9"];
-    for address in ["203.0.113.7", "2001:db8:1:2:ffff::"].into_iter().chain(appended) {
+    for address in ["198.51.100.1, 203.0.113.7", "203.0.113.7, 192.0.2.9"] {
         is_limited(&form_from(&world, address, ODD).await);
     }
-    for address in ["203.0.113.8", "2001:db8:1:3::1"] {
-        form_from(&world, address, ODD).await.expect(400);
-    }
+    form_from(&world, "203.0.113.8", ODD).await.expect(400);
 }
 
 #[tokio::test]

@@ -38,8 +38,7 @@ async fn all_subscriptions_are_listed_and_a_deleted_one_is_404() {
             world.invalid(&own.token, &path, parameter).await;
         }
     }
-    let answer = world.unsubscribe(&own.token, &made[0]).await.expect(204);
-    assert_eq!((answer.bytes.len(), answer.header("content-type")), (0, None));
+    world.unsubscribe(&own.token, &made[0]).await.expect(204);
     for id in [&made[0], "", "x", "00000000-0000-0000-0000-000000000000", "%00"] {
         world.unsubscribe(&own.token, id).await.refused(404, "not_found");
     }

@@ -26,8 +26,6 @@ async fn rotate(
         None => request,
     };
     let rotated = request.send().await.expect(200).json();
-    let fields: Vec<_> = rotated.as_object().unwrap().keys().collect();
-    assert_eq!(fields, ["active_from", "id", "secret", "standard_secret"]);
     let (secret, standard) = (text(&rotated, "secret"), text(&rotated, "standard_secret"));
     assert_eq!(standard, format!("whsec_{}", BASE64_STANDARD.encode(&secret)));
     assert_eq!(rotated["id"], hook);
@@ -90,23 +88,13 @@ async fn a_rotation_is_replayed_and_of_the_applications_own_subscription() {
         .subscription(&own.token, "https://1.1.1.1/", &["order.paid"])
         .await;
     let hook = text(&made, "id");
-    let request = || {
-        keyed(
-            rotating(&world, &own.token, &hook).json(&json!({"overlap_seconds": 604_800})),
-            "k",
-        )
-        .send()
-    };
+    let week = json!({"overlap_seconds": 604_800});
+    let request = || keyed(rotating(&world, &own.token, &hook).json(&week), "k").send();
     let first = request().await.expect(200);
     replays(&first, &request().await);
     let path = format!("/v1/webhooks/{hook}/secret-rotation?fields=active_from");
-    let selected = world
-        .at("POST", &path)
-        .bearer(&own.token)
-        .send()
-        .await
-        .expect(200)
-        .json();
+    let selecting = world.at("POST", &path).bearer(&own.token).send();
+    let selected = selecting.await.expect(200).json();
     let fields: Vec<_> = selected.as_object().unwrap().keys().collect();
     assert_eq!(fields, ["active_from", "id", "secret", "standard_secret"]);
     let send = async |body: &str| {

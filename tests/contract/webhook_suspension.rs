@@ -1,7 +1,5 @@
 //! Suspension pauses deliveries and reinstatement resumes them; other actions end them permanently (D57, D59,
-//! D95). Also while an attempt is in flight.
-
-use std::time::Duration;
+//! D95).
 
 use blackbox::{
     EVENTS, HOOK_SCOPES, Hook, Integration, Member, Receiver, Reply, Visitor, World, items, text, until,
@@ -23,7 +21,8 @@ struct Subscribed {
 }
 
 impl Subscribed {
-    async fn start() -> Self {
+    /// One delivery has failed and waits for its second attempt.
+    async fn waiting() -> Self {
         let world = world_of_hooks(&[]).await;
         let clock = world.database.control_clock().await;
         let application = world.partner(&world.seller().await, &HOOK_SCOPES).await;
@@ -34,6 +33,9 @@ impl Subscribed {
         let token = pair.access;
         let receiver = Receiver::start().await;
         let hook = world.hook(&token, &receiver).await;
+        receiver.answers_first(&[Reply::Status(500)]);
+        world.any_order(&seller).await;
+        world.attempted(&token, &hook, 1).await;
         let own = Integration {
             seller,
             application,
@@ -47,25 +49,6 @@ impl Subscribed {
             receiver,
             hook,
         }
-    }
-
-    /// One delivery has failed and waits for its second attempt.
-    async fn waiting() -> Self {
-        let test = Self::start().await;
-        test.receiver.answers_first(&[Reply::Status(500)]);
-        test.world.any_order(&test.own.seller).await;
-        test.world.attempted(&test.own.token, &test.hook, 1).await;
-        test
-    }
-
-    /// The receiver has got the first delivery and has not answered yet.
-    async fn under_way() -> Self {
-        let test = Self::start().await;
-        let late = Reply::Late(500, Duration::from_secs(1));
-        test.receiver.answers_first(&[late]);
-        test.world.any_order(&test.own.seller).await;
-        test.receiver.has(1).await;
-        test
     }
 
     /// Advances the clock beyond the second attempt's time. Due queues are taken in the order of their time,
@@ -90,14 +73,6 @@ impl Subscribed {
                 self.browser.sent(&question).await;
             }
         }
-    }
-
-    async fn stops_for_good(&self) {
-        self.its_time_passes().await;
-        let nothing = async || self.world.waiting(&self.hook.id).await == 0;
-        until("the end of what waited", nothing).await;
-        self.its_time_passes().await;
-        assert_eq!(self.receiver.count(), 1, "nothing more was sent");
     }
 }
 
@@ -127,14 +102,16 @@ async fn a_suspension_pauses_deliveries_and_a_reinstatement_resumes_them() {
 }
 
 #[tokio::test]
-async fn nothing_more_is_delivered_after_the_end_of_subscription_application_or_account() {
-    for what in ["subscription", "application", "account"] {
+async fn nothing_more_is_delivered_after_the_end_of_subscription_or_application() {
+    for what in ["subscription", "application"] {
         let mut test = Subscribed::waiting().await;
         test.ends(what).await;
-        if what != "account" {
-            test.world.any_order(&test.own.seller).await;
-        }
-        test.stops_for_good().await;
+        test.world.any_order(&test.own.seller).await;
+        test.its_time_passes().await;
+        let nothing = async || test.world.waiting(&test.hook.id).await == 0;
+        until("the end of what waited", nothing).await;
+        test.its_time_passes().await;
+        assert_eq!(test.receiver.count(), 1, "nothing more was sent");
     }
 }
 
@@ -194,18 +171,4 @@ async fn an_ended_connection_is_told_once_to_each_subscription_that_asked() {
             );
         }
     }
-}
-
-#[tokio::test]
-async fn an_attempt_in_flight_at_the_suspension_counts_and_the_next_one_waits() {
-    let test = Subscribed::under_way().await;
-    test.world.moved(&test.own.application, "suspension").await;
-    test.world
-        .until_count("its result", FAILED_ONCE, &[&test.hook.id], 1)
-        .await;
-    test.its_time_passes().await;
-    assert_eq!(test.receiver.count(), 1, "paused");
-    test.world.moved(&test.own.application, "reinstatement").await;
-    let arrived = test.receiver.has(2).await;
-    assert_eq!(arrived[0].delivery(), arrived[1].delivery());
 }

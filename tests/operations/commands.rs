@@ -3,11 +3,11 @@
 
 use std::{os::unix::fs::PermissionsExt as _, process::Command};
 
-use private_postgres::{Cluster, Options};
+use private_postgres::Options;
 use testkit::{TestDatabase, sealing_key};
-use yaml_rust2::YamlLoader;
 
-use crate::{PROGRAM, configured::ConfigFile, operations, root, text, tools::run};
+use crate::restore::start_cluster;
+use crate::{PROGRAM, configured::ConfigFile, operations, root, text, tools::run, words, yaml};
 
 fn page() -> String {
     std::fs::read_to_string(root().join("docs/operations/README.md")).unwrap()
@@ -62,37 +62,22 @@ fn what_the_commands_name_is_there() {
         .find_map(|line| line.strip_prefix("LoadCredential=config.toml:"));
     assert!(systemd.2.ends_with(source.unwrap()), "{}", systemd.2);
 
-    let services = YamlLoader::load_from_str(&text("docker/compose.yaml"))
-        .unwrap()
-        .remove(0)["services"]
-        .clone();
+    let file = yaml("docker/compose.yaml").remove(0);
+    let command = |service: &str| words(&file["services"][service]["command"]);
     let migrating = compose.1.split(' ').next_back().unwrap();
-    assert_eq!(services[migrating]["command"][0].as_str(), Some("migrate"));
-    let service = compose.2.split(' ').nth(3).unwrap();
-    let words = services[service]["command"].as_vec().unwrap();
-    assert!(
-        compose.2.ends_with(words.last().unwrap().as_str().unwrap()),
-        "{}",
-        compose.2
-    );
+    assert_eq!(command(migrating)[0], "migrate");
+    let last = command(compose.2.split(' ').nth(3).unwrap()).pop();
+    assert!(compose.2.ends_with(&last.unwrap()), "{}", compose.2);
 
     let applied = kubernetes.1.split(' ').next_back().unwrap();
     assert!(operations(&format!("kubernetes/{applied}")).is_file());
-    let deployment = YamlLoader::load_from_str(&text("kubernetes/api.yaml"))
-        .unwrap()
-        .remove(0);
+    let deployment = yaml("kubernetes/api.yaml").remove(0);
     let name = deployment["metadata"]["name"].as_str().unwrap();
-    assert!(
-        kubernetes.2.contains(&format!(" deploy/{name} -- seller-api ")),
-        "{}",
-        kubernetes.2
-    );
-    let words = &deployment["spec"]["template"]["spec"]["containers"][0]["args"];
-    assert!(
-        kubernetes
-            .2
-            .ends_with(words.as_vec().unwrap().last().unwrap().as_str().unwrap())
-    );
+    let named = format!(" deploy/{name} -- seller-api ");
+    assert!(kubernetes.2.contains(&named), "{}", kubernetes.2);
+    let args = &deployment["spec"]["template"]["spec"]["containers"][0]["args"];
+    let last = words(args).pop().unwrap();
+    assert!(kubernetes.2.ends_with(&last), "{}", kubernetes.2);
 }
 
 #[tokio::test]
@@ -105,11 +90,7 @@ async fn two_roles_and_the_database_are_all_that_the_first_start_needs() {
     let folder = tempfile::tempdir().unwrap();
     // PostgreSQL's account has to pass through this folder.
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
-    let options = Options::new(folder.path().join("cluster"));
-    let starting = tokio::task::spawn_blocking(|| Cluster::start(options)).await;
-    let cluster = starting
-        .unwrap()
-        .unwrap_or_else(|error| panic!("PostgreSQL: {error}"));
+    let cluster = start_cluster(Options::new(folder.path().join("cluster"))).await;
     let administrator = TestDatabase::at_url(&cluster.url("postgres"));
     let administrator = administrator.connect().await;
     // One at a time: a database cannot be created in a transaction.

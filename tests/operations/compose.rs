@@ -21,12 +21,9 @@ fn compose() -> Value {
     let mut compose = yaml("docker/compose.yaml").remove(0);
     for service in compose["services"].as_object_mut().unwrap().values_mut() {
         let merged = service["<<"].take();
+        let service = service.as_object_mut().unwrap();
         for (name, value) in merged.as_object().into_iter().flatten() {
-            service
-                .as_object_mut()
-                .unwrap()
-                .entry(name)
-                .or_insert(value.clone());
+            service.entry(name).or_insert(value.clone());
         }
     }
     compose
@@ -36,11 +33,7 @@ fn compose() -> Value {
 /// Returns the folder of secrets. The program replaces its image.
 fn secrets() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
-    fs::copy(
-        operations("docker/config.toml"),
-        folder.path().join("config.toml"),
-    )
-    .unwrap();
+    fs::write(folder.path().join("config.toml"), text("docker/config.toml")).unwrap();
     let commands: Vec<_> = text("docker/compose.yaml")
         .lines()
         .filter_map(|line| line.strip_prefix("#   ").map(str::to_owned))
@@ -100,21 +93,14 @@ fn services_are_locked_down_and_given_time_to_stop() {
         let service = &compose["services"][name];
         assert_eq!(service["read_only"], true, "{name}");
         assert_eq!(service["cap_drop"], json!(["ALL"]), "{name}");
-        assert_eq!(
-            service["security_opt"],
-            json!(["no-new-privileges:true"]),
-            "{name}"
-        );
+        let options = &service["security_opt"];
+        assert_eq!(options, &json!(["no-new-privileges:true"]), "{name}");
         assert!(service["mem_limit"].is_string(), "{name}");
-        let grace = service["stop_grace_period"]
-            .as_str()
-            .unwrap()
-            .trim_end_matches('s');
-        assert!(grace.parse::<u64>().unwrap() > stop, "{name}");
-        assert!(
-            service["environment"].is_null(),
-            "{name}: secrets are in no environment"
-        );
+        let grace = service["stop_grace_period"].as_str().unwrap();
+        let grace: u64 = grace.trim_end_matches('s').parse().unwrap();
+        assert!(grace > stop, "{name}");
+        // Secrets are in no environment.
+        assert!(service["environment"].is_null(), "{name}");
         let build = |field: &str| service["build"][field].as_str().unwrap();
         let context = operations("docker").join(build("context"));
         assert!(context.join(build("dockerfile")).is_file(), "{name}");

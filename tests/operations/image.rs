@@ -47,12 +47,8 @@ fn the_build_gets_every_file_that_a_crate_includes() {
     for file in files {
         let text = std::fs::read_to_string(&file).unwrap();
         for rest in text.split("include_str!(\"../").skip(1) {
-            let included = file
-                .parent()
-                .unwrap()
-                .join("..")
-                .join(rest.split('"').next().unwrap());
-            let included = included.canonicalize().unwrap();
+            let upwards = Path::new("..").join(rest.split('"').next().unwrap());
+            let included = file.parent().unwrap().join(upwards).canonicalize().unwrap();
             let included = included.strip_prefix(root()).unwrap();
             let top = included.iter().next().unwrap().to_str().unwrap();
             assert!(names.contains(&top), "{top} is not copied");
@@ -84,19 +80,15 @@ async fn the_health_check_detects_a_dead_process() {
         std::fs::write(&path, pem).unwrap();
         path.display().to_string()
     };
-    let (certificate, key) = (
-        pem("cert.pem", cert.pem()),
-        pem("key.pem", signing_key.serialize_pem()),
-    );
+    let certificate = pem("cert.pem", cert.pem());
+    let key = pem("key.pem", signing_key.serialize_pem());
     let file = ConfigFile::of(&format!(
         "[log]\nformat = \"json\"\n[server.backoffice_tls]\ncertificate = \"{certificate}\"\nkey = \"{key}\"\n"
     ));
     let words = ["serve", "--config", "-"].map(str::to_owned);
     let started = Started::with(&words, &file, &database).await;
-    assert!(
-        alive(started.probes.rsplit_once(':').unwrap().1),
-        "with TLS of its own"
-    );
+    let (_, port) = started.probes.rsplit_once(':').unwrap();
+    assert!(alive(port), "with TLS of its own");
     started.end().await;
     // What is closed with bytes unread is reset: here after the alert.
     let resets = TcpListener::bind("127.0.0.1:0").unwrap();

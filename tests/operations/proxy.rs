@@ -9,7 +9,7 @@ use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use blackbox::{Expect as _, Wire, logs_request, own_loopback, request, requests, until};
+use blackbox::{Expect as _, Wire, logs_request, own_loopback, request, requests, set, until};
 use rcgen::generate_simple_self_signed;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
@@ -27,6 +27,8 @@ use crate::{PROGRAM, text};
 /// A running proxy over two servers: a master and its worker, as a service runs it. Dropping it ends both.
 struct Proxy {
     child: Child,
+    /// Its own, and those of the servers.
+    addresses: [Ipv4Addr; 3],
     url: String,
     folder: TempDir,
 }
@@ -44,9 +46,9 @@ fn configuration(folder: &Path, [proxy, one, two]: [Ipv4Addr; 3]) -> String {
 }
 
 impl Proxy {
-    /// Starts it at the first address, with servers at the others, and waits until it listens. `None` without
-    /// `HAProxy`.
-    async fn start(addresses: [Ipv4Addr; 3]) -> Option<Self> {
+    /// Starts it and waits until it listens. `None` without `HAProxy`.
+    async fn start() -> Option<Self> {
+        let addresses = [own_loopback(), own_loopback(), own_loopback()];
         let mut haproxy = of_machine("haproxy")?;
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("haproxy.cfg");
@@ -65,6 +67,7 @@ impl Proxy {
         let child = haproxy.stdin(Stdio::null()).stdout(log).stderr(stderr).spawn();
         let proxy = Self {
             child: child.unwrap(),
+            addresses,
             url: format!("http://{}:8080", addresses[0]),
             folder,
         };
@@ -88,35 +91,27 @@ impl Proxy {
 
     async fn get(&self, path: &str) -> Answer {
         let url = format!("{}{path}", self.url);
-        let request = Client::new()
-            .get(&url)
-            .bearer(&format!("ps_pt_{}", "A".repeat(64)));
+        let request = Client::new().get(&url);
+        let request = request.bearer(&format!("ps_pt_{}", "A".repeat(64)));
         // What a client may send to be somebody else, or to have its requests traced.
-        request
-            .header("x-forwarded-for", "203.0.113.9")
-            .header(
-                "traceparent",
-                "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
-            )
-            .send()
-            .await
+        let request = request.header("x-forwarded-for", "203.0.113.9");
+        let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+        request.header("traceparent", trace).send().await
     }
 }
 
 /// The blackbox exporter at the proxy's address, and where it probes the proxy. `None` if it is not
 /// installed.
-async fn probing(proxy: &Proxy, address: Ipv4Addr) -> Option<(tokio::process::Child, String)> {
+async fn probing(proxy: &Proxy) -> Option<(tokio::process::Child, String)> {
     let exporter = installed("prometheus-blackbox-exporter")?;
+    let address = proxy.addresses[0];
     let [file, authority] = ["blackbox.yml", "proxy.pem"].map(|name| proxy.folder.path().join(name));
     let trust = format!(
         "tls_config: {{ca_file: {}, server_name: api.example}}",
         authority.display()
     );
-    fs::write(
-        &file,
-        format!("{}      {trust}\n", text("prometheus/blackbox.yml")),
-    )
-    .unwrap();
+    let probes = format!("{}      {trust}\n", text("prometheus/blackbox.yml"));
+    fs::write(&file, probes).unwrap();
     let mut exporter = tokio::process::Command::from(exporter);
     exporter.arg(format!("--config.file={}", file.display()));
     exporter.arg(format!("--web.listen-address={address}:9115"));
@@ -142,39 +137,35 @@ impl Drop for Proxy {
     }
 }
 
-/// Two servers that trust the proxy, at the ports of the configuration.
+/// A server that trusts the proxy, at the ports of the configuration.
 async fn server(address: Ipv4Addr, proxy: Ipv4Addr, database: &str) -> TestServer {
-    let options = ServerOptions::new(PROGRAM)
-        .set("SELLER_API__SERVER__BIND", format!("{address}:8080"))
-        .set("SELLER_API__SERVER__BACKOFFICE_BIND", format!("{address}:8081"))
-        .set("SELLER_API__SERVER__PUBLIC_URL", "http://api.example")
-        .set(
-            "SELLER_API__SERVER__TRUSTED_PROXIES",
-            format!("127.0.0.1,{proxy}"),
-        );
-    TestServer::listen(&options, database).await
+    let settings = [
+        ("SERVER__BIND", &*format!("{address}:8080")),
+        ("SERVER__BACKOFFICE_BIND", &format!("{address}:8081")),
+        ("SERVER__PUBLIC_URL", "http://api.example"),
+        ("SERVER__TRUSTED_PROXIES", &format!("127.0.0.1,{proxy}")),
+    ];
+    TestServer::listen(&set(ServerOptions::new(PROGRAM), &settings), database).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_the_database_clients_get_the_services_own_answer() {
-    let addresses = [own_loopback(), own_loopback(), own_loopback()];
-    let Some(proxy) = Proxy::start(addresses).await else {
-        return;
-    };
+    let Some(proxy) = Proxy::start().await else { return };
     let postgres = OwnPostgres::start(|options| options).await;
     let url = postgres.database().url().to_owned();
-    let mut one = server(addresses[1], addresses[0], &url).await;
-    let two = server(addresses[2], addresses[0], &url).await;
+    let [address, first, second] = proxy.addresses;
+    let mut one = server(first, address, &url).await;
+    let two = server(second, address, &url).await;
     // Not as servers that are not ready, which answer too.
     let is_found = async || proxy.holds_ready("one") && proxy.holds_ready("two");
     until("the proxy finds them", is_found).await;
     proxy.get("/v1/me").await.expect(401);
-    let probe = probing(&proxy, addresses[0]).await;
+    let probe = probing(&proxy).await;
     if let Some((_, url)) = &probe {
         assert!(shows(url, "probe_success 1\n").await);
         assert!(shows(url, "probe_ssl_earliest_cert_expiry ").await);
     }
-    let metrics = format!("http://{}:8405/metrics", addresses[0]);
+    let metrics = format!("http://{address}:8405/metrics");
     let is_up = r#"haproxy_server_status{proxy="public",server="two",state="UP"} 1"#;
     assert!(shows(&metrics, is_up).await);
 
@@ -224,26 +215,8 @@ async fn without_the_database_clients_get_the_services_own_answer() {
 /// `systemctl reload haproxy` sends this signal.
 #[tokio::test]
 async fn a_reload_of_the_proxy_loses_no_request() {
-    let addresses = [own_loopback(), own_loopback(), own_loopback()];
-    let Some(proxy) = Proxy::start(addresses).await else {
-        return;
-    };
-    let handle = |mut stream: TcpStream| async move {
-        let mut unread = Vec::new();
-        while read_request(&mut stream, &mut unread).await.is_some() {
-            drop(stream.write_all(&response(200, [], b"{}")).await);
-        }
-    };
-    let mut servers = Vec::new();
-    for address in &addresses[1..] {
-        for port in [8080, 8081] {
-            servers.push(HttpServer::start_at((*address, port), handle).await);
-        }
-    }
-    until("the proxy finds one", async || {
-        proxy.get("/v1/me").await.status == 200
-    })
-    .await;
+    let Some(proxy) = Proxy::start().await else { return };
+    let _received = [behind(&proxy, 1).await, behind(&proxy, 2).await];
     let is_done = AtomicBool::new(false);
     let ask = async || {
         let mut asked = 0;
@@ -271,9 +244,9 @@ async fn a_reload_of_the_proxy_loses_no_request() {
     assert!(one > 3 && two > 3, "{one}, {two}");
 }
 
-/// Starts a server at this address that answers 200, but nobody who waits, and lets the proxy find it. Returns
-/// what reaches it.
-async fn behind(proxy: &Proxy, address: Ipv4Addr) -> UnboundedReceiver<Received> {
+/// Starts the proxy's server of this number, which answers 200, but nobody who waits, and lets the proxy find
+/// it. Returns what reaches it.
+async fn behind(proxy: &Proxy, number: usize) -> UnboundedReceiver<Received> {
     let (seen, received) = unbounded_channel();
     let handle = move |mut stream: TcpStream| {
         let seen = seen.clone();
@@ -290,7 +263,7 @@ async fn behind(proxy: &Proxy, address: Ipv4Addr) -> UnboundedReceiver<Received>
         }
     };
     for port in [8080, 8081] {
-        HttpServer::start_at((address, port), handle.clone()).await;
+        HttpServer::start_at((proxy.addresses[number], port), handle.clone()).await;
     }
     until("the proxy finds it", async || {
         proxy.get("/v1/me").await.status == 200
@@ -301,11 +274,8 @@ async fn behind(proxy: &Proxy, address: Ipv4Addr) -> UnboundedReceiver<Received>
 
 #[tokio::test]
 async fn what_clients_say_about_their_address_and_trace_is_dropped() {
-    let addresses = [own_loopback(), own_loopback(), own_loopback()];
-    let Some(proxy) = Proxy::start(addresses).await else {
-        return;
-    };
-    let mut received = behind(&proxy, addresses[1]).await;
+    let Some(proxy) = Proxy::start().await else { return };
+    let mut received = behind(&proxy, 1).await;
     let request = loop {
         let request = received.recv().await.unwrap();
         if request.target() == "/v1/me" {
@@ -320,13 +290,10 @@ async fn what_clients_say_about_their_address_and_trace_is_dropped() {
 
 #[tokio::test]
 async fn one_address_does_not_take_all_connections() {
-    let addresses = [own_loopback(), own_loopback(), own_loopback()];
-    let Some(_proxy) = Proxy::start(addresses).await else {
-        return;
-    };
+    let Some(proxy) = Proxy::start().await else { return };
     let mut held = Vec::new();
     for _ in 0..210 {
-        held.extend(TcpStream::connect((addresses[0], 8080)).await.ok());
+        held.extend(TcpStream::connect((proxy.addresses[0], 8080)).await.ok());
     }
     let is_ended = |stream: &&TcpStream| match stream.try_read(&mut [0]) {
         Ok(length) => length == 0,
@@ -342,11 +309,8 @@ async fn one_address_does_not_take_all_connections() {
 
 #[tokio::test]
 async fn one_address_has_few_requests_in_flight_beside_readers_that_wait() {
-    let addresses = [own_loopback(), own_loopback(), own_loopback()];
-    let Some(proxy) = Proxy::start(addresses).await else {
-        return;
-    };
-    let mut received = behind(&proxy, addresses[1]).await;
+    let Some(proxy) = Proxy::start().await else { return };
+    let mut received = behind(&proxy, 1).await;
     let mut held = Vec::new();
     for (path, number) in [("/v1/events", 30), ("/v1/offers", 20)] {
         proxy.get("/v1/me").await.expect(200);
@@ -363,11 +327,8 @@ async fn one_address_has_few_requests_in_flight_beside_readers_that_wait() {
 
 #[tokio::test]
 async fn a_body_that_stalls_reaches_no_process() {
-    let addresses = [own_loopback(), own_loopback(), own_loopback()];
-    let Some(proxy) = Proxy::start(addresses).await else {
-        return;
-    };
-    let mut received = behind(&proxy, addresses[1]).await;
+    let Some(proxy) = Proxy::start().await else { return };
+    let mut received = behind(&proxy, 1).await;
     let stalled = async |path: &str| {
         let mut wire = Wire::connect(&proxy.url).await;
         let head = request("POST", path, &[("content-length", "1000")]);

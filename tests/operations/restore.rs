@@ -95,7 +95,7 @@ impl ArchivedCluster {
     }
 }
 
-async fn start_cluster(options: Options) -> Cluster {
+pub(crate) async fn start_cluster(options: Options) -> Cluster {
     let starting = tokio::task::spawn_blocking(|| Cluster::start(options)).await;
     starting
         .unwrap()
@@ -338,6 +338,12 @@ async fn a_restore_to_an_instant_has_the_documented_effects() {
     assert!(asked.output().contains("its rows are its own already"));
 }
 
+/// Of a command that PostgreSQL runs.
+fn exit_code(command: &str) -> Option<i32> {
+    let status = std::process::Command::new("sh").args(["-c", command]).status();
+    status.unwrap().code()
+}
+
 #[test]
 fn a_wal_file_is_archived_once_and_may_be_sent_again() {
     let folder = tempfile::tempdir().unwrap();
@@ -349,14 +355,10 @@ fn a_wal_file_is_archived_once_and_may_be_sent_again() {
         .find(|(name, _)| name == "archive_command")
         .unwrap();
     let file = folder.path().join("0001");
-    // As PostgreSQL runs it.
     let command = command
         .replace("%p", file.to_str().unwrap())
         .replace("%f", "0001");
-    let archives = || {
-        let mut shell = std::process::Command::new("sh");
-        shell.args(["-c", &command]).status().unwrap().success()
-    };
+    let archives = || exit_code(&command) == Some(0);
     fs::write(&file, "first").unwrap();
     assert!(archives(), "a new file");
     assert!(archives(), "the same file again, as after a crash");
@@ -379,11 +381,9 @@ fn only_a_missing_file_ends_the_recovery() {
     let command = command.unwrap().trim_end_matches('\'');
     let command = command.replace("$BACKUP", folder.path().to_str().unwrap());
     let restoring = |file: &str| {
-        let command = command
-            .replace("%f", file)
-            .replace("%p", folder.path().join("restored").to_str().unwrap());
-        let status = std::process::Command::new("sh").args(["-c", &command]).status();
-        status.unwrap().code()
+        let restored = folder.path().join("restored");
+        let command = command.replace("%f", file);
+        exit_code(&command.replace("%p", restored.to_str().unwrap()))
     };
     assert_eq!(restoring("whole"), Some(255), "no archive");
     let archive = folder.path().join("wal");

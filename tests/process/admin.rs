@@ -1,4 +1,4 @@
-//! `admin`: operators' tokens, tokens, connections, deliveries, the audit log and keys.
+//! `admin`: operators' tokens, tokens, connections, deliveries and the audit log.
 
 use blackbox::{
     Expect, Finished, Received, Receiver, Reply, World, events, line, offer_id, run, run_fed, soon_again,
@@ -6,7 +6,6 @@ use blackbox::{
 use chrono::TimeDelta;
 use reqwest::Method;
 use serde_json::{Value, json};
-use testkit::{ServerOptions, TestServer};
 
 use crate::{PROGRAM, cli, world};
 
@@ -128,18 +127,12 @@ async fn an_operator_token_is_made_listed_and_revoked() {
 async fn an_operator_token_expires_and_may_be_for_reading_alone() {
     let world = world().await;
     let clock = world.database.control_clock().await;
-    let made = admin_json(
-        &world,
-        "operator-tokens create report --read-only --expires-in 1h",
-    )
-    .await
-    .remove(0);
+    let create = "operator-tokens create report --read-only --expires-in 1h";
+    let made = admin_json(&world, create).await.remove(0);
     let token = made["token"].as_str().unwrap();
     let of = |method, path: &str| {
-        let request = world
-            .client
-            .request(method, &format!("{}{path}", world.server.backoffice_url));
-        request.bearer(token)
+        let url = format!("{}{path}", world.server.backoffice_url);
+        world.client.request(method, &url).bearer(token)
     };
     of(Method::GET, "/sellers").send().await.expect(200);
     let seller = json!({"name": "K", "email": "k@shop.example"});
@@ -155,19 +148,6 @@ async fn an_operator_token_expires_and_may_be_for_reading_alone() {
         listed["expires_at"].as_str() > listed["used_at"].as_str(),
         "{listed}"
     );
-}
-
-#[tokio::test]
-async fn a_generated_key_serves() {
-    let world = world().await;
-    let generate = async || admin(&world, "keys generate").await.success().stdout;
-    let (one, two) = (generate().await, generate().await);
-    let (one, two) = (one.trim(), two.trim());
-    assert_ne!(one, two);
-    let (id, secret) = one.split_once(':').expect("<id>:<base64>");
-    assert!(!id.is_empty() && secret.len() == 44, "the base64 of 32 bytes");
-    let options = ServerOptions::new(PROGRAM).set("SELLER_API__KEYS__SEALING", format!("{one},{two}"));
-    TestServer::start(&options, &world.database).await;
 }
 
 #[tokio::test]
@@ -215,8 +195,7 @@ async fn operators_actions_are_in_the_audit_log() {
     assert_eq!(between, entries[1..]);
     let fill = "insert into audit_log (id, at, actor, action, subject) \
         select gen_random_uuid(), now(), 'command_line', 'seller.closed', 'many' from generate_series(1, 1001)";
-    let client = world.database.connect().await;
-    client.batch_execute(fill).await.unwrap();
+    world.execute(fill).await;
     assert_eq!(audit(&world, "--about many --all").await.len(), 1001);
 
     let list = format!("audit list --about {seller}");
@@ -224,11 +203,8 @@ async fn operators_actions_are_in_the_audit_log() {
     let lines: Vec<_> = table.stdout.lines().collect();
     assert_eq!(lines.len(), 3, "{}", table.stdout);
     let column = lines[0].find("ACTION").unwrap();
-    assert!(
-        lines[1][column..].starts_with("seller.closed "),
-        "{}",
-        table.stdout
-    );
+    let action = &lines[1][column..];
+    assert!(action.starts_with("seller.closed "), "{}", table.stdout);
     assert!(!table.output().contains("ps_op_") && !table.output().contains("shop.example"));
 
     // A subject without entries is not an error; one that can be none is.
@@ -463,9 +439,7 @@ async fn deliveries_given_up_since_an_instant_are_delivered_again_once_and_in_or
     world.hook(&integration.token, &receiver).await;
     world.paid_order(&integration.trader()).await;
     let given_up = async |count: i64| {
-        world
-            .until_count("deliveries are given up", GIVEN_UP, &[], count)
-            .await;
+        world.until_count("they are given up", GIVEN_UP, &[], count).await;
         admin_json(&world, "webhooks exhausted").await
     };
     let exhausted = given_up(2).await;

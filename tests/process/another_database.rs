@@ -1,11 +1,17 @@
 //! A database whose rows were written in another one.
 
-use blackbox::{run, until};
+use blackbox::until;
 use serde_json::{Value, json};
 use testkit::{Client, ServerOptions, TestDatabase, TestWorker};
 
-use crate::PROGRAM;
 use crate::metrics::label_at;
+use crate::{PROGRAM, run_over};
+
+/// The name of a database, as its URL ends.
+fn name_of(database: &TestDatabase) -> &str {
+    let (_, name) = database.url().rsplit_once('/').unwrap();
+    name.split('?').next().unwrap()
+}
 
 async fn probe(url: &str) -> (u16, Value) {
     let answer = Client::new().get(&format!("{url}/readyz")).send().await;
@@ -15,8 +21,7 @@ async fn probe(url: &str) -> (u16, Value) {
 #[tokio::test]
 async fn a_clone_is_used_only_once_it_is_adopted() {
     let (original, other) = (TestDatabase::create().await, TestDatabase::empty().await);
-    let (_, name) = original.url().rsplit_once('/').unwrap();
-    let name = name.split('?').next().unwrap();
+    let name = name_of(&original);
     let clone = format!("{name}_clone");
     let admin = other.connect().await;
     let create = format!("create database {clone} template {name}");
@@ -28,10 +33,8 @@ async fn a_clone_is_used_only_once_it_is_adopted() {
     let server = blackbox::listen(&options, database.url()).await;
     let me = async || {
         let me = Client::new().get(&format!("{}/v1/me", server.base_url));
-        me.bearer(&format!("ps_pt_{}", "A".repeat(64)))
-            .send()
-            .await
-            .status
+        let me = me.bearer(&format!("ps_pt_{}", "A".repeat(64)));
+        me.send().await.status
     };
     assert_eq!(me().await, 500);
     let (worker, probes) = TestWorker::listening(&options, &database).await;
@@ -43,17 +46,13 @@ async fn a_clone_is_used_only_once_it_is_adopted() {
         .await;
     }
 
-    let environment = [("DATABASE_URL", database.url())];
-    let adopt = ["admin", "adopt-database", "--upgraded", "--json", "--yes"];
-    run(PROGRAM, &adopt[..4], &environment).await.ended(2);
-    for (adopted, times) in [(true, "once"), (false, "twice")] {
-        let told = run(PROGRAM, &adopt, &environment).await.success().stdout;
-        let told: Value = serde_json::from_str(&told).unwrap();
-        assert_eq!(
-            (&told["adopted"], &told["removed"]),
-            (&adopted.into(), &0.into()),
-            "{times}"
-        );
+    let adopt = "admin adopt-database --upgraded --json";
+    run_over(database.url(), adopt).await.ended(2);
+    for adopted in [true, false] {
+        let told = run_over(database.url(), &format!("{adopt} --yes")).await;
+        let told: Value = serde_json::from_str(&told.success().stdout).unwrap();
+        let found = (&told["adopted"], &told["removed"]);
+        assert_eq!(found, (&json!(adopted), &json!(0)));
     }
     // Processes that run go on by themselves.
     server.ready().await;
@@ -93,9 +92,7 @@ async fn a_clone_that_takes_the_originals_place_is_not_used_meanwhile() {
     let world = crate::world().await;
     let trader = world.trader().await;
     let offer = world.any_offer(&trader.seller, json!({"stock": 7})).await;
-    let url = world.database.url();
-    let (_, name) = url.rsplit_once('/').unwrap();
-    let name = name.split('?').next().unwrap();
+    let name = name_of(&world.database);
     let other = TestDatabase::empty().await;
     let admin = other.connect().await;
     let original = format!("{name}_original");

@@ -6,17 +6,17 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use blackbox::{Sandbox, World, line, run, text, until};
+use blackbox::{Sandbox, World, line, text, until};
 use private_postgres::Cluster;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
-use testkit::{Answer, OwnCitus, TestDatabase, sealing_key};
+use testkit::{Answer, OwnCitus, TestDatabase};
 use tokio::task::block_in_place;
 
 use crate::ledger::Ledger;
 use crate::outage::may_be_repeated;
 use crate::postgres_killed::{Writers, fed_once, kill_all, moment};
-use crate::{PROGRAM, metrics, rounds};
+use crate::{PROGRAM, metrics, rounds, run_alone, run_over};
 
 /// Time until a request of a seller whose worker is away has failed.
 const FAILS_WITHIN: Duration = Duration::from_secs(2);
@@ -33,6 +33,15 @@ const LATEST: u64 = 40_000;
 const LOG_COMMANDS: &str = "alter database postgres set citus.log_remote_commands = on;
     alter database postgres set log_min_messages = notice;
     alter database postgres set client_min_messages = warning";
+
+/// A cluster; `None` where Citus is not installed.
+async fn cluster() -> Option<OwnCitus> {
+    if OwnCitus::is_installed() {
+        Some(OwnCitus::start().await)
+    } else {
+        None
+    }
+}
 
 async fn world(citus: &OwnCitus) -> World {
     World::over(PROGRAM, citus.database(), |options| {
@@ -79,17 +88,9 @@ fn start_again(cluster: &Cluster) {
 
 #[tokio::test]
 async fn a_request_reaches_no_other_shard_and_sends_few_commands() {
-    if !OwnCitus::is_installed() {
-        return;
-    }
-    let citus = OwnCitus::start().await;
-    citus
-        .database()
-        .connect()
-        .await
-        .batch_execute(LOG_COMMANDS)
-        .await
-        .unwrap();
+    let Some(citus) = cluster().await else { return };
+    let admin = citus.database().connect().await;
+    admin.batch_execute(LOG_COMMANDS).await.unwrap();
     let world = world(&citus).await;
     let [one, other] = one_on_each(&world, &citus)
         .await
@@ -145,10 +146,7 @@ async fn a_request_reaches_no_other_shard_and_sends_few_commands() {
 
 #[tokio::test]
 async fn databases_of_a_coordinator_become_a_sandbox_or_are_distributed_with_their_data() {
-    if !OwnCitus::is_installed() {
-        return;
-    }
-    let citus = OwnCitus::start().await;
+    let Some(citus) = cluster().await else { return };
     becomes_a_sandbox(&citus).await;
     is_distributed_with_its_data(&citus).await;
 }
@@ -157,27 +155,14 @@ async fn becomes_a_sandbox(citus: &OwnCitus) {
     let (url, folder) = (citus.empty_database("market").await, tempfile::tempdir().unwrap());
     let environment = [("DATABASE_URL", &*url), ("SELLER_API__DATABASE__LAYOUT", "citus")];
     let sandbox = Sandbox::start(PROGRAM, &folder.path().join("data"), &[], &environment).await;
-    let token = sandbox.credentials["sellers"][0]["personal_token"]
-        .as_str()
-        .unwrap()
-        .to_owned();
+    let token = text(&sandbox.credentials["sellers"][0], "personal_token");
     let offers = sandbox.get(&token, "/v1/offers").await.expect(200).json();
     assert!(!offers["items"].as_array().unwrap().is_empty());
     assert_eq!(sandbox.end(Signal::TERM).await, Some(0));
-    let again = run(PROGRAM, &["migrate", "--distribute"], &environment)
-        .await
-        .success();
+    let again = run_over(&url, "migrate --distribute").await.success();
     assert!(again.stdout.contains("distributed already"), "{}", again.stdout);
     // A process for another layout could write half of a change.
-    let keyed = [environment[0], ("SELLER_API__KEYS__SEALING", &*sealing_key())];
-    let serve = [
-        "serve",
-        "--bind",
-        "127.0.0.1:0",
-        "--backoffice-bind",
-        "127.0.0.1:0",
-    ];
-    let refused = run(PROGRAM, &serve, &keyed).await.ended(4);
+    let refused = run_alone("serve", &environment[..1]).await.ended(4);
     assert!(refused.stderr.contains("`database.layout`"), "{}", refused.stderr);
 }
 
@@ -187,10 +172,7 @@ const MANY: &str = "insert into offers select new.* from offers o, generate_seri
 
 async fn is_distributed_with_its_data(citus: &OwnCitus) {
     let url = citus.empty_database("former").await;
-    let environment = [("DATABASE_URL", &*url)];
-    let migrate =
-        async |arguments: &[&str]| run(PROGRAM, &[&["migrate"], arguments].concat(), &environment).await;
-    migrate(&[]).await.success();
+    run_over(&url, "migrate").await.success();
     let single = World::over(PROGRAM, TestDatabase::at_url(&url), |options| options).await;
     let (one, other) = (single.trader().await, single.trader().await);
     let mut lines = Vec::new();
@@ -202,15 +184,12 @@ async fn is_distributed_with_its_data(citus: &OwnCitus) {
     let database = single.database.connect().await;
     database.batch_execute(MANY).await.unwrap();
     // As in orders of earlier versions.
-    database
-        .batch_execute("update orders set sellers = null")
-        .await
-        .unwrap();
+    single.execute("update orders set sellers = null").await;
     let count = async || single.count("select count(*) from offers", &[]).await;
     let offers = count().await;
-    let refused = migrate(&["--distribute"]).await.ended(1);
+    let refused = run_over(&url, "migrate --distribute").await.ended(1);
     assert!(refused.stderr.contains("--with-data"), "{}", refused.stderr);
-    migrate(&["--distribute", "--with-data"]).await.success();
+    run_over(&url, "migrate --distribute --with-data").await.success();
     assert_eq!(count().await, offers);
     let kept = "select pg_relation_size('offers') + pg_relation_size('seller_orders')";
     assert_eq!(single.count(kept, &[]).await, 0, "the coordinator keeps no copy");
@@ -229,31 +208,23 @@ async fn is_distributed_with_its_data(citus: &OwnCitus) {
     ] {
         database.batch_execute(statement).await.unwrap();
     }
-    migrate(&[]).await.success();
+    run_over(&url, "migrate").await.success();
     let world = World::over(PROGRAM, TestDatabase::at_url(&url), |_| options).await;
     world.order_moved(&order.id, "payment").await;
     let whole = world.whole_order(&order.number).await;
     assert_eq!(whole["parts"].as_array().unwrap().len(), 2, "{whole}");
     for trader in [&one, &other] {
-        assert_eq!(
-            world.order(&trader.token, &order.id).await["status"],
-            "processing"
-        );
+        let part = world.order(&trader.token, &order.id).await;
+        assert_eq!(part["status"], "processing");
     }
 }
 
 #[tokio::test]
 async fn a_single_server_is_not_distributed() {
     let database = TestDatabase::create().await;
-    let environment = [("DATABASE_URL", database.url())];
-    let refused = run(PROGRAM, &["migrate", "--distribute"], &environment)
-        .await
-        .ended(1);
-    assert!(
-        refused.stderr.contains("CREATE EXTENSION citus"),
-        "{}",
-        refused.stderr
-    );
+    let refused = run_over(database.url(), "migrate --distribute").await;
+    let refused = refused.ended(1).stderr;
+    assert!(refused.contains("CREATE EXTENSION citus"), "{refused}");
 }
 
 async fn unreachable_workers(world: &World, count: usize) {
@@ -266,10 +237,7 @@ async fn unreachable_workers(world: &World, count: usize) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_worker_its_sellers_alone_are_told_to_repeat() {
-    if !OwnCitus::is_installed() {
-        return;
-    }
-    let citus = OwnCitus::start().await;
+    let Some(citus) = cluster().await else { return };
     let world = world(&citus).await;
     let [mut lost, mut well] = one_on_each(&world, &citus).await;
     for ledger in [&mut lost, &mut well] {
@@ -308,10 +276,7 @@ async fn without_a_worker_its_sellers_alone_are_told_to_repeat() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn whatever_node_is_killed_each_write_is_whole_or_absent() {
-    if !OwnCitus::is_installed() {
-        return;
-    }
-    let citus = OwnCitus::start().await;
+    let Some(citus) = cluster().await else { return };
     let world = Arc::new(world(&citus).await);
     let ledgers = Ledger::several(&world, 6).await;
     let writers = Writers::start(&world, ledgers);
@@ -334,10 +299,7 @@ async fn whatever_node_is_killed_each_write_is_whole_or_absent() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn whenever_the_program_is_killed_each_write_is_whole_or_absent() {
-    if !OwnCitus::is_installed() {
-        return;
-    }
-    let citus = OwnCitus::start().await;
+    let Some(citus) = cluster().await else { return };
     let mut world = world(&citus).await;
     let mut ledgers = Ledger::several(&world, 6).await;
     let (mut round, mut lost) = (0, 0);
@@ -455,10 +417,7 @@ async fn leave_in_doubt(world: &World, citus: &OwnCitus, seller: &str, offer: &s
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_feed_lists_can_be_read_within_moments_or_once_a_crash_is_recovered() {
-    if !OwnCitus::is_installed() {
-        return;
-    }
-    let citus = OwnCitus::start().await;
+    let Some(citus) = cluster().await else { return };
     let world = Arc::new(world(&citus).await);
     let ledgers = Ledger::several(&world, 6).await;
     let (seller, offer) = (ledgers[0].trader().seller.clone(), ledgers[0].offer().to_owned());
@@ -478,10 +437,7 @@ async fn what_the_feed_lists_can_be_read_within_moments_or_once_a_crash_is_recov
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_is_added_and_shards_move_while_writes_go_on() {
-    if !OwnCitus::is_installed() {
-        return;
-    }
-    let mut citus = OwnCitus::start().await;
+    let Some(mut citus) = cluster().await else { return };
     let world = Arc::new(world(&citus).await);
     let ledgers = Ledger::several(&world, 6).await;
     let writers = Writers::start(&world, ledgers);

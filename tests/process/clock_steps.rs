@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeSet, env::consts::ARCH, fs, path::Path};
 
-use blackbox::{Receiver, World, local_receivers, skipped, until};
+use blackbox::{Receiver, World, local_receivers, there, until};
 use chrono::Utc;
 use testkit::{OwnPostgres, ServerOptions};
 
@@ -33,23 +33,13 @@ fn set_clock(file: &Path, step: &str) {
     fs::rename(&next, file).unwrap();
 }
 
-/// Whether libfaketime is installed. If not, the test reports that and is skipped; under `CI` it fails.
-fn can_step() -> bool {
-    let library = library();
-    let is_there = Path::new(&library).exists();
-    if !is_there {
-        skipped(&format!("without {library} (faketime) no clock steps"));
-    }
-    is_there
-}
-
 #[tokio::test]
 #[expect(
     clippy::disallowed_methods,
     reason = "the true time, which the process does not have"
 )]
 async fn a_process_whose_clock_steps_by_hours_goes_by_the_databases() {
-    if !can_step() {
+    if there(library().into(), "the package faketime has it").is_none() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();

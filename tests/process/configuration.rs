@@ -2,9 +2,8 @@
 //! error are tested beside the configuration.
 
 use blackbox::{events, run};
-use testkit::sealing_key;
 
-use crate::PROGRAM;
+use crate::{PROGRAM, run_alone};
 
 #[tokio::test]
 async fn every_command_reads_the_file_that_the_environment_names() {
@@ -41,45 +40,28 @@ async fn a_start_that_fails_says_why_in_the_format_of_the_log() {
     let folder = tempfile::tempdir().unwrap();
     let no_folder = folder.path().join("file");
     std::fs::write(&no_folder, "").unwrap();
-    let key = sealing_key();
     let mails = [
-        ("DATABASE_URL", "postgres://nobody@127.0.0.1:1/nowhere"),
-        ("SELLER_API__KEYS__SEALING", &key),
-        ("SELLER_API__SERVER__BIND", "127.0.0.1:0"),
-        ("SELLER_API__SERVER__BACKOFFICE_BIND", "127.0.0.1:0"),
         ("SELLER_API__MAIL__FOLDER", no_folder.to_str().unwrap()),
         ("SELLER_API__MAIL__SENDER_NAME", "Shop"),
         ("SELLER_API__MAIL__SENDER_ADDRESS", "shop@shop.example"),
-        ("SELLER_API__LOG__FORMAT", "json"),
     ];
-    let misnamed = [
-        ("SELLER_API__SERVER__COLOUR", "red"),
-        ("SELLER_API__LOG__FORMAT", "json"),
-    ];
+    let misnamed = [("SELLER_API__SERVER__COLOUR", "red")];
+    let json = [("SELLER_API__LOG__FORMAT", "json")];
     for (environment, named) in [(&mails[..], "mail.folder"), (&misnamed, "COLOUR")] {
-        let refused = run(PROGRAM, &["config"], environment).await.ended(1);
+        let refused = run_alone("config", environment).await.ended(1);
         assert!(refused.stderr.contains(named), "{}", refused.stderr);
-        let refused = run(PROGRAM, &["serve"], environment).await.ended(1);
+        let refused = run_alone("serve", &[environment, &json].concat()).await.ended(1);
         let last = events(&refused.stderr).pop().unwrap();
         assert_eq!(last["level"], "ERROR");
         let message = last["fields"]["message"].as_str().unwrap();
         assert!(message.contains(named) && last["timestamp"].is_string(), "{last}");
         // For people, if the log is for them.
-        let refused = run(PROGRAM, &["serve"], &environment[..environment.len() - 1])
-            .await
-            .ended(1);
+        let refused = run_alone("serve", environment).await.ended(1);
         assert!(refused.stderr.contains("seller-api: "), "{}", refused.stderr);
     }
-    let local = [
-        &mails[..4],
-        &[
-            ("SELLER_API__WORKER__BIND", "127.0.0.1:0"),
-            ("SELLER_API__WEBHOOKS__ADDRESSES", "local"),
-        ],
-    ]
-    .concat();
+    let local = [("SELLER_API__WEBHOOKS__ADDRESSES", "local")];
     for command in ["serve", "worker"] {
-        let refused = run(PROGRAM, &[command], &local).await.ended(1).stderr;
+        let refused = run_alone(command, &local).await.ended(1).stderr;
         for named in [
             "`webhooks.addresses` must be",
             "SELLER_API__WEBHOOKS__ADDRESSES",
@@ -93,26 +75,17 @@ async fn a_start_that_fails_says_why_in_the_format_of_the_log() {
 /// Links in mails and answers lead to it, so that it cannot be guessed where others reach the process.
 #[tokio::test]
 async fn no_command_that_serves_goes_without_a_public_url_where_others_reach_it() {
-    let key = sealing_key();
-    let always = [
-        ("DATABASE_URL", "postgres://nobody@127.0.0.1:1/nowhere"),
-        ("SELLER_API__KEYS__SEALING", key.as_str()),
-        ("SELLER_API__SERVER__BACKOFFICE_BIND", "127.0.0.1:0"),
-        ("SELLER_API__WORKER__BIND", "127.0.0.1:0"),
-    ];
     for public in [
         ("SELLER_API__SERVER__BIND", "0.0.0.0:0"),
         ("SELLER_API__SERVER__TRUSTED_PROXIES", "10.0.0.0/8"),
     ] {
-        let environment = [&always[..], &[public]].concat();
         for command in ["config", "serve", "worker"] {
-            let refused = run(PROGRAM, &[command], &environment).await.ended(1);
+            let refused = run_alone(command, &[public]).await.ended(1);
             let says_what = refused.stderr.contains("server.public_url");
             assert!(says_what, "{command}, {public:?}: {}", refused.output());
         }
         let plain = ("SELLER_API__SERVER__PUBLIC_URL", "http://api.shop.example");
-        let environment = [&environment[..], &[plain]].concat();
-        let warned = run(PROGRAM, &["config"], &environment).await.success();
+        let warned = run_alone("config", &[public, plain]).await.success();
         let is_public = public.1.starts_with("0.0.0.0");
         assert_eq!(
             warned.stderr.contains("http://"),

@@ -5,7 +5,6 @@
 //! measures the whole shipped process (`docs/development/performance.md`).
 
 use blackbox::{Wire, resident_kib};
-use serde_json::json;
 
 use crate::{me, world};
 
@@ -13,14 +12,7 @@ use crate::{me, world};
 async fn two_thousand_kept_connections_add_little() {
     let world = world().await;
     let (_, token) = world.reader().await;
-    let own = world.get(&token, "/v1/me").await.json();
-    world
-        .adjust(
-            own["app"]["client_id"].as_str().unwrap(),
-            &json!({"rate_limit": 100_000}),
-        )
-        .await
-        .expect(200);
+    world.set_limit(&token, 100_000).await;
     let bytes = me(&token);
     let before = resident_kib(world.server.id(), "RssAnon");
     let mut wires = Vec::new();

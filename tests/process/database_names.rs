@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use blackbox::{Expect as _, MachineNames, World, listen, run, threads_of, until};
+use blackbox::{Expect as _, Finished, MachineNames, World, listen, run, threads_of, until};
 use serde_json::json;
 use testkit::TestDatabase;
 use tokio::io::copy_bidirectional;
@@ -36,6 +36,14 @@ async fn over_tcp(database: &TestDatabase) -> String {
     });
     let (user, name) = (config.get_user().unwrap(), config.get_dbname().unwrap());
     format!("postgres://{user}:{PASSWORD}@{NAME}:{port}/{name}?sslmode=disable")
+}
+
+/// Runs a command over the database at `url`, with the machine's names.
+async fn run_there(machine: &MachineNames, url: &str, command: &[&str]) -> Finished {
+    let words = machine.words();
+    let (program, before) = words.split_first().unwrap();
+    let arguments = [before, &[PROGRAM], command].concat();
+    run(program, &arguments, &[("DATABASE_URL", url)]).await
 }
 
 #[tokio::test]
@@ -123,12 +131,7 @@ async fn a_host_whose_name_fails_is_passed_by_for_the_next() {
         }
     }
     // The last one does not answer, which leaves time for the other.
-    let words = machine.words();
-    let (program, before) = words.split_first().unwrap();
-    let migrate = [before, &[PROGRAM, "migrate"]].concat();
-    run(program, &migrate, &[("DATABASE_URL", url.as_str())])
-        .await
-        .success();
+    run_there(&machine, &url, &["migrate"]).await.success();
 }
 
 #[tokio::test]
@@ -138,28 +141,18 @@ async fn commands_say_which_name_they_cannot_find() {
     };
     let database = TestDatabase::create().await;
     let url = over_tcp(&database).await;
-    let words = machine.words();
-    let (program, before) = words.split_first().unwrap();
     for fail in FAULTS {
         fail(&machine.server, NAME);
         for command in [["migrate"].as_slice(), &["admin", "audit", "list"]] {
-            let arguments = [before, &[PROGRAM], command].concat();
             let begun = Instant::now();
-            let refused = run(program, &arguments, &[("DATABASE_URL", url.as_str())]).await;
-            let refused = refused.ended(4);
+            let refused = run_there(&machine, &url, command).await.ended(4);
             // Commands do not wait for as long as the system's resolver does.
-            assert!(
-                begun.elapsed() < Duration::from_secs(5),
-                "{command:?}: {:?}",
-                begun.elapsed()
-            );
+            let took = begun.elapsed();
+            assert!(took < Duration::from_secs(5), "{command:?}: {took:?}");
             assert!(refused.stderr.contains(NAME), "{}", refused.output());
             assert!(!refused.output().contains(PASSWORD), "a password is printed");
         }
     }
     machine.server.knows(NAME, HERE);
-    let migrated = [before, &[PROGRAM, "migrate"]].concat();
-    run(program, &migrated, &[("DATABASE_URL", url.as_str())])
-        .await
-        .success();
+    run_there(&machine, &url, &["migrate"]).await.success();
 }

@@ -6,7 +6,7 @@ use blackbox::{Receiver, Reply, World, local_receivers};
 use serde_json::json;
 use testkit::{ServerOptions, TestDatabase};
 
-use crate::{PROGRAM, set};
+use crate::{PROGRAM, set, stop, take_server};
 
 pub(crate) fn without_workers(options: ServerOptions) -> ServerOptions {
     local_receivers(options).set("SELLER_API__SERVER__WORKERS", "none")
@@ -21,10 +21,7 @@ async fn a_stop_lets_what_is_under_way_arrive_and_records_it() {
     world.any_order(&own.seller).await;
     receiver.has(1).await;
     world.options = world.options.clone().set("SELLER_API__SERVER__WORKERS", "none");
-    let another = world.another().await;
-    let stopping = std::mem::replace(&mut world.server, another);
-    stopping.terminate();
-    assert_eq!(stopping.exit_code().await, Some(0));
+    stop(take_server(&mut world).await).await;
     let delivery = world.delivery(&own.token, &hook.id).await;
     assert_eq!(
         (&delivery["attempt"], &delivery["response_status"]),

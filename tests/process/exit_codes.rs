@@ -1,4 +1,4 @@
-//! Exit codes of commands, and commands whose output nobody reads.
+//! Commands that are interrupted, ask, lose their commit, or whose output nobody reads.
 
 use std::{os::unix::process::ExitStatusExt as _, process::Stdio, time::Duration};
 
@@ -8,26 +8,7 @@ use testkit::{Fault, StatementProxy};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
 
-use crate::admin::{admin, admin_json};
 use crate::{PROGRAM, run_over, world};
-
-#[tokio::test]
-async fn each_kind_of_failure_has_an_exit_code() {
-    let world = world().await;
-    let unreachable = "postgres://nobody@127.0.0.1:1/none";
-    for command in ["admin audit list", "migrate"] {
-        run_over(unreachable, command).await.ended(4);
-    }
-    run(PROGRAM, &["admin", "audit", "list"], &[]).await.ended(1);
-    for wrong in ["audit lst", "audit list --limit 0", ""] {
-        admin(&world, wrong).await.ended(2);
-    }
-    let unknown = format!("operator-tokens revoke {}", blackbox::offer_id(1));
-    admin(&world, &unknown).await.ended(3);
-    let tokens = admin_json(&world, "operator-tokens list").await;
-    assert_eq!(tokens.len(), 1, "{tokens:?}");
-    assert!(tokens[0]["revoked_at"].is_null() && tokens[0]["name"].is_string());
-}
 
 /// A command for which Ctrl-C has its default effect. Tests that run in the background ignore it, and their
 /// child processes would inherit that.

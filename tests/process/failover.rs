@@ -3,16 +3,16 @@
 
 use std::{sync::Arc, time::Instant};
 
-use blackbox::{Receiver, World, eventually, run, until};
+use blackbox::{Receiver, World, eventually, until};
 use private_postgres::{Cluster, Options};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use testkit::{TestDatabase, TestWorker};
 
-use crate::PROGRAM;
 use crate::deliveries::without_workers;
 use crate::ledger::Ledger;
 use crate::postgres_killed::{BACK_WITHIN, Writers, moment};
+use crate::{PROGRAM, run_over};
 
 const WRITERS: i32 = 4;
 
@@ -48,11 +48,8 @@ impl Pair {
 
     /// From now on a commit is acknowledged only after the standby has written it to disk.
     async fn synchronise(&self) {
-        let url = self.primary.url("postgres");
-        let (client, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls)
-            .await
-            .unwrap();
-        tokio::spawn(async move { drop(connection.await) });
+        let primary = TestDatabase::at_url(&self.primary.url("postgres"));
+        let client = primary.connect().await;
         for statement in [
             "alter system set synchronous_standby_names = '*'",
             "select pg_reload_conf()",
@@ -80,9 +77,7 @@ async fn a_promoted_standby_is_found_and_nothing_that_was_answered_is_lost() {
     let pair = tokio::task::spawn_blocking(Pair::start).await.unwrap();
     pair.synchronise().await;
     let url = pair.url();
-    run(PROGRAM, &["migrate"], &[("DATABASE_URL", &url)])
-        .await
-        .success();
+    run_over(&url, "migrate").await.success();
     let database = TestDatabase::at_url(&url);
     let world = Arc::new(World::over(PROGRAM, database, without_workers).await);
     let _worker = TestWorker::start(&world.options, &world.database);

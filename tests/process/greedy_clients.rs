@@ -82,12 +82,7 @@ impl Asks {
 async fn pipelined_requests_and_searches_take_no_more_from_others_than_single_requests() {
     let world = world_with(&[("SERVER__THREADS", "1")]).await;
     let (_, token) = world.reader().await;
-    let own = world.read(&token, "/v1/me").await;
-    let client = own["app"]["client_id"].as_str().unwrap();
-    world
-        .adjust(client, &json!({"rate_limit": 100_000}))
-        .await
-        .expect(200);
+    world.set_limit(&token, 100_000).await;
     world.visit("/docs/search?q=order").await.expect(200);
     let kinds = [Asks::Singly, Asks::Pipelined, Asks::Searches, Asks::Bodies];
     let mut least = [Duration::MAX; 4];

@@ -30,33 +30,25 @@ async fn a_file_or_stdin_is_imported_and_bad_lines_are_reported() {
         assert!(again.stdout.contains("unchanged 2"), "{}", again.output());
     }
     let (good, bad) = (offer_line(3, json!({})), offer_line(4, json!({"stock": -1})));
-    let partial = import(format!("{good}\n\nbad\n{bad}"), &seller.id)
-        .await
-        .failure();
+    let lines_of_both = format!("{good}\n\nbad\n{bad}");
+    let text = import(lines_of_both, &seller.id).await.failure().output();
     assert_eq!(listed(&world, &token).await, 3);
-    let text = partial.output();
-    assert!(
-        ["3", "4", "stock"].iter().all(|part| text.contains(part)),
-        "{text}"
-    );
+    for part in ["3", "4", "stock"] {
+        assert!(text.contains(part), "{text}");
+    }
     let command = format!("import offers {} --seller {} --json", path.display(), seller.id);
     let report = cli(&world, &command).await.failure();
     let report: serde_json::Value = serde_json::from_str(&report.stdout).unwrap();
-    assert_eq!(
-        (&report["unchanged"], &report["rejected_total"]),
-        (&json!(1), &json!(2))
-    );
+    let counts = (&report["unchanged"], &report["rejected_total"]);
+    assert_eq!(counts, (&json!(1), &json!(2)));
     let refused = ["/rejected/0/line", "/rejected/1/line"].map(|line| report.pointer(line).cloned());
     assert_eq!(refused, [Some(json!(3)), Some(json!(4))]);
     let unknown = import(lines(), &blackbox::offer_id(9)).await.ended(3);
     assert!(unknown.stderr.contains("`GET /sellers`"), "{}", unknown.stderr);
     let missing = format!("import offers /nowhere/offers.ndjson --seller {}", seller.id);
     let missing = cli(&world, &missing).await.failure();
-    assert!(
-        missing.stderr.contains("/nowhere/offers.ndjson"),
-        "{}",
-        missing.stderr
-    );
+    let named = missing.stderr.contains("/nowhere/offers.ndjson");
+    assert!(named, "{}", missing.stderr);
 
     let import = ["import", "offers", "-", "--seller", &seller.id];
     let environment = [("DATABASE_URL", world.database.url())];
@@ -85,15 +77,8 @@ async fn what_was_interrupted_may_be_repeated_from_its_start() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("offers.ndjson");
     std::fs::write(&path, lines).unwrap();
-    let again = cli(
-        &world,
-        &format!("import offers {} --seller {seller}", path.display()),
-    )
-    .await
-    .success();
-    assert!(
-        again.stdout.contains("created 1000, updated 0, unchanged 5000"),
-        "{}",
-        again.stdout
-    );
+    let command = format!("import offers {} --seller {seller}", path.display());
+    let again = cli(&world, &command).await.success().stdout;
+    let expected = "created 1000, updated 0, unchanged 5000";
+    assert!(again.contains(expected), "{again}");
 }

@@ -8,7 +8,7 @@ use testkit::{Answer, ServerOptions, TestServer, sealing_key};
 use crate::admin::audit;
 use crate::exit_codes::{interrupted, started};
 use crate::metrics::value_at;
-use crate::{PROGRAM, mails_to};
+use crate::{PROGRAM, mails_to, run_alone};
 
 const KEYS: &str = "SELLER_API__KEYS__SEALING";
 /// Every column with sealed values.
@@ -74,18 +74,12 @@ impl Sealed {
     async fn by(world: &World) -> Self {
         let (own, receiver) = (world.integration().await, Receiver::start().await);
         let body = json!({"url": receiver.url, "events": EVENTS});
-        let request = world
-            .subscribing(&own.token, &body)
-            .header("idempotency-key", "once");
-        let made = request.send().await.expect(201);
+        let request = world.subscribing(&own.token, &body);
+        let made = request.header("idempotency-key", "once").send().await.expect(201);
         let lines: Vec<_> = (1..=3).map(|n| offer_line(n, json!({}))).collect();
         world.import(&own.seller, lines.join("\n")).await.expect(200);
-        let page = world
-            .get(&own.token, "/v1/offers?limit=1")
-            .await
-            .expect(200)
-            .json();
-        let events = world.get(&own.token, "/v1/events").await.expect(200).json();
+        let page = world.read(&own.token, "/v1/offers?limit=1").await;
+        let events = world.read(&own.token, "/v1/events").await;
         let next = |page: &Value, name: &str| page[name].as_str().expect("a cursor").to_owned();
         // Without a mail server or folder, the invitation waits.
         let invited = json!({"name": "Kettles", "email": "invited@shop.example"});
@@ -131,10 +125,8 @@ impl Sealed {
 
     async fn next_pages(&self, world: &World) -> [Answer; 2] {
         let [offers, events] = &self.next;
-        [
-            world.get(&self.token, offers).await,
-            world.get(&self.token, events).await,
-        ]
+        let get = async |path: &str| world.get(&self.token, path).await;
+        [get(offers).await, get(events).await]
     }
 }
 
@@ -152,10 +144,8 @@ async fn a_key_is_replaced_and_nothing_sealed_is_lost() {
     for page in sealed.next_pages(&world).await {
         page.expect(200);
     }
-    assert_eq!(
-        sealed_by(&world, &both, &old).await,
-        (counts.clone(), "opens".to_owned())
-    );
+    let found = sealed_by(&world, &both, &old).await;
+    assert_eq!(found, (counts.clone(), "opens".to_owned()));
     assert_eq!(sealed_by(&world, &both, &new).await.1, "seals");
 
     admin(&world, &both, "reseal --dry-run").await.success();
@@ -251,13 +241,8 @@ async fn values_under_a_missing_key_are_reported_and_kept() {
     // A different key has its id: nothing can be opened with it.
     let wrong = forged(&old);
     let is_wrong = (before.clone(), "wrong".to_owned());
-    let environment = [
-        ("DATABASE_URL", world.database.url()),
-        ("SELLER_API__KEYS__SEALING", &wrong),
-        ("SELLER_API__SERVER__BIND", "127.0.0.1:0"),
-        ("SELLER_API__SERVER__BACKOFFICE_BIND", "127.0.0.1:0"),
-    ];
-    let told = run(PROGRAM, &["serve"], &environment).await.failure().output();
+    let environment = [("DATABASE_URL", world.database.url()), (KEYS, &wrong)];
+    let told = run_alone("serve", &environment).await.failure().output();
     assert!(told.contains("under its id") && told.contains(id(&old)), "{told}");
     assert_eq!(sealed_by(&world, &wrong, &old).await, is_wrong);
     is_refused(&world, &wrong, &format!("under its id \"{}\"", id(&old))).await;
@@ -275,8 +260,7 @@ async fn values_under_a_missing_key_are_reported_and_kept() {
     // One changed value does not count as a different key.
     let changed = "update subscriptions set secret = \
         set_byte(secret, length(secret) - 1, 255 - get_byte(secret, length(secret) - 1))";
-    let client = world.database.connect().await;
-    client.batch_execute(changed).await.unwrap();
+    world.execute(changed).await;
     serving(&world, &old).await.ready().await;
     is_refused(&world, &both, "though it is in").await;
     let (counts, state) = sealed_by(&world, &both, &old).await;
@@ -288,24 +272,19 @@ async fn resealing_waits_for_row_locks_and_can_be_repeated_after_an_interruption
     let (old, new, world, _sealed) = sealed_world().await;
     let both = format!("{new},{old}");
     let before = sealed_by(&world, &both, &old).await.0;
-    let mut holder = world.database.connect().await;
-    let held = holder.transaction().await.unwrap();
     let row = "select from subscriptions for update";
-    held.execute(row, &[]).await.unwrap();
+    let held = world.open_transaction(row).await;
     let environment = [("DATABASE_URL", world.database.url()), (KEYS, both.as_str())];
     let resealing = started(&["admin", "keys", "reseal"], &environment);
     let begun = "select count(*) from audit_log where action = 'keys.resealing_begun'";
     world.until_count("sealing anew begins", begun, &[], 1).await;
     interrupted(resealing).await;
     let refused = admin(&world, &both, "reseal").await.failure();
-    assert!(
-        refused.stderr.contains("1 values were locked or changed"),
-        "{}",
-        refused.output()
-    );
+    let told = refused.stderr.contains("1 values were locked or changed");
+    assert!(told, "{}", refused.output());
     let waited = async {
         world.waiters(1).await;
-        held.rollback().await.unwrap();
+        held.end("rollback").await;
     };
     let (finished, ()) = tokio::join!(admin(&world, &both, "reseal"), waited);
     finished.success();

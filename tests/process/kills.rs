@@ -135,10 +135,8 @@ async fn kills_double_lose_or_skip_nothing() {
     let world = World::with(PROGRAM, |options| set(options, &settings)).await;
     let clock = world.database.control_clock().await;
     let seller = world.seller().await;
-    let token = world
-        .personal_token(&seller, &["offers:write", "orders:read"])
-        .await
-        .token;
+    let scopes = ["offers:write", "orders:read"];
+    let token = world.personal_token(&seller, &scopes).await.token;
     world.set_limit(&token, 1_000_000).await;
     let shared = world.any_offer(&seller, json!({"stock": 0})).await;
     let sold = world.any_offer(&seller, json!({"stock": 1_000_000})).await;
@@ -174,30 +172,18 @@ async fn kills_double_lose_or_skip_nothing() {
     trade.ends.store(true, Ordering::Relaxed);
     let mut added = 0;
     for (writer, offer) in writers.into_iter().zip(&own) {
-        let done = writer.await.unwrap();
-        assert_eq!(
-            trade.world.stock(&seller, offer).await,
-            i64::try_from(done).unwrap()
-        );
-        added += i64::try_from(done).unwrap();
+        let done = i64::try_from(writer.await.unwrap()).unwrap();
+        assert_eq!(trade.world.stock(&seller, offer).await, done);
+        added += done;
     }
     assert_eq!(trade.world.stock(&seller, &shared).await, added);
-    let bought = buyer.await.unwrap();
-    assert_eq!(
-        trade.world.stock(&seller, &sold).await,
-        1_000_000 - i64::try_from(bought).unwrap()
-    );
+    let bought = i64::try_from(buyer.await.unwrap()).unwrap();
+    assert_eq!(trade.world.stock(&seller, &sold).await, 1_000_000 - bought);
     assert!(added > 0 && bought > 0, "{added} added, {bought} bought");
     trade.is_written.store(true, Ordering::Relaxed);
     let rows = "select id::text from journal order by number";
-    let rows = trade
-        .world
-        .database
-        .connect()
-        .await
-        .query(rows, &[])
-        .await
-        .unwrap();
+    let database = trade.world.database.connect().await;
+    let rows = database.query(rows, &[]).await.unwrap();
     let journal: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
     assert_eq!(journal.len(), usize::try_from(2 * bought).unwrap());
     assert_eq!(reader.await.unwrap(), journal);

@@ -2,7 +2,6 @@
 
 use blackbox::{Expect as _, Pair, World, cases, events, eventually, logs_request, requests};
 use chrono::TimeDelta;
-use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::Answer;
 
@@ -96,12 +95,9 @@ async fn a_refusal_names_application_seller_and_reason() {
     world.revoke_personal(&member.seller, &own).await;
     let (access, refresh) = (&pair.access, &pair.refresh);
     // Known callers whose token is good: what they lack is the error.
-    let limit = format!("/applications/{}", app.client_id);
+    let limit = async |limit: Value| world.adjust(&app.client_id, &json!({"rate_limit": limit})).await;
     let refused = world.get(access, "/v1/orders").await.expect(403);
-    let limited = world
-        .office(Method::PATCH, &limit)
-        .json(&json!({"rate_limit": 1}));
-    limited.send().await.expect(200);
+    limit(json!(1)).await.expect(200);
     let last = eventually("the limit", async || {
         let answer = world.get(access, "/v1/me").await;
         (answer.status == 429).then_some(answer)
@@ -112,10 +108,7 @@ async fn a_refusal_names_application_seller_and_reason() {
         let named = ["error", "client_id", "seller_id"].map(|name| line[name].as_str().unwrap());
         assert_eq!(named, [error, &app.client_id, &seller], "{line}");
     }
-    let unlimited = world
-        .office(Method::PATCH, &limit)
-        .json(&json!({"rate_limit": null}));
-    unlimited.send().await.expect(200);
+    limit(Value::Null).await.expect(200);
     let mut answers = vec![world.get(&own.token, "/v1/me").await];
     world.moved(&app, "suspension").await;
     answers.push(world.get(access, "/v1/me").await);
@@ -227,9 +220,7 @@ async fn a_failure_whose_client_has_gone_is_logged_once() {
     let world = world().await;
     let trader = world.trader().await;
     let offer = world.any_offer(&trader.seller, json!({})).await;
-    let holder = world.database.connect().await;
-    let lock = "begin; select from offers for update";
-    holder.batch_execute(lock).await.unwrap();
+    let _held = world.open_transaction("select from offers for update").await;
     let patching = world.patching(&trader.token, &offer, &json!({"stock": 1}));
     let patching = patching
         .header("idempotency-key", "k")

@@ -55,7 +55,7 @@ mod webhook_guide;
 mod workers;
 
 use blackbox::{Finished, World, run, set};
-use testkit::{ServerOptions, TestServer};
+use testkit::{ServerOptions, TestServer, sealing_key};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_seller-api-blackbox");
 
@@ -89,6 +89,20 @@ fn inpost_at(options: ServerOptions, url: &str) -> ServerOptions {
 async fn run_over(url: &str, words: &str) -> Finished {
     let words: Vec<_> = words.split_whitespace().collect();
     run(PROGRAM, &words, &[("DATABASE_URL", url)]).await
+}
+
+/// Runs the program to its end with a sealing key, any ports and a database that nobody reaches, where these
+/// variables set nothing else. Words must not contain spaces.
+async fn run_alone(words: &str, environment: &[(&str, &str)]) -> Finished {
+    let (words, key): (Vec<_>, _) = (words.split(' ').collect(), sealing_key());
+    let usual = [
+        ("DATABASE_URL", "postgres://nobody@127.0.0.1:1/nowhere"),
+        ("SELLER_API__KEYS__SEALING", &key),
+        ("SELLER_API__SERVER__BIND", "127.0.0.1:0"),
+        ("SELLER_API__SERVER__BACKOFFICE_BIND", "127.0.0.1:0"),
+        ("SELLER_API__WORKER__BIND", "127.0.0.1:0"),
+    ];
+    run(PROGRAM, &words, &[&usual, environment].concat()).await
 }
 
 /// Like [`run_over`], over a world's database.

@@ -125,12 +125,9 @@ async fn every_exported_series_is_in_the_table() {
     };
     let found = eventually("a look at the queues", looked).await;
     assert_in_table(&found);
+    let delivered = [("outcome", "delivered")];
     for (name, labels, is) in [
-        (
-            "webhook_delivery_outcomes_total",
-            &[("outcome", "delivered")][..],
-            1.0,
-        ),
+        ("webhook_delivery_outcomes_total", &delivered[..], 1.0),
         ("webhook_queues_claimed_total", &[], 1.0),
         ("webhook_attempts_in_flight", &[], 0.0),
         ("webhook_first_attempt_delay_seconds_count", &[], 1.0),
@@ -153,21 +150,13 @@ async fn every_exported_series_is_in_the_table() {
     assert!(value(&found, "http_requests_total", &answered) >= 1.0);
     assert!(value(&found, "http_request_duration_seconds_count", &answered) >= 1.0);
     for (client, times) in [(own_id.as_str().unwrap(), 1.0), ("other", 19.0)] {
-        let refused = value(
-            &found,
-            "application_refusals_total",
-            &[("client_id", client), ("status", "403")],
-        );
+        let of_it = [("client_id", client), ("status", "403")];
+        let refused = value(&found, "application_refusals_total", &of_it);
         assert!((refused - times).abs() < f64::EPSILON, "{client}: {refused}");
     }
-    assert_eq!(
-        found
-            .keys()
-            .filter(|series| series.name == "application_refusals_total")
-            .count(),
-        2,
-        "whose token is unknown is no application"
-    );
+    // Whose token is unknown is no application.
+    let refusals = |series: &&Series| series.name == "application_refusals_total";
+    assert_eq!(found.keys().filter(refusals).count(), 2);
     let admitted = [("limit", "api"), ("decision", "admitted")];
     assert!(value(&found, "rate_limit_decisions_total", &admitted) >= 3.0);
     let gate = [("statement", "gate")];
@@ -179,11 +168,9 @@ async fn every_exported_series_is_in_the_table() {
         series.name == "mail_outcomes_total" && labels.eq(["account", "given_up"])
     });
     assert!(given_up.is_some_and(|(_, count)| count.abs() < f64::EPSILON));
-    assert!(
-        value(&found, "process_virtual_memory_max_bytes", &[])
-            > value(&found, "process_virtual_memory_bytes", &[]),
-        "unlimited memory is not exported as 0"
-    );
+    let [most, used] = ["process_virtual_memory_max_bytes", "process_virtual_memory_bytes"]
+        .map(|name| value(&found, name, &[]));
+    assert!(most > used, "unlimited memory is not exported as 0");
     assert!(value(&found, "database_pool_connections_max", &[]) >= 1.0);
     assert!(value(&found, "process_resident_memory_bytes", &[]) > 1_000_000.0);
     assert!(value(&found, "process_open_fds", &[]) > 3.0 && value(&found, "process_threads", &[]) > 1.0);

@@ -6,8 +6,7 @@ use blackbox::{
 use serde_json::json;
 use testkit::{ServerOptions, TestDatabase, TestServer};
 
-use crate::PROGRAM;
-use crate::exit_codes::{interrupted, started};
+use crate::{PROGRAM, run_over};
 
 async fn migrate(environment: &[(&str, &str)]) -> Finished {
     run(PROGRAM, &["migrate"], environment).await
@@ -50,16 +49,8 @@ async fn what_an_older_program_would_misread_is_unknown_until_the_schema_is_fini
     // As an upgrade leaves it.
     world.execute("delete from instance where key = 'journal'").await;
     let upgraded = "update schema_facts set oldest_binary = '0.1.0' where oldest_binary = '1.1.0'";
-    assert_eq!(
-        world
-            .database
-            .connect()
-            .await
-            .execute(upgraded, &[])
-            .await
-            .unwrap(),
-        1
-    );
+    let client = world.database.connect().await;
+    assert_eq!(client.execute(upgraded, &[]).await.unwrap(), 1);
     let answered = async |number: &str, status| {
         let answer = correct(number).await;
         (answer.status == status).then_some(answer)
@@ -112,12 +103,7 @@ async fn what_an_older_program_would_misread_is_unknown_until_the_schema_is_fini
     assert!(!done.stderr.contains("--finish"), "{}", done.stderr);
     // Before the migrations, there is nothing to finish.
     let empty = TestDatabase::empty().await;
-    let early = run(
-        PROGRAM,
-        &["migrate", "--finish"],
-        &[("DATABASE_URL", empty.url())],
-    )
-    .await;
+    let early = run_over(empty.url(), "migrate --finish").await;
     assert!(early.ended(4).stderr.contains("run `seller-api migrate`"));
 }
 
@@ -152,27 +138,4 @@ async fn a_database_that_takes_no_writes_is_refused_as_one_that_is_away() {
         let refused = migrate(&[("DATABASE_URL", &url)]).await.ended(4);
         assert!(refused.stderr.contains("takes no writes"), "{}", refused.stderr);
     }
-}
-
-#[tokio::test]
-async fn what_was_interrupted_is_run_again() {
-    let database = TestDatabase::empty().await;
-    let client = database.connect().await;
-    // The lock that every migration waits for.
-    let lock = "select pg_advisory_lock(x'73656c6c65726170'::bigint)";
-    client.batch_execute(lock).await.unwrap();
-    let environment = [("DATABASE_URL", database.url())];
-    let migrating = started(&["migrate"], &environment);
-    let waiting = "select from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() \
-        and query like 'select pg_try_advisory_xact_lock%'";
-    blackbox::until("it waits", async || {
-        let waiting = client.query(waiting, &[]).await.unwrap();
-        !waiting.is_empty()
-    })
-    .await;
-    interrupted(migrating).await;
-    let unlock = "select pg_advisory_unlock(x'73656c6c65726170'::bigint)";
-    client.batch_execute(unlock).await.unwrap();
-    migrate(&environment).await.success();
-    TestServer::start(&ServerOptions::new(PROGRAM), &database).await;
 }

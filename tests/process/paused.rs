@@ -8,10 +8,10 @@ use serde_json::json;
 use testkit::OwnPostgres;
 use tokio::join;
 
-use crate::PROGRAM;
 use crate::deliveries::without_workers;
 use crate::ledger::{Ledger, in_time_but_for};
 use crate::outage::holds_out;
+use crate::{PROGRAM, take_server};
 
 /// Time for looking up a transaction's outcome, plus one last statement.
 pub(crate) const OUTCOME_WITHIN: Duration = Duration::from_secs(18);
@@ -57,19 +57,14 @@ async fn a_server_that_was_paused_in_a_transaction_cannot_end_it_after_others_we
     let trader = world.trader().await;
     let offer = world.any_offer(&trader.seller, json!({"stock": 7})).await;
     let clock = world.database.control_clock().await;
-    let another = world.another().await;
-    let sleeper = std::mem::replace(&mut world.server, another);
+    let sleeper = take_server(&mut world).await;
     let awake = &world;
     let mut attempt = 0;
     let patch = |base: &str, attempt: u32| {
         let url = format!("{base}/v1/offers/{offer}");
-        let request = awake
-            .client
-            .request(reqwest::Method::PATCH, &url)
-            .bearer(&trader.token);
-        request
-            .header("idempotency-key", &format!("k{attempt}"))
-            .json(&json!({"stock": 3}))
+        let request = awake.client.request(reqwest::Method::PATCH, &url);
+        let request = request.bearer(&trader.token).json(&json!({"stock": 3}));
+        request.header("idempotency-key", &format!("k{attempt}"))
     };
     // The row is locked, so that the transaction waits in its middle.
     let mut holder = world.database.connect().await;
@@ -77,11 +72,8 @@ async fn a_server_that_was_paused_in_a_transaction_cannot_end_it_after_others_we
     let others = "select coalesce(max(state), 'none') from pg_stat_activity where datname = current_database() \
         and pid <> pg_backend_pid() and (state = 'active' or state like 'idle in transaction%')";
     let waiting = "select count(*) from pg_stat_activity where $1 = any(pg_blocking_pids(pid))";
-    let pid: i32 = holder
-        .query_one("select pg_backend_pid()", &[])
-        .await
-        .unwrap()
-        .get(0);
+    let pid = holder.query_one("select pg_backend_pid()", &[]).await;
+    let pid: i32 = pid.unwrap().get(0);
     let (asleep, paused) = loop {
         let held = holder.transaction().await.unwrap();
         held.execute(row, &[&offer]).await.unwrap();

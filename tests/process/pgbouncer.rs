@@ -2,13 +2,13 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use blackbox::{Expect as _, World, run};
+use blackbox::{Expect as _, World};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use testkit::{OwnPostgres, PgBouncer, ServerOptions, TestDatabase, TestServer};
 use tokio::task::JoinSet;
 
-use crate::PROGRAM;
+use crate::{PROGRAM, run_alone, run_over};
 
 /// The pooler's connections to the database.
 const CONNECTIONS: u32 = 3;
@@ -91,14 +91,14 @@ async fn migrate_reports_a_pooler_without_prepared_statements_and_can_bypass_it(
     }
     let database = TestDatabase::empty().await;
     let forgetful = PgBouncer::start(&database, CONNECTIONS, 0).await;
-    let refused = run(PROGRAM, &["migrate"], &[("DATABASE_URL", forgetful.url())]).await;
+    let refused = run_over(forgetful.url(), "migrate").await;
     let told = refused.failure().output();
     assert!(told.contains("`max_prepared_statements`"), "{told}");
     let past = [
         ("DATABASE_URL", forgetful.url()),
         ("SELLER_API__DATABASE__DIRECT_URL", database.url()),
     ];
-    run(PROGRAM, &["migrate"], &past).await.success();
+    run_alone("migrate", &past).await.success();
 
     let options = settings(ServerOptions::new(PROGRAM));
     let server = TestServer::listen(&options, forgetful.url()).await;
@@ -118,10 +118,8 @@ async fn a_request_whose_database_crashes_behind_the_pooler_is_an_outage() {
     let pooled = TestDatabase::at_url(pgbouncer.url());
     let world = World::over(PROGRAM, pooled, settings).await;
     let trader = world.trader().await;
-    let offers = [
-        world.any_offer(&trader.seller, json!({})).await,
-        world.any_offer(&trader.seller, json!({})).await,
-    ];
+    let offer = async || world.any_offer(&trader.seller, json!({})).await;
+    let offers = [offer().await, offer().await];
     let holder = postgres.database().connect().await;
     let lock = "begin; select 1 from offers for update";
     holder.batch_execute(lock).await.unwrap();
@@ -146,7 +144,7 @@ async fn a_request_whose_database_crashes_behind_the_pooler_is_an_outage() {
     assert!(lines <= 2, "one an outage: {log}");
     // Who meets the pooler only while the server is away takes it for an outage, too.
     drop(postgres);
-    let refused = run(PROGRAM, &["migrate"], &[("DATABASE_URL", pgbouncer.url())]).await;
+    let refused = run_over(pgbouncer.url(), "migrate").await;
     let told = refused.failure().output();
     assert!(!told.contains("prepared statements"), "{told}");
 }

@@ -175,9 +175,8 @@ async fn no_request_fails_while_every_process_is_replaced_twice() {
         let asked = client.await.unwrap();
         answered += asked.answered;
         failed.extend(asked.failed);
-        let stock = "select stock from offers where id::text = $1";
-        let stored = fleet.world.database.connect().await;
-        let stored: i32 = stored.query_one(stock, &[&offer]).await.unwrap().get(0);
+        let stored = "select stock::bigint from offers where id::text = $1";
+        let stored = fleet.world.count(stored, &[&offer]).await;
         assert_eq!(u64::try_from(stored).unwrap(), asked.stock, "{offer}");
     }
     assert!(failed.is_empty(), "of {answered}: {failed:#?}");

@@ -134,6 +134,10 @@ async fn only_this_machine_uses_it_and_only_from_its_own_pages() {
     let foreign = format!("{base_url}/sandbox/client?code=foreign&state=foreign&iss=foreign");
     let walk = Client::new().get(&foreign).send().await.expect(200);
     assert!(!String::from_utf8_lossy(&walk.bytes).contains("foreign"));
+
+    let unknown = format!("{base_url}/sandbox/marketplace?seller=99");
+    let unknown = Client::new().get(&unknown).send().await.expect(404);
+    assert!(String::from_utf8_lossy(&unknown.bytes).contains("/sandbox lists them"));
 }
 
 #[tokio::test]

@@ -6,18 +6,17 @@ use blackbox::{Expect, Wire, World, offer_line, request};
 use serde_json::json;
 use tokio::join;
 
-use crate::{PROGRAM, me};
+use crate::{me, world_with};
 
 type Headers<'a> = &'a [(&'a str, &'a str)];
 
 /// Short timeouts; the rules are the same as with long ones.
 async fn hasty_world() -> World {
-    World::with(PROGRAM, |options| {
-        options
-            .set("SELLER_API__SERVER__HEADER_TIMEOUT", "1s")
-            .set("SELLER_API__SERVER__BODY_TIMEOUT", "300ms")
-            .set("SELLER_API__SERVER__KEEP_ALIVE", "1s")
-    })
+    world_with(&[
+        ("SERVER__HEADER_TIMEOUT", "1s"),
+        ("SERVER__BODY_TIMEOUT", "300ms"),
+        ("SERVER__KEEP_ALIVE", "1s"),
+    ])
     .await
 }
 
@@ -88,16 +87,9 @@ async fn a_body_that_drips_is_answered_and_cut_off() {
             let byte = if framing.1 == "chunked" { "1\r\na\r\n" } else { "a" };
             let began = Instant::now();
             wire.send(byte).await;
-            let answer = wire
-                .answer()
-                .await
-                .unwrap_or_else(|| panic!("{path} is answered"))
-                .expect(400);
-            assert!(
-                began.elapsed() < Duration::from_secs(5),
-                "{path}: {:?}",
-                began.elapsed()
-            );
+            let answer = wire.answer().await.expect("an answer").expect(400);
+            let took = began.elapsed();
+            assert!(took < Duration::from_secs(5), "{path}: {took:?}");
             answer.must("x-trace-id");
             assert_eq!(answer.must("connection").to_lowercase(), "close", "{path}");
             assert!(drip(&mut wire, byte).await < Duration::from_secs(5), "{path}");
@@ -122,10 +114,7 @@ async fn a_connection_that_idles_is_closed() {
 
 #[tokio::test]
 async fn an_import_may_take_longer_than_other_bodies() {
-    let world = World::with(PROGRAM, |options| {
-        options.set("SELLER_API__SERVER__BODY_TIMEOUT", "1s")
-    })
-    .await;
+    let world = world_with(&[("SERVER__BODY_TIMEOUT", "1s")]).await;
     let seller = world.seller().await;
     let mut wire = Wire::importing(&world.server, &seller.id).await;
     for n in 1..=12 {
@@ -139,10 +128,7 @@ async fn an_import_may_take_longer_than_other_bodies() {
 
 #[tokio::test]
 async fn a_client_within_the_limits_is_not_cut_off() {
-    let world = World::with(PROGRAM, |options| {
-        options.set("SELLER_API__SERVER__HEADER_TIMEOUT", "2s")
-    })
-    .await;
+    let world = world_with(&[("SERVER__HEADER_TIMEOUT", "2s")]).await;
     let is_served = async |base: &str| {
         let mut wire = Wire::connect(base).await;
         wire.send(request("GET", "/healthz", &[])).await;

@@ -2,17 +2,14 @@
 
 use std::net::TcpListener;
 
-use blackbox::{Expect, eventually, run};
+use blackbox::{Expect, eventually};
 use testkit::{Client, ServerOptions, TestDatabase, TestServer, sealing_key};
 
-use crate::{PROGRAM, run_over};
+use crate::{PROGRAM, run_alone, run_over};
 
-async fn probe(server: &TestServer, path: &str) -> u16 {
-    Client::new()
-        .get(&format!("{}{path}", server.backoffice_url))
-        .send()
-        .await
-        .status
+async fn health(server: &TestServer) -> u16 {
+    let url = format!("{}/healthz", server.backoffice_url);
+    Client::new().get(&url).send().await.status
 }
 
 #[tokio::test]
@@ -20,13 +17,11 @@ async fn without_a_schema_it_waits_and_goes_on_once_that_is_there() {
     let database = TestDatabase::empty().await;
     let server = blackbox::listen(&ServerOptions::new(PROGRAM), database.url()).await;
     server.not_ready().await;
-    assert_eq!(probe(&server, "/healthz").await, 200);
+    assert_eq!(health(&server).await, 200);
     let get = async |base: &str, path: &str, kind: &str| {
         let request = Client::new().get(&format!("{base}{path}"));
-        request
-            .bearer(&format!("ps_{kind}_{}", "A".repeat(64)))
-            .send()
-            .await
+        let request = request.bearer(&format!("ps_{kind}_{}", "A".repeat(64)));
+        request.send().await
     };
     let form = "grant_type=client_credentials&client_id=x&client_secret=y";
     let token = Client::new().post(&format!("{}/oauth/token", server.base_url));
@@ -110,8 +105,11 @@ async fn a_role_without_rights_or_login_gets_the_reason() {
     let reason = ["the role lacks rights", "ON TABLES TO pg_monitor"];
     refused_everywhere(&without_rights(&database), &commands, &reason).await;
     let direct = ("SELLER_API__DATABASE__DIRECT_URL", database.url());
-    let urls = [("DATABASE_URL", &*without_rights(&database)), direct];
-    let warned = run(PROGRAM, &["migrate"], &urls).await.success().stderr;
+    let warns = async |url: &str| {
+        let urls = [("DATABASE_URL", url), direct];
+        run_alone("migrate", &urls).await.success().stderr
+    };
+    let warned = warns(&without_rights(&database)).await;
     assert!(warned.contains(reason[1]), "{warned}");
     // A single right of a table, and the functions.
     let most = "grant select, insert, update, delete on all tables in schema public to pg_monitor;
@@ -122,11 +120,9 @@ async fn a_role_without_rights_or_login_gets_the_reason() {
         "GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA public TO pg_monitor",
     ];
     refused_everywhere(&without_rights(&database), &[], &reason).await;
-    let urls = [("DATABASE_URL", &*without_rights(&database)), direct];
-    let warned = run(PROGRAM, &["migrate"], &urls).await.success().stderr;
+    let warned = warns(&without_rights(&database)).await;
     assert!(reason.iter().all(|words| warned.contains(words)), "{warned}");
-    let urls = [("DATABASE_URL", empty.url()), direct];
-    let warned = run(PROGRAM, &["migrate"], &urls).await.success().stderr;
+    let warned = warns(empty.url()).await;
     assert!(warned.contains("leads to another database"), "{warned}");
     let refused = run_over(&without_rights(&empty), "migrate").await.ended(4).stderr;
     assert!(refused.contains("may not change the schema"), "{refused}");
@@ -143,13 +139,6 @@ async fn a_schema_that_needs_a_newer_program_is_refused() {
     let newer = "insert into __diesel_schema_migrations (version) values ('9999');
                  insert into schema_facts values ('9999', '999.1.2')";
     client.batch_execute(newer).await.unwrap();
-    let key = sealing_key();
-    let environment = [
-        ("DATABASE_URL", database.url()),
-        ("SELLER_API__KEYS__SEALING", &key),
-        ("SELLER_API__SERVER__BIND", "127.0.0.1:0"),
-        ("SELLER_API__SERVER__BACKOFFICE_BIND", "127.0.0.1:0"),
-    ];
     // `migrate` has nothing to do, but the schema is newer than the program.
     for command in [
         "serve",
@@ -157,13 +146,13 @@ async fn a_schema_that_needs_a_newer_program_is_refused() {
         "admin operator-tokens list",
         "admin operator-tokens create early",
     ] {
-        let words: Vec<_> = command.split(' ').collect();
-        let refused = run(PROGRAM, &words, &environment).await.failure().output();
+        let refused = run_alone(command, &[("DATABASE_URL", database.url())]).await;
+        let refused = refused.failure().output();
         assert!(refused.contains("999.1.2"), "{command}: {refused}");
     }
     // Requests in progress may finish, but the server reports that it is not ready.
     running.not_ready().await;
-    assert_eq!(probe(&running, "/healthz").await, 200);
+    assert_eq!(health(&running).await, 200);
     let undone = "delete from __diesel_schema_migrations where version = '9999'";
     client.batch_execute(undone).await.unwrap();
     running.ready().await;
@@ -174,25 +163,17 @@ async fn a_missing_or_wrong_setting_is_named_in_one_line() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let (address, port) = (address.to_string(), address.port().to_string());
-    let (database, key) = ("postgres://nobody@127.0.0.1:1/nothing", sealing_key());
-    let key = ("SELLER_API__KEYS__SEALING", key.as_str());
-    let url = ("DATABASE_URL", database);
-    let other = ("DATABASE_URL", "mysql://localhost/x");
-    let taken = ("SELLER_API__SERVER__BIND", address.as_str());
-    let cases = [
-        (&[key][..], "DATABASE_URL"),
-        (&[url], "keys.sealing"),
-        (&[other, key], "database.url"),
-        (&[url, key, taken], &port),
-    ];
-    for (given, named) in cases {
-        let free = [
-            ("SELLER_API__SERVER__BIND", "127.0.0.1:0"),
-            ("SELLER_API__SERVER__BACKOFFICE_BIND", "127.0.0.1:0"),
-        ];
-        let refused = run(PROGRAM, &["serve"], &[&free, given].concat()).await.failure();
+    let key = sealing_key();
+    for (variable, value, named) in [
+        ("DATABASE_URL", "", "DATABASE_URL"),
+        ("SELLER_API__KEYS__SEALING", "", "keys.sealing"),
+        ("DATABASE_URL", "mysql://localhost/x", "database.url"),
+        ("SELLER_API__SERVER__BIND", &address, &port),
+    ] {
+        let environment = [("SELLER_API__KEYS__SEALING", &*key), (variable, value)];
+        let refused = run_alone("serve", &environment).await.ended(1);
         assert!(refused.stderr.contains(named), "{named}: {}", refused.output());
         assert!(refused.stderr.trim().lines().count() <= 2, "{}", refused.stderr);
-        assert!(!refused.output().contains(key.1), "a key is printed");
+        assert!(!refused.output().contains(&key), "a key is printed");
     }
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use blackbox::{Wire, World, request, run, until};
+use blackbox::{Wire, World, request, until};
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use rustix::process::Signal;
 use rustls::crypto::ring;
@@ -12,12 +12,12 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::version::{TLS12, TLS13};
 use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
 use tempfile::TempDir;
-use testkit::{ServerOptions, TestDatabase, TestServer, sealing_key};
+use testkit::{ServerOptions, TestDatabase, TestServer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
-use crate::{PROGRAM, metrics, set};
+use crate::{PROGRAM, metrics, run_alone, set};
 
 /// A folder with a certificate and its key.
 struct Files(TempDir);
@@ -261,7 +261,6 @@ async fn unusable_files_stop_the_start_with_the_reason() {
     let (missing, foreign) = (files.path("missing.pem"), others.path("key.pem"));
     let (no_certificate, no_key) = ("there is no whole certificate", "there is no whole private key");
     let unset = "`server.tls.key` must be set where server.tls.certificate is";
-    let sealing = sealing_key();
     for (certificate, key, reason) in [
         (&certificate, None, unset),
         (&missing, Some(&key), "`server.tls.certificate` names"),
@@ -274,17 +273,11 @@ async fn unusable_files_stop_the_start_with_the_reason() {
             "is not that of the first certificate",
         ),
     ] {
-        let mut environment = vec![
-            ("DATABASE_URL", "postgres://nobody@127.0.0.1:1/nothing"),
-            ("SELLER_API__KEYS__SEALING", &sealing),
-            ("SELLER_API__SERVER__BIND", "127.0.0.1:0"),
-            ("SELLER_API__SERVER__BACKOFFICE_BIND", "127.0.0.1:0"),
-            ("SELLER_API__SERVER__TLS__CERTIFICATE", certificate),
-        ];
+        let mut environment = vec![("SELLER_API__SERVER__TLS__CERTIFICATE", certificate.as_str())];
         environment.extend(key.map(|key| ("SELLER_API__SERVER__TLS__KEY", key.as_str())));
         // `config` finds everything that makes `serve` fail.
         for command in ["serve", "config"] {
-            let refused = run(PROGRAM, &[command], &environment).await.ended(1);
+            let refused = run_alone(command, &environment).await.ended(1);
             assert!(refused.stderr.contains(reason), "{reason}: {}", refused.output());
             let shows_key = refused.output().contains("PRIVATE KEY-----\nM");
             assert!(!shows_key, "a key is printed");

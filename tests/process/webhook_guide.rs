@@ -4,8 +4,7 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command as Probe, Stdio};
 
-use blackbox::{World, eventually, line, local_receivers, signature, skipped};
-use serde_json::json;
+use blackbox::{World, eventually, local_receivers, on_path, signature, skipped};
 use testkit::Client;
 use tokio::{net::TcpStream, process::Command};
 
@@ -13,47 +12,22 @@ use crate::PROGRAM;
 
 const GUIDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/guide/webhooks.md");
 
-/// A language of the guide: the tag of its code block, the file's name, and the commands to run and to detect
-/// it.
+/// Languages of the guide: the tag of the code block, the file's name, and the program that runs it.
+const LANGUAGES: [[&str; 3]; 5] = [
+    ["python", "receiver.py", "python3"],
+    ["javascript", "receiver.mjs", "node"],
+    ["go", "receiver.go", "go"],
+    ["php", "receiver.php", "php"],
+    ["ruby", "receiver.rb", "ruby"],
+];
+
 struct Language {
     mark: &'static str,
     file: &'static str,
     program: &'static str,
-    version: &'static str,
 }
-
-const fn language(
-    mark: &'static str,
-    file: &'static str,
-    program: &'static str,
-    version: &'static str,
-) -> Language {
-    Language {
-        mark,
-        file,
-        program,
-        version,
-    }
-}
-
-const LANGUAGES: [Language; 5] = [
-    language("python", "receiver.py", "python3", "--version"),
-    language("javascript", "receiver.mjs", "node", "--version"),
-    language("go", "receiver.go", "go", "version"),
-    language("php", "receiver.php", "php", "--version"),
-    language("ruby", "receiver.rb", "ruby", "--version"),
-];
 
 impl Language {
-    fn is_here(&self) -> bool {
-        let mut probe = Probe::new(self.program);
-        probe
-            .arg(self.version)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        probe.status().is_ok_and(|status| status.success())
-    }
-
     /// The guide's code block in this language.
     fn code(&self, guide: &str) -> String {
         let begin = format!("```{}\n", self.mark);
@@ -92,18 +66,11 @@ impl Language {
     /// Runs the receiver and sends it one real and two forged deliveries.
     async fn is_proved(&self, world: &World, folder: &Path, guide: &str) {
         self.prepare(folder, guide);
-        let port = TcpListener::bind("127.0.0.1:0")
-            .unwrap()
-            .local_addr()
-            .unwrap()
-            .port();
+        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr();
+        let port = free.unwrap().port();
         let url = format!("http://127.0.0.1:{port}/");
         let own = world.integration().await;
-        let made = world
-            .subscribe_to(&own.token, &url, &["order.created"])
-            .await
-            .expect(201)
-            .json();
+        let made = world.subscription(&own.token, &url, &["order.created"]).await;
         let (id, secret) = (made["id"].as_str().unwrap(), made["secret"].as_str().unwrap());
         let output = folder.join(format!("{}.log", self.mark));
         let file = std::fs::File::create(&output).unwrap();
@@ -122,8 +89,7 @@ impl Language {
             TcpStream::connect(("127.0.0.1", port)).await.ok()
         })
         .await;
-        let offer = world.any_offer(&own.seller, json!({})).await;
-        let order = world.unpaid(&[line(&own.seller, &offer, 1)], json!({})).await;
+        let order = world.any_order(&own.seller).await;
         let delivery = eventually("the delivery", async || {
             let delivery = world.delivery(&own.token, id).await;
             (delivery["attempt"] == 1).then_some(delivery)
@@ -161,12 +127,12 @@ async fn each_receiver_takes_what_is_genuine_and_nothing_else() {
     let guide = std::fs::read_to_string(GUIDE).unwrap();
     let world = World::with(PROGRAM, local_receivers).await;
     let folder = tempfile::tempdir().unwrap();
-    for language in LANGUAGES {
-        if language.is_here() {
+    for [mark, file, program] in LANGUAGES {
+        let language = Language { mark, file, program };
+        if on_path(program).is_some() {
             language.is_proved(&world, folder.path(), &guide).await;
         } else {
             language.code(&guide);
-            let program = language.program;
             skipped(&format!(
                 "{program} is not installed, its receiver in the guide is not run"
             ));

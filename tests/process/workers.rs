@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use blackbox::{CarrierStub, World, events, parcel, run, until};
+use blackbox::{CarrierStub, World, events, parcel, until};
 use testkit::{Client, ServerOptions, TestDatabase, TestWorker};
 use tokio::{net::TcpListener, time::timeout};
 
-use crate::{PROGRAM, set, world_with};
+use crate::{PROGRAM, run_over, set, stop, take_server, world_with};
 
 #[tokio::test]
 async fn a_worker_waits_for_the_schema() {
@@ -18,9 +18,7 @@ async fn a_worker_waits_for_the_schema() {
         answer.status
     };
     assert_eq!((status("/healthz").await, status("/readyz").await), (200, 503));
-    run(PROGRAM, &["migrate"], &[("DATABASE_URL", database.url())])
-        .await
-        .success();
+    run_over(database.url(), "migrate").await.success();
     until("readiness", async || status("/readyz").await == 200).await;
     assert_eq!((status("/metrics").await, status("/v1/me").await), (200, 404));
     worker.terminate();
@@ -34,17 +32,12 @@ async fn audit_entries_and_closed_sellers_are_kept_as_long_as_configured() {
     for seller in [&recent, &old] {
         world.close(&seller.id).await;
     }
-    let (at, old_id) = ("api_now() - interval '3 days'", &old.id);
-    world
-        .execute(&format!(
-            "update sellers set closed_at = {at} where id = '{old_id}'"
-        ))
-        .await;
-    world
-        .execute(&format!(
-            "update audit_log set at = {at} where subject = '{old_id}'"
-        ))
-        .await;
+    let age = format!(
+        "update sellers set closed_at = api_now() - interval '3 days' where id = '{0}';
+         update audit_log set at = api_now() - interval '3 days' where subject = '{0}'",
+        old.id
+    );
+    world.execute(&age).await;
     let settings = [("RETENTION__CLOSED_SELLERS", "2d"), ("RETENTION__AUDIT", "2d")];
     let _worker = TestWorker::start(&set(ServerOptions::new(PROGRAM), &settings), &world.database);
     for count in [
@@ -94,41 +87,30 @@ async fn a_step_of_cleaning_that_fails_is_in_the_log_and_stops_no_other() {
 #[tokio::test]
 async fn a_mail_server_that_never_answers_holds_up_neither_requests_nor_the_end_for_long() {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = silent.local_addr().unwrap().port();
-    let settings = |options: ServerOptions| {
-        options
-            .set("SELLER_API__MAIL__HOST", "127.0.0.1")
-            .set("SELLER_API__MAIL__PORT", port)
-            .set("SELLER_API__MAIL__SECURITY", "plain")
-            .set("SELLER_API__MAIL__SENDER_NAME", "Shop")
-            .set("SELLER_API__MAIL__SENDER_ADDRESS", "shop@shop.example")
-            .set("SELLER_API__SERVER__SHUTDOWN_TIMEOUT", "1s")
-    };
-    let mut world = World::with(PROGRAM, settings).await;
+    let port = silent.local_addr().unwrap().port().to_string();
+    let settings = [
+        ("MAIL__HOST", "127.0.0.1"),
+        ("MAIL__PORT", &port),
+        ("MAIL__SECURITY", "plain"),
+        ("MAIL__SENDER_NAME", "Shop"),
+        ("MAIL__SENDER_ADDRESS", "shop@shop.example"),
+        ("SERVER__SHUTDOWN_TIMEOUT", "1s"),
+    ];
+    let mut world = world_with(&settings).await;
     let trader = world.trader().await;
     let ship = async |world: &World| {
         let order = world.paid_order(&trader).await;
-        world
-            .ship(&trader.token, &order.id, &parcel("1234"))
-            .await
-            .expect(201);
+        world.shipped(&trader.token, &order.id, &parcel("1234")).await;
     };
     ship(&world).await;
-    let (_held, _) = timeout(Duration::from_secs(20), silent.accept())
-        .await
-        .unwrap()
-        .unwrap();
+    let asked = timeout(Duration::from_secs(20), silent.accept()).await;
+    let (_held, _) = asked.unwrap().unwrap();
     ship(&world).await;
-    let another = world.another().await;
-    let server = std::mem::replace(&mut world.server, another);
+    let server = take_server(&mut world).await;
     let began = Instant::now();
-    server.terminate();
-    assert_eq!(server.exit_code().await, Some(0));
-    let took = began.elapsed();
-    assert!(
-        (Duration::from_millis(900)..Duration::from_secs(5)).contains(&took),
-        "{took:?}"
-    );
+    stop(server).await;
+    let took = began.elapsed().as_millis();
+    assert!((900..5_000).contains(&took), "{took} ms");
 }
 
 /// A thousand parcels of each of two carriers, of which one takes fifteen times as long for an answer.

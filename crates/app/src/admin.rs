@@ -23,7 +23,7 @@ use usecases::operator_tokens::{create_operator_token, revoke_operator_token};
 use usecases::{LockSet, Repeatable, Transaction, transact};
 use uuid::Uuid;
 
-use self::listing::{Format, Listed, MAX_PAGE, PageArgs, to_microsecond};
+use self::listing::{Format, Listed, MAX_PAGE, PageArgs, Timestamp};
 use crate::command::{Exit, Failure, block_on, note, started};
 use crate::config::{Config, Period, Sources};
 use crate::readiness::{not_adopted, require_schema};
@@ -262,10 +262,10 @@ impl Listed for OperatorTokenRecord {
             "id": self.id.to_string(),
             "name": self.name,
             "scopes": scopes,
-            "created_at": to_microsecond(self.created_at),
-            "used_at": self.used_at.map(to_microsecond),
-            "expires_at": self.expires_at.map(to_microsecond),
-            "revoked_at": self.revoked_at.map(to_microsecond),
+            "created_at": Timestamp::new(self.created_at),
+            "used_at": self.used_at.map(Timestamp::new),
+            "expires_at": self.expires_at.map(Timestamp::new),
+            "revoked_at": self.revoked_at.map(Timestamp::new),
         })
     }
 }
@@ -333,7 +333,7 @@ impl Listed for AuditEntry {
     fn object(&self) -> Value {
         json!({
             "id": self.id.to_string(),
-            "at": to_microsecond(self.at),
+            "at": Timestamp::new(self.at),
             "actor": { "kind": self.actor.kind(), "id": self.actor.id().map(|id| id.to_string()) },
             "address": self.address.map(|address| address.to_string()),
             "action": self.action.as_str(),
@@ -363,8 +363,8 @@ impl Listed for ConnectedApplication {
             "owner_id": self.owner.to_string(),
             "owner_name": self.owner_name,
             "scopes": self.scopes.iter().map(Scope::as_str).collect::<Vec<_>>(),
-            "connected_at": to_microsecond(self.connected_at),
-            "used_at": self.used_at.map(to_microsecond),
+            "connected_at": Timestamp::new(self.connected_at),
+            "used_at": self.used_at.map(Timestamp::new),
         })
     }
 }
@@ -416,7 +416,13 @@ async fn find_application(database: &Database, name: &str) -> anyhow::Result<App
         Ok(client_id) => directory.application(client_id).await?,
         Err(_) => directory.application_named(name).await?,
     };
-    Ok(found.ok_or_else(|| not_found(format!("there is no application {name:?}")))?)
+    let unknown = || {
+        format!(
+            "there is no application {name:?}: give a client_id or a name; `seller-api admin connections list` shows a seller's \
+             connected ones, `GET /sellers/{{seller}}/applications` of the back office its own too"
+        )
+    };
+    Ok(found.ok_or_else(|| not_found(unknown()))?)
 }
 
 fn not_found(reason: String) -> Failure {

@@ -99,7 +99,7 @@ async fn prepare(
     let home = SandboxDatabase::open(&loaded, &data_dir, options.fresh).await?;
     config.database.url = Some(home.url.clone().into());
     let database = wiring::database(&config)?;
-    home.migrate_and_mark(&loaded, &config, &database, &data_dir)
+    home.migrate_and_mark(&database, config.database.layout, &data_dir)
         .await?;
     let known = seed::seed_once(&database, &data_dir, config.poll_schedule()).await?;
     let credentials = Credentials {
@@ -144,7 +144,7 @@ async fn prepare(
         backoffice_url: credentials.backoffice_url.clone(),
         backoffice_token: credentials.backoffice_token.clone(),
         sellers,
-        client_id: client_id.ok().map(|client_id| client_id.to_string()),
+        client_id: client_id.map_or_else(|_| String::new(), |client_id| client_id.to_string()),
         mails: data_dir.mails(),
         set_parcel: Arc::new(move |number, status| {
             let database = parcels.clone();

@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::num::NonZeroUsize;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock};
 use std::thread;
 
 use actix_web::dev::Server;
@@ -323,12 +323,11 @@ fn service_settings(
 
 /// A function that generates the OpenAPI document at its first call.
 fn openapi(service: Arc<ServiceSettings>) -> ServedDocument {
-    let document = OnceLock::new();
-    Arc::new(move || {
-        let generate =
-            || adapter_http::openapi(&service.name, &service.public_url, &service.docs_url).to_string();
-        document.get_or_init(|| Bytes::from(generate())).clone()
-    })
+    let document = LazyLock::new(move || {
+        let document = adapter_http::openapi(&service.name, &service.public_url, &service.docs_url);
+        Bytes::from(document.to_string())
+    });
+    Arc::new(move || Bytes::clone(&document))
 }
 
 fn processors() -> usize {

@@ -14,15 +14,16 @@ use std::time::Duration;
 
 use accounts::AccountMail;
 use adapter_postgres::Expired;
+use chrono::TimeDelta;
 use kernel::{MailQueue, Mailer, StoreError, TransactionError, error_chain};
-use orders::{Carrier, ShipmentMail};
+use orders::{Carrier, CarrierLookup, ShipmentMail};
 use tokio::select;
 use tokio::sync::{Mutex, Semaphore};
 
 use self::deliveries::{deliver, reconcile};
 use self::housekeeping::{Usage, clean, follow_up, refresh_statistics, store_usage};
-use self::mails::{Kind, LoggedMailer, Mails};
-use self::parcels::{Parcels, QuotaLimitedCarriers};
+use self::mails::{Kind, Mails};
+use self::parcels::{Parcels, QuotaLimitedCarrier, least_interval};
 use self::routine::{FailureStreak, TaskSlots, run_routine};
 use crate::external_services::ExternalServices;
 use crate::wiring::Shared;
@@ -86,22 +87,17 @@ impl Shared {
         } else {
             tracing::warn!("mails wait until a server is configured: `mail.host`");
         }
-        let carriers = if *are_simulated {
-            Arc::clone(carriers)
-        } else {
-            let (config, clock) = (Arc::clone(&self.config), Arc::clone(clock));
-            let limit = |carrier| config.carriers.daily_limit(carrier);
-            Arc::new(QuotaLimitedCarriers::new(Arc::clone(carriers), clock, limit))
-        };
         for carrier in Carrier::ALL.into_iter().filter(|one| *one != Carrier::Other) {
-            let least = if *are_simulated {
-                chrono::TimeDelta::zero()
+            let (carriers, least): (Arc<dyn CarrierLookup>, _) = if *are_simulated {
+                (Arc::clone(carriers), TimeDelta::zero())
             } else {
-                parcels::least_interval(carrier)
+                let (limit, least) = (self.config.carriers.daily_limit(carrier), least_interval(carrier));
+                let limited = QuotaLimitedCarrier::new(carriers.clone(), clock.clone(), limit, least);
+                (Arc::new(limited), least)
             };
             let parcels = Parcels {
                 carrier,
-                carriers: Arc::clone(&carriers),
+                carriers,
                 queue: self.database.tracking_queue(),
                 units: self.database.units(),
                 randomness: self.randomness.clone(),
@@ -143,7 +139,8 @@ impl Shared {
     ) {
         let mails = Mails {
             queue,
-            mailer: LoggedMailer::new(mailer),
+            mailer,
+            is_failing: AtomicBool::default(),
             randomness: self.randomness.clone(),
             slots: TaskSlots::of(slots, &self.tasks),
             tasks: self.tasks.clone(),

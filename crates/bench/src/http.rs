@@ -128,15 +128,10 @@ impl Head {
         let httparse::Status::Complete(body) = parsed else {
             return Ok(None);
         };
-        let status = response.code.unwrap_or_default();
-        let length = match status {
-            204 | 304 => 0,
-            _ => content_length(response.headers)?,
-        };
         Ok(Some(Self {
-            status,
+            status: response.code.unwrap_or_default(),
             body,
-            end: body + length,
+            end: body + content_length(response.headers)?,
         }))
     }
 

@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::process::Pid;
 
 use crate::leftover::{self, PidFile};
 use crate::paths::{self, Account, ClusterPaths};
@@ -58,12 +58,10 @@ impl Server {
             program: shell,
             source,
         })?;
-        let mut owner = guard.stdin.take();
+        let owner = guard.stdin.take();
         let begun = Instant::now();
         loop {
-            let is_running = is_running(&mut guard);
-            let file = PidFile::read(&paths.data());
-            if !is_running {
+            if !is_running(&mut guard) {
                 return Err(Error::NotStarted {
                     log: tail(&paths.log(), log_start),
                     log_file: paths.log(),
@@ -72,7 +70,7 @@ impl Server {
             if let Some(PidFile {
                 server: process,
                 is_ready: true,
-            }) = file
+            }) = PidFile::read(&paths.data())
             {
                 return Ok(Self {
                     guard,
@@ -81,8 +79,9 @@ impl Server {
                 });
             }
             if begun.elapsed() > START_TIMEOUT {
-                drop(owner.take());
-                end(&mut guard, file.map(|file| file.server));
+                // The command still has the lock that the server inherited.
+                drop((owner, command));
+                end(&mut guard, paths)?;
                 return Err(Error::NotReady {
                     waited: START_TIMEOUT,
                     log: tail(&paths.log(), log_start),
@@ -106,8 +105,7 @@ impl Server {
     /// Stops the server and makes sure that none of its processes is alive, even if its guard was killed.
     pub(crate) fn stop(mut self, paths: &ClusterPaths) -> Result<(), Error> {
         self.release();
-        end(&mut self.guard, Some(self.process));
-        leftover::end(paths).map(drop)
+        end(&mut self.guard, paths)
     }
 }
 
@@ -115,28 +113,11 @@ fn is_running(guard: &mut Child) -> bool {
     matches!(guard.try_wait(), Ok(None))
 }
 
-/// Waits for a guard whose pipe is closed. After 10 s it sends the server SIGQUIT, after another 5 s the
-/// guard's group SIGKILL.
-fn end(guard: &mut Child, server: Option<Pid>) {
-    let mut ends_within = |patience: Duration| {
-        let begun = Instant::now();
-        while is_running(guard) {
-            if begun.elapsed() > patience {
-                return false;
-            }
-            thread::sleep(POLL);
-        }
-        true
-    };
-    if ends_within(Duration::from_secs(10)) {
-        return;
-    }
-    // A signal to a process that has ended meanwhile fails; that is fine.
-    let _ = server.map(|server| kill_process(server, Signal::QUIT));
-    if !ends_within(Duration::from_secs(5)) {
-        let _ = kill_process_group(Pid::from_child(guard), Signal::KILL);
-        let _ = guard.wait();
-    }
+/// Ends the processes of a guard whose pipe is closed, and takes its exit status: no zombie remains.
+fn end(guard: &mut Child, paths: &ClusterPaths) -> Result<(), Error> {
+    drop(leftover::end(paths)?);
+    let _ = guard.wait();
+    Ok(())
 }
 
 /// The major version that made the data; `None` if they are missing or incomplete.

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use accounts::{AccountStore, Action, Actor};
 use kernel::{SellerId, StoreError};
-use oauth::{Application, Scope, ScopeSet};
+use oauth::{Application, ScopeSet};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -85,13 +85,12 @@ const MAX_LOGGED: usize = 300;
 /// `{from, to}` of each field that differs; of `rate_limit`, null is the service's default.
 fn changes(before: &Application, after: &Application) -> Value {
     let fields = |of: &Application| {
-        let names = |scopes: ScopeSet| scopes.iter().map(Scope::as_str).collect::<Vec<_>>();
         [
             ("description", json!(of.description)),
             ("redirect_uris", json!(of.redirect_uris)),
-            ("scopes", json!(names(of.scopes))),
-            ("granted_scopes", json!(of.ceiling().map(names))),
-            ("requested_scopes", json!(names(of.requested))),
+            ("scopes", json!(of.scopes.names())),
+            ("granted_scopes", json!(of.ceiling().map(ScopeSet::names))),
+            ("requested_scopes", json!(of.requested.names())),
             ("rate_limit", json!(of.rate_limit)),
         ]
     };

@@ -97,7 +97,7 @@ fn count(
 #[cfg(test)]
 mod tests {
     use kernel::{Money, Precondition};
-    use offers::OfferStatus;
+    use offers::{OfferStatus, Product};
     use uuid::Uuid;
 
     use super::*;
@@ -108,16 +108,13 @@ mod tests {
         let offer = test_support::offer(seller(), Uuid::from_u128(id).into());
         OfferInput {
             id: offer.id,
-            title: title.to_owned(),
-            handle: offer.handle,
+            product: Product {
+                title: title.to_owned(),
+                ..offer.product
+            },
             status,
             price: Money::pln(500).ok(),
             stock: offer.stock,
-            ean: offer.ean,
-            brand: offer.brand,
-            signature: offer.signature,
-            thumbnail: offer.thumbnail,
-            url: offer.url,
         }
     }
 
@@ -171,8 +168,8 @@ mod tests {
                     return false;
                 };
                 one.precondition == Precondition::MustNotExist
-                    && (one.after.title.as_str(), one.events.len()) == ("y", 0)
-                    && (two.after.title.as_str(), two.events.len()) == ("b", 0)
+                    && (one.after.product.title.as_str(), one.events.len()) == ("y", 0)
+                    && (two.after.product.title.as_str(), two.events.len()) == ("b", 0)
             })
             .returning(|_, _| Ok(()));
         let counts = import_offers(&tx, seller(), &lines, now()).await.unwrap();

@@ -1,8 +1,8 @@
 //! Personal tokens: a seller creates and revokes them, in the panel or through the marketplace.
 
-use accounts::{AccountStore, Action, MAX_PERSONAL_TOKENS, PersonalTokenRequest, Rule};
+use accounts::{AccountStore, Action, MAX_PERSONAL_TOKENS, Rule, ValidPersonalToken};
 use chrono::{DateTime, Utc};
-use kernel::{BrokenRules, Randomness, SellerId, StoreError};
+use kernel::{Randomness, SellerId, StoreError};
 use oauth::{ApplicationStatus, ApplicationStore, BearerToken, FamilyId, TokenKind};
 
 use crate::sellers::{NotOpen, lock_open};
@@ -10,12 +10,13 @@ use crate::shown_once::ShownSecret;
 use crate::{ActingSeller, Announcement, Failure, failure::refuse};
 
 /// Why a personal token is not created or revoked.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     #[error(transparent)]
     Account(#[from] NotOpen),
-    #[error("{0}")]
-    Invalid(BrokenRules<Rule>),
+    /// Its expiry is not in the future.
+    #[error("{}", Rule::FutureExpiry)]
+    Expired,
     #[error("the seller already has {MAX_PERSONAL_TOKENS} live personal tokens: revoke one first")]
     TooMany,
     #[error("the seller's personal tokens are suspended: reinstate their application first")]
@@ -31,13 +32,13 @@ pub async fn issue_personal_token(
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
     seller: SellerId,
-    request: PersonalTokenRequest,
+    new: ValidPersonalToken,
     now: DateTime<Utc>,
 ) -> Result<BearerToken, Failure<Refusal>> {
     lock_open::<Refusal>(accounts, seller).await?;
-    let valid = request
-        .check(now)
-        .map_err(|violations| Failure::Refused(Refusal::Invalid(violations)))?;
+    if new.expires_at.is_some_and(|at| at <= now) {
+        return refuse(Refusal::Expired);
+    }
     if accounts.count_personal_tokens(seller, now).await? >= MAX_PERSONAL_TOKENS {
         return refuse(Refusal::TooMany);
     }
@@ -50,7 +51,7 @@ pub async fn issue_personal_token(
     let family = FamilyId::from(randomness.uuid());
     let token = BearerToken::from_random(TokenKind::Personal, family, &randomness.secret());
     accounts
-        .add_personal_token(seller, application.client_id, token.key(), valid)
+        .add_personal_token(seller, application.client_id, token.key(), new)
         .await?;
     Ok(token)
 }
@@ -61,10 +62,10 @@ pub async fn issue_in_panel(
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
     by: ActingSeller,
-    request: PersonalTokenRequest,
+    new: ValidPersonalToken,
     now: DateTime<Utc>,
 ) -> Result<ShownSecret, Failure<Refusal>> {
-    let token = issue_personal_token(applications, accounts, randomness, by.seller, request, now).await?;
+    let token = issue_personal_token(applications, accounts, randomness, by.seller, new, now).await?;
     let id = token.key().family;
     by.log(accounts, Action::PersonalTokenCreated, id).await?;
     Ok(ShownSecret::Token(id.uuid(), token.reveal().to_owned()))

@@ -1,6 +1,6 @@
 //! A buyer places an order: each seller gets a part of it, and stock is decremented, in one transaction.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
 use kernel::{BrokenRules, Change, Invalid, Money, OfferId, Randomness, SellerId, StoreError};
@@ -127,14 +127,13 @@ fn number_taken(error: StoreError, given: bool) -> Failure<Refusal> {
 }
 
 async fn lock_offers(offers: &dyn OfferStore<Announcement>, lines: &[Line]) -> Result<Offers, StoreError> {
-    let mut ids_by_seller = BTreeMap::<SellerId, Vec<OfferId>>::new();
+    let mut ids_by_seller = BTreeMap::<SellerId, BTreeSet<OfferId>>::new();
     for line in lines {
-        ids_by_seller.entry(line.seller).or_default().push(line.offer);
+        ids_by_seller.entry(line.seller).or_default().insert(line.offer);
     }
     let mut known = Offers::new();
-    for (seller, mut ids) in ids_by_seller {
-        ids.sort_unstable();
-        ids.dedup();
+    for (seller, ids) in ids_by_seller {
+        let ids = ids.into_iter().collect::<Vec<_>>();
         let found = offers.lock_offers(seller, &ids).await?;
         known.extend(found.into_iter().map(|offer| ((seller, offer.id), offer)));
     }
@@ -143,7 +142,7 @@ async fn lock_offers(offers: &dyn OfferStore<Announcement>, lines: &[Line]) -> R
 
 fn check_lines(lines: &[Line], known: &Offers) -> Result<(), Failure<Refusal>> {
     let mut violations = BrokenRules::new();
-    let mut seen = std::collections::BTreeSet::new();
+    let mut seen = BTreeSet::new();
     for (n, line) in lines.iter().enumerate() {
         let reason = if !known.contains_key(&(line.seller, line.offer)) {
             "must be an offer of that seller; none has this id"
@@ -218,8 +217,8 @@ fn parts(
             title: line
                 .title
                 .clone()
-                .or_else(|| offer.map(|offer| offer.title.clone())),
-            handle: offer.map(|offer| offer.handle.clone()),
+                .or_else(|| offer.map(|offer| offer.product.title.clone())),
+            handle: offer.map(|offer| offer.product.handle.clone()),
             sku: line.sku.clone(),
             quantity: line.quantity,
             taken: offer

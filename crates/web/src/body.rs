@@ -57,22 +57,13 @@ async fn collect<S, E>(payload: &mut S, cap: usize) -> Result<Bytes, BodyError>
 where
     S: Stream<Item = Result<Bytes, E>> + Unpin,
 {
-    let mut first = Bytes::new();
-    let mut all = BytesMut::new();
+    let mut body = BytesMut::new();
     while let Some(chunk) = payload.next().await {
         let chunk = chunk.map_err(|_| BodyError::Broken)?;
-        if first.len().max(all.len()).saturating_add(chunk.len()) > cap {
+        if body.len().saturating_add(chunk.len()) > cap {
             return Err(BodyError::TooLarge(cap));
         }
-        // Most bodies arrive in one chunk, which is returned without a copy.
-        if first.is_empty() {
-            first = chunk;
-            continue;
-        }
-        if all.is_empty() {
-            all.extend_from_slice(&first);
-        }
-        all.extend_from_slice(&chunk);
+        body.extend_from_slice(&chunk);
     }
-    Ok(if all.is_empty() { first } else { all.freeze() })
+    Ok(body.freeze())
 }

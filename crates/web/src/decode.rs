@@ -46,10 +46,7 @@ use std::fmt;
 
 pub use crate::object;
 pub use object::{Fields, ObjectShape};
-pub use shape::{
-    Boolean, Integer, IntegerTarget, List, Shape, Text, boolean, date_time, integer, list, one_of, parsed,
-    text,
-};
+pub use shape::{IntegerTarget, List, Shape, Text, boolean, date_time, integer, list, one_of, parsed, text};
 
 use crate::json::{Json, Object};
 use crate::problem::Entry;

@@ -10,6 +10,7 @@ use kernel::{LOST_CLAIM, StoreError, TransactionError, error_chain};
 use thiserror::Error;
 use usecases::{Failure, Repeatable};
 
+use crate::code::Code;
 use crate::deadline::Overdue;
 use crate::head::BadHead;
 use crate::problem::{Entry, Problem};
@@ -29,20 +30,6 @@ struct Inner {
     problem: Problem,
     cause: Option<Cause>,
     closes: bool,
-    effect: EffectOutcome,
-}
-
-/// What is known about the effect of the requested change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum EffectOutcome {
-    /// Nothing changed.
-    None,
-    /// Nothing changed; a retry of the same work may succeed.
-    Retryable,
-    /// Nothing changed: another request had taken over the claim on the key.
-    ClaimLost,
-    /// The answer to the COMMIT was lost.
-    Unknown,
 }
 
 impl Error {
@@ -50,11 +37,6 @@ impl Error {
         let mut error = Self::from(problem);
         error.0.cause = Some(cause.into());
         error
-    }
-
-    fn with_effect(mut self, effect: EffectOutcome) -> Self {
-        self.0.effect = effect;
-        self
     }
 
     /// 400 about the request as a whole, after which the connection is closed.
@@ -72,13 +54,20 @@ impl Error {
         }
     }
 
-    /// True if it is unknown whether the change was committed.
-    pub(crate) fn is_unknown(&self) -> bool {
-        self.0.effect == EffectOutcome::Unknown
+    /// How the transaction failed, if it did and its failure is not logged yet.
+    fn transaction(&self) -> Option<&TransactionError> {
+        self.0.cause.as_ref()?.downcast_ref()
     }
 
+    /// True if it is unknown whether the change was committed.
+    pub(crate) fn is_unknown(&self) -> bool {
+        matches!(self.transaction(), Some(TransactionError::Unknown(_)))
+    }
+
+    /// Of a request that had a claim: another one has taken it over.
     pub(crate) fn has_lost_its_claim(&self) -> bool {
-        self.0.effect == EffectOutcome::ClaimLost
+        let is_in_progress = |entry: &Entry| entry.code() == Code::IdempotencyInProgress;
+        self.0.problem.entries().iter().any(is_in_progress)
     }
 
     /// Logs the cause, once.
@@ -103,7 +92,7 @@ impl Error {
 
 impl Repeatable for Error {
     fn is_repeatable(&self) -> bool {
-        self.0.effect == EffectOutcome::Retryable
+        self.transaction().is_some_and(TransactionError::is_repeatable)
     }
 }
 
@@ -113,7 +102,6 @@ impl From<Problem> for Error {
             problem,
             cause: None,
             closes: false,
-            effect: EffectOutcome::None,
         }))
     }
 }
@@ -138,21 +126,18 @@ impl From<StoreError> for Error {
 
 impl From<TransactionError> for Error {
     fn from(error: TransactionError) -> Self {
-        let (problem, effect) = match &error {
-            TransactionError::Unknown(_) => (Problem::unavailable(), EffectOutcome::Unknown),
-            TransactionError::Store(StoreError::Retryable(_)) => {
-                (Problem::unavailable(), EffectOutcome::Retryable)
-            }
-            TransactionError::Store(StoreError::Unavailable(_)) => {
-                (Problem::unavailable(), EffectOutcome::None)
+        let problem = match &error {
+            TransactionError::Unknown(_)
+            | TransactionError::Store(StoreError::Retryable(_) | StoreError::Unavailable(_)) => {
+                Problem::unavailable()
             }
             // Not a failure of this service: the lease expired, and a retry of the request now holds the key.
             TransactionError::Store(store) if store.conflict() == Some(LOST_CLAIM) => {
-                return Self::from(Problem::key_in_progress()).with_effect(EffectOutcome::ClaimLost);
+                return Problem::key_in_progress().into();
             }
-            TransactionError::Store(_) => (Problem::internal(), EffectOutcome::None),
+            TransactionError::Store(_) => Problem::internal(),
         };
-        Self::caused(problem, error).with_effect(effect)
+        Self::caused(problem, error)
     }
 }
 

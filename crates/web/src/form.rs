@@ -66,12 +66,7 @@ pub fn raw_pairs(text: &str) -> impl Iterator<Item = (&str, &str)> {
 
 /// The decoded name or value of a form; `None` as in [`percent_decode`].
 pub fn form_decode(text: &str) -> Option<String> {
-    let spaced = if text.contains('+') {
-        Cow::Owned(text.replace('+', " "))
-    } else {
-        Cow::Borrowed(text)
-    };
-    percent_decode(&spaced).map(Cow::into_owned)
+    percent_decode(&text.replace('+', " ")).map(Cow::into_owned)
 }
 
 /// The decoded text; `None` if a `%` is not followed by two hexadecimal digits, or the result is invalid

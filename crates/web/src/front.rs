@@ -11,11 +11,12 @@ use std::time::Duration;
 use actix_web::web::{self, Payload};
 use actix_web::{HttpRequest, HttpResponse, Route};
 use tokio::time::Instant;
+use uuid::Uuid;
 
 use crate::access_log::{AccessLine, LoggedRefusal};
 use crate::client_ip::{ClientAddress, TrustedProxies};
 use crate::listener::ServiceSettings;
-use crate::meters::RequestMeters;
+use crate::meters::{RequestMeters, count_refusal};
 use crate::observer::{Bodies, Observer};
 use crate::request::{Answer, Request};
 use crate::request_span::RequestSpan;
@@ -30,7 +31,6 @@ pub struct Front {
     /// Only the marketplace reaches the listener, so its callers' traces are continued.
     internal: bool,
     warned: Cell<Option<Instant>>,
-    trace_ids: TraceIds,
     meters: RequestMeters,
     observer: Option<Arc<dyn Observer>>,
 }
@@ -43,7 +43,6 @@ impl Front {
             proxies: service.trusted_proxies.clone(),
             internal: false,
             warned: Cell::new(None),
-            trace_ids: TraceIds::default(),
             meters: RequestMeters::new(name),
             observer: service.observer.clone(),
         }
@@ -81,7 +80,7 @@ impl Front {
         answer: impl FnOnce(Request) -> F,
     ) -> HttpResponse {
         let received_at = Instant::now();
-        let trace_id = TraceId::of(http.headers(), || self.trace_ids.next());
+        let trace_id = TraceId::of(http.headers(), random_bytes);
         let span = RequestSpan::begin(self.name, http.headers(), &trace_id, || {
             self.internal || self.trusts_peer(&http)
         });
@@ -107,7 +106,7 @@ impl Front {
         let method = http.method();
         self.meters.count(route, method, status, duration);
         if let Some(client_id) = caller.client_id {
-            self.meters.count_refusal(client_id, status);
+            count_refusal(client_id, status);
         }
         let line = AccessLine {
             listener: self.name,
@@ -166,26 +165,12 @@ impl Front {
     }
 }
 
-/// Makes trace ids of 16 bytes from a counter, with a keyed hash (`SipHash`; the operating system provides
-/// the secret key). Seeing some ids reveals neither other ids nor their number. It asks the system for
-/// randomness once, not at each request.
-#[derive(Default)]
-struct TraceIds {
-    key: RandomState,
-    next: Cell<u64>,
-}
-
-impl TraceIds {
-    fn next(&self) -> [u8; 16] {
-        let number = self.next.get();
-        self.next.set(number.wrapping_add(1));
-        let half = |side: u8| self.key.hash_one((number, side)).to_be_bytes();
-        let mut id = [0; 16];
-        let (left, right) = id.split_at_mut(8);
-        left.copy_from_slice(&half(0));
-        right.copy_from_slice(&half(1));
-        id
-    }
+/// The bytes of a trace id: hashes with keys that are random in each `RandomState` (`SipHash`; the operating system
+/// provides the first of a thread). Seeing some ids reveals neither other ids nor their number. It asks the system
+/// for randomness once in a thread, not at each request.
+fn random_bytes() -> [u8; 16] {
+    let half = || RandomState::new().hash_one(0_u8);
+    Uuid::from_u64_pair(half(), half()).into_bytes()
 }
 
 #[cfg(test)]
@@ -196,8 +181,9 @@ mod tests {
 
     #[test]
     fn trace_ids_of_two_threads_do_not_repeat() {
-        let (one, other) = (TraceIds::default(), TraceIds::default());
-        let ids: HashSet<_> = (0..1_000).flat_map(|_| [one.next(), other.next()]).collect();
+        let ids = || (0..1_000).map(|_| random_bytes()).collect::<Vec<_>>();
+        let other = std::thread::spawn(ids).join().unwrap();
+        let ids: HashSet<_> = ids().into_iter().chain(other).collect();
         assert_eq!(ids.len(), 2_000);
         let halves: HashSet<_> = ids
             .iter()

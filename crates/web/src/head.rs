@@ -36,13 +36,7 @@ pub fn only(headers: &HeaderMap, name: HeaderName) -> Option<&HeaderValue> {
 
 /// Checks a head against the limits.
 pub fn check(head: &RequestHead) -> Result<(), BadHead> {
-    let uri = &head.uri;
-    let scheme = uri
-        .scheme_str()
-        .map_or(0, |scheme| scheme.len().saturating_add("://".len()));
-    let authority = uri.authority().map_or(0, |authority| authority.as_str().len());
-    let rest = uri.path_and_query().map_or(0, |rest| rest.as_str().len());
-    if scheme.saturating_add(authority).saturating_add(rest) > MAX_URL_LENGTH {
+    if head.uri.to_string().len() > MAX_URL_LENGTH {
         return Err(BadHead::Url);
     }
     let sizes = head

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use actix_web::http::{Method, StatusCode};
 use metrics::{Counter, Histogram};
-use oauth::ClientId;
+use oauth::{ClientId, Quota};
 use parking_lot::Mutex;
 
 /// The applications whose refusals have a counter of their own, in this process: the first so many that were
@@ -50,8 +50,6 @@ impl Named {
 pub struct RequestMeters {
     listener: &'static str,
     known: RefCell<HashMap<(&'static str, &'static str, u16), Meter>>,
-    /// By named application and status.
-    refusals: RefCell<HashMap<(Option<ClientId>, u16), Counter>>,
 }
 
 struct Meter {
@@ -65,7 +63,6 @@ impl RequestMeters {
         Self {
             listener,
             known: RefCell::default(),
-            refusals: RefCell::default(),
         }
     }
 
@@ -79,25 +76,6 @@ impl RequestMeters {
             .or_insert_with(|| self.meter(route, method, status));
         meter.requests.increment(1);
         meter.seconds.record(took.as_secs_f64());
-    }
-
-    /// Counts an answer to an application, if it is a refusal for its credentials, scopes or limits.
-    pub(crate) fn count_refusal(&self, client_id: ClientId, status: StatusCode) {
-        if !matches!(status.as_u16(), 401 | 403 | 429) {
-            return;
-        }
-        let mut known = self.refusals.borrow_mut();
-        if let Some(counter) = known.get(&(Some(client_id), status.as_u16())) {
-            counter.increment(1);
-            return;
-        }
-        let is_named = NAMED.lock().has(client_id, Instant::now());
-        let client_id = is_named.then_some(client_id);
-        let counter = known.entry((client_id, status.as_u16())).or_insert_with(|| {
-            let client_id = client_id.map_or_else(|| "other".to_owned(), |client_id| client_id.to_string());
-            metrics::counter!("application_refusals_total", "client_id" => client_id, "status" => status.as_u16().to_string())
-        });
-        counter.increment(1);
     }
 
     fn meter(&self, route: &'static str, method: &'static str, status: StatusCode) -> Meter {
@@ -114,9 +92,30 @@ impl RequestMeters {
     }
 }
 
+/// Counts an answer to an application, if it is a refusal for its credentials, scopes or limits.
+pub(crate) fn count_refusal(client_id: ClientId, status: StatusCode) {
+    if !matches!(status.as_u16(), 401 | 403 | 429) {
+        return;
+    }
+    let is_named = NAMED.lock().has(client_id, Instant::now());
+    let client_id = is_named.then(|| client_id.to_string());
+    let labels = [
+        ("client_id", client_id.unwrap_or_else(|| "other".to_owned())),
+        ("status", status.as_u16().to_string()),
+    ];
+    metrics::counter!("application_refusals_total", &labels).increment(1);
+}
+
 /// Counts a decision of a rate limit.
 pub fn count_decision(limit: &'static str, decision: &'static str) {
     metrics::counter!("rate_limit_decisions_total", "limit" => limit, "decision" => decision).increment(1);
+}
+
+/// Whether a quota admits the request; also counts the decision.
+pub fn admits(limit: &'static str, quota: &Quota) -> bool {
+    let admits = quota.admits();
+    count_decision(limit, if admits { "admitted" } else { "refused" });
+    admits
 }
 
 /// The method if some route has it, otherwise `other`, because a client can invent methods.

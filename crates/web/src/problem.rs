@@ -234,7 +234,7 @@ impl<R: Display> From<BrokenRules<R>> for Problem {
 }
 
 /// Removes characters that a quoted string in a challenge cannot contain without an escape (RFC 9110 §5.6.4).
-fn quotable(text: &str) -> String {
+pub fn quotable(text: &str) -> String {
     text.chars()
         .filter(|c| matches!(c, ' '..='~') && !matches!(c, '"' | '\\'))
         .collect()

@@ -2,7 +2,7 @@
 //! marketplace feeds an offer.
 
 use kernel::{CURRENCY, MAX_AMOUNT, Money, OfferId};
-use offers::{Offer, OfferInput, OfferStatus, Stock, StockAdjustment};
+use offers::{Offer, OfferInput, OfferStatus, Product, Stock, StockAdjustment};
 use orders::{Buyer, DeliveryPoint, Invoice, OrderItem, OrderStatus, ShippingAddress};
 
 use crate::decode::{Shape, integer, object, one_of, parsed, text};
@@ -35,18 +35,18 @@ crate::view! {
     /// Contract: Offer.
     pub OfferView<'a> of offer: &'a Offer, named "Offer", "A product that the seller lists." {
         "id": uuid() => offer.id.uuid(),
-        "title": string() => offer.title,
-        "handle": string().describe("The slug of the product's page.") => offer.handle,
+        "title": string() => offer.product.title,
+        "handle": string().describe("The slug of the product's page.") => offer.product.handle,
         "status": offer_status() => offer.status.as_str(),
         "price": MoneyView::schema().or_null().describe("`null` if the offer has no PLN price.")
             => offer.price.map(|price| MoneyView::whole(price.money)),
         "stock": schema::integer(0, i32::MAX.into()).or_null().describe("Pieces; `null` if the offer has no inventory level.")
             => offer.stock.map(Stock::get),
-        "ean": string().or_null() => offer.ean,
-        "brand": string().or_null() => offer.brand,
-        "signature": string().or_null().describe("Catalogue id, brand and EAN, separated by `|`.") => offer.signature,
-        "thumbnail": uri().or_null() => offer.thumbnail,
-        "url": uri().describe("The product's page.") => offer.url,
+        "ean": string().or_null() => offer.product.ean,
+        "brand": string().or_null() => offer.product.brand,
+        "signature": string().or_null().describe("Catalogue id, brand and EAN, separated by `|`.") => offer.product.signature,
+        "thumbnail": uri().or_null() => offer.product.thumbnail,
+        "url": uri().describe("The product's page.") => offer.product.url,
         "external_id": string().or_null().describe("The seller's own name for it, such as a SKU; not unique.")
             => offer.external_id,
         "created_at": date_time() => Timestamp::new(offer.created_at),
@@ -58,7 +58,7 @@ crate::view! {
 /// An offer as the marketplace feeds it: a nullable field may be absent, which means null (D99). The id is
 /// known from the path of a PUT; a line of an import has it (D100).
 pub fn offer_input(id: Option<OfferId>) -> impl Shape<Value = OfferInput> {
-    object!(OfferInput {
+    object!(
         id: unless_known(parsed(), id),
         title: required(text().checked(offers::title)),
         handle: required(text().checked(offers::handle)),
@@ -69,8 +69,12 @@ pub fn offer_input(id: Option<OfferId>) -> impl Shape<Value = OfferInput> {
         brand: nullable(text().checked(offers::short_text)),
         signature: nullable(text().checked(offers::short_text)),
         thumbnail: nullable(text().checked(offers::web_address)),
-        url: required(text().checked(offers::web_address)),
-    })
+        url: required(text().checked(offers::web_address))
+        => {
+            let product = Product { title, handle, ean, brand, signature, thumbnail, url };
+            OfferInput { id, product, status, price, stock }
+        }
+    )
 }
 
 /// The schema of a status.

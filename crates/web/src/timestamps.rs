@@ -2,8 +2,6 @@
 //!
 //! The database stores microseconds, so a client can send a timestamp back as a filter without loss.
 
-use std::fmt;
-
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::Serialize;
 
@@ -39,12 +37,6 @@ impl Timestamp {
     }
 }
 
-impl fmt::Display for Timestamp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -55,20 +47,17 @@ mod tests {
 
     #[test]
     fn timestamps_are_written_in_utc_with_microseconds() {
-        let written = |text| Timestamp::new(at(text)).to_string();
-        assert_eq!(written("2026-01-31T12:00:00Z"), "2026-01-31T12:00:00.000000Z");
-        assert_eq!(
-            written("2026-01-01T00:30:00.1234567+02:00"),
-            "2025-12-31T22:30:00.123456Z"
-        );
-        assert_eq!(written("2016-12-31T23:59:60Z"), "2017-01-01T00:00:00.000000Z");
-        assert_eq!(
-            Timestamp::new(DateTime::<Utc>::MIN_UTC).as_str(),
-            "0000-01-01T00:00:00.000000Z"
-        );
-        assert_eq!(
-            Timestamp::new(DateTime::<Utc>::MAX_UTC).as_str(),
-            "9999-12-31T23:59:59.999999Z"
-        );
+        for (given, written) in [
+            (at("2026-01-31T12:00:00Z"), "2026-01-31T12:00:00.000000Z"),
+            (
+                at("2026-01-01T00:30:00.1234567+02:00"),
+                "2025-12-31T22:30:00.123456Z",
+            ),
+            (at("2016-12-31T23:59:60Z"), "2017-01-01T00:00:00.000000Z"),
+            (DateTime::<Utc>::MIN_UTC, "0000-01-01T00:00:00.000000Z"),
+            (DateTime::<Utc>::MAX_UTC, "9999-12-31T23:59:59.999999Z"),
+        ] {
+            assert_eq!(Timestamp::new(given).as_str(), written);
+        }
     }
 }

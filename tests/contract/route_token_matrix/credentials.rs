@@ -182,8 +182,8 @@ impl Credentials {
             let name = [scope.as_str()];
             let personal = world.personal_token(&member.seller, &name).await.token;
             let (_, own) = token_of(world, &member.seller, &name).await;
-            living.push((format!("a personal token for {scope}"), personal, vec![*scope]));
-            living.push((format!("a client's token for {scope}"), own, vec![*scope]));
+            living.push((format!("a personal token for {scope}"), personal, vec![scope]));
+            living.push((format!("a client's token for {scope}"), own, vec![scope]));
         }
         let all: Vec<_> = Scope::ALL.iter().map(|scope| scope.as_str()).collect();
         let every = world.personal_token(&member.seller, &all).await.token;

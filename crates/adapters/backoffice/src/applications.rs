@@ -41,16 +41,12 @@ web::view! {
         "purpose" => application.purpose.as_str(),
         "client_type" => application.client_type.as_str(),
         "redirect_uris" => application.redirect_uris,
-        "scopes" => names(application.scopes),
-        "requested_scopes" => names(application.requested),
+        "scopes" => application.scopes.names(),
+        "requested_scopes" => application.requested.names(),
         "status" => application.status.as_str(),
         "rate_limit" => application.rate_limit.unwrap_or(service.default_rate_limit).get(),
         "created_at" => Timestamp::new(application.created_at),
     }
-}
-
-fn names(scopes: ScopeSet) -> Vec<&'static str> {
-    scopes.iter().map(Scope::as_str).collect()
 }
 
 /// Registers an application for a seller.

@@ -3,17 +3,18 @@
 //! The next chunk is read while one is being written. At most these two are in memory, and each is limited in
 //! lines and in bytes.
 
-mod lines;
 mod report;
 #[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
 
+use bytes::{Bytes, BytesMut};
 use futures_util::future::BoxFuture;
 use kernel::{SellerId, TransactionError};
 use offers::OfferInput;
 use thiserror::Error;
+use tokio_util::codec::{AnyDelimiterCodec, Decoder as _};
 use usecases::feed_offers::{CHUNK, Counts, import_offers};
 use usecases::{LockSet, UnitOfWork, transact};
 use web::resources::offer_input;
@@ -21,21 +22,26 @@ use web::{Entry, TaskPanicked, Tasks, decode};
 
 pub use report::{ImportReport, RejectedLine};
 
-use lines::{Line, Lines, MAX_LINE_LENGTH};
+/// The longest line, in bytes without its line end.
+const MAX_LINE_LENGTH: usize = 64 * 1024;
 
 /// A chunk is also full at this many bytes of lines, in case they are long.
 const MAX_CHUNK_SIZE: usize = 8 * 1024 * 1024;
 
 /// Imports the offers of one existing seller, line by line (D100).
 ///
-/// [`Importer::feed`] takes bytes, split anywhere; [`Importer::finish`] returns the report. If the importer
-/// is dropped earlier, complete chunks are written, including one in progress, and the rest is discarded.
-/// After an error it cannot be used any more; the same input may be sent again from its start.
+/// [`Importer::feed`] takes bytes, split anywhere; [`Importer::finish`] returns the report. A line ends with LF
+/// or CRLF; the last one may lack a line end. If the importer is dropped earlier, complete chunks are written,
+/// including one in progress, and the rest is discarded. After an error it cannot be used any more; the same
+/// input may be sent again from its start.
 pub struct Importer {
     units: Arc<dyn UnitOfWork>,
     tasks: Tasks,
     seller: SellerId,
-    lines: Lines,
+    splitter: AnyDelimiterCodec,
+    /// What has arrived of a line that has not ended.
+    unread: BytesMut,
+    lines_read: u64,
     chunk: Chunk,
     writing: Option<BoxFuture<'static, ChunkResult>>,
     report: ImportReport,
@@ -59,7 +65,10 @@ impl Importer {
             units,
             tasks,
             seller,
-            lines: Lines::default(),
+            // The last byte of the longest line may turn out to be the CR of a CRLF.
+            splitter: AnyDelimiterCodec::new_with_max_length(b"\n".to_vec(), Vec::new(), MAX_LINE_LENGTH + 1),
+            unread: BytesMut::new(),
+            lines_read: 0,
             chunk: Chunk::default(),
             writing: None,
             report: ImportReport::default(),
@@ -68,9 +77,9 @@ impl Importer {
 
     /// Takes the next piece of the input. Waits if the store is slower than the input.
     pub async fn feed(&mut self, bytes: &[u8]) -> Result<(), ImportError> {
-        let mut rest = bytes;
-        while let Some(line) = self.lines.next(&mut rest) {
-            self.chunk.take(line, &mut self.report);
+        self.unread.extend_from_slice(bytes);
+        while let Some(line) = self.splitter.decode(&mut self.unread).transpose() {
+            self.take(line.ok());
             if self.chunk.is_full() {
                 self.write_chunk().await?;
             }
@@ -80,8 +89,8 @@ impl Importer {
 
     /// Ends the input, and waits until all of it is written.
     pub async fn finish(mut self) -> Result<ImportReport, ImportError> {
-        if let Some(line) = self.lines.last() {
-            self.chunk.take(line, &mut self.report);
+        while let Some(line) = self.splitter.decode_eof(&mut self.unread).transpose() {
+            self.take(line.ok());
         }
         self.write_chunk().await?;
         self.written().await?;
@@ -90,7 +99,27 @@ impl Importer {
 
     /// The number of lines read, including blank and rejected ones.
     pub fn lines_read(&self) -> u64 {
-        self.lines.ended
+        self.lines_read
+    }
+
+    /// Takes the next line; None for one that is too long.
+    fn take(&mut self, line: Option<Bytes>) {
+        self.lines_read += 1;
+        let text = line.as_ref().map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+        let Some(text) = text.filter(|text| text.len() <= MAX_LINE_LENGTH) else {
+            let message = format!("The line is longer than {} KiB.", MAX_LINE_LENGTH / 1024);
+            return self.report.reject(self.lines_read, Entry::whole(message));
+        };
+        if text.trim_ascii().is_empty() {
+            return;
+        }
+        match decode::body(text, &offer_input(None)) {
+            Ok(feed) => {
+                self.chunk.feeds.push(feed);
+                self.chunk.bytes += text.len();
+            }
+            Err(violations) => self.report.reject(self.lines_read, violations),
+        }
     }
 
     /// Starts to write the collected chunk once the previous one is written, so that of two lines with the
@@ -129,23 +158,6 @@ struct Chunk {
 }
 
 impl Chunk {
-    fn take(&mut self, line: Line, report: &mut ImportReport) {
-        let Some(text) = line.text else {
-            let message = format!("The line is longer than {} KiB.", MAX_LINE_LENGTH / 1024);
-            return report.reject(line.number, Entry::whole(message));
-        };
-        if text.trim_ascii().is_empty() {
-            return;
-        }
-        match decode::body(&text, &offer_input(None)) {
-            Ok(feed) => {
-                self.feeds.push(feed);
-                self.bytes += text.len();
-            }
-            Err(violations) => report.reject(line.number, violations),
-        }
-    }
-
     fn is_full(&self) -> bool {
         self.feeds.len() >= CHUNK || self.bytes >= MAX_CHUNK_SIZE
     }

@@ -1,8 +1,8 @@
 //! Personal tokens: issued and revoked by the rules of the panel.
 
-use accounts::{Action, PersonalTokenRequest, token_name};
+use accounts::{Action, ValidPersonalToken, token_name};
 use kernel::SellerId;
-use oauth::{FamilyId, ScopeSet};
+use oauth::FamilyId;
 use serde_json::json;
 use usecases::Transaction;
 use usecases::personal_tokens::{self, issue_personal_token};
@@ -10,7 +10,7 @@ use usecases::sellers::NotOpen;
 use web::decode::{Shape, date_time, object, text};
 use web::operation::{Call, Incoming, Operation, Write};
 use web::reply::Reply;
-use web::{Code, Error, MapRefusal, Problem, Violations, to_sentence};
+use web::{Code, Entry, Error, MapRefusal, Problem, Violations, to_sentence};
 
 use crate::applications::scopes;
 use crate::policy::operator;
@@ -19,29 +19,28 @@ use crate::{Access, BackOffice};
 /// Issues a token for a seller's account.
 pub(crate) struct IssueToken {
     seller: SellerId,
-    request: PersonalTokenRequest,
+    new: ValidPersonalToken,
 }
 
 impl Operation<BackOffice> for IssueToken {
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        let names = |scopes: ScopeSet| scopes.iter().map(|scope| scope.to_string()).collect::<Vec<_>>();
         // The transaction checks by the database's clock that the expiry is in the future.
-        let request = object!(PersonalTokenRequest {
+        let new = object!(ValidPersonalToken {
             name: required(text().checked(token_name)),
-            scopes: required(scopes().map(names)),
+            scopes: required(scopes()),
             expires_at: nullable(date_time()),
         });
-        let request = incoming.json(&request)?;
-        Ok(incoming.id(0).map(|seller| Self { seller, request }))
+        let new = incoming.json(&new)?;
+        Ok(incoming.id(0).map(|seller| Self { seller, new }))
     }
 }
 
 impl Write<BackOffice> for IssueToken {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
-        let (randomness, request) = (call.state.ports.randomness.as_ref(), self.request.clone());
-        let token = issue_personal_token(tx, tx, randomness, self.seller, request, tx.now())
+        let (randomness, new) = (call.state.ports.randomness.as_ref(), self.new.clone());
+        let token = issue_personal_token(tx, tx, randomness, self.seller, new, tx.now())
             .await
             .map_refusal(problem)?;
         let action = Action::PersonalTokenCreated;
@@ -82,7 +81,7 @@ fn problem(refusal: personal_tokens::Refusal) -> Problem {
         personal_tokens::Refusal::Account(NotOpen::NoSuchSeller) | personal_tokens::Refusal::NoSuchToken => {
             Problem::not_found()
         }
-        personal_tokens::Refusal::Invalid(broken) => broken.into(),
+        personal_tokens::Refusal::Expired => Entry::validation("expires_at", to_sentence(&refusal)).into(),
         personal_tokens::Refusal::Account(NotOpen::SellerClosed)
         | personal_tokens::Refusal::TooMany
         | personal_tokens::Refusal::Suspended => Problem::new(Code::Conflict, to_sentence(&refusal)),

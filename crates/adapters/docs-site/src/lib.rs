@@ -5,7 +5,6 @@
 //! other origins, and all but the API reference work without scripts. The reference is Scalar (vendored),
 //! which reads `/openapi.json`.
 
-mod assets;
 mod changelog;
 mod listener;
 mod markdown;

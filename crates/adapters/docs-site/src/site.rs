@@ -2,18 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::mem;
+use std::sync::LazyLock;
 
 use askama::Template;
 use bytes::Bytes;
 use pulldown_cmark::HeadingLevel;
 use serde_json::Value;
 use thiserror::Error;
-use web::{ServiceSettings, assets::hash};
+use web::assets::{Asset, hash};
+use web::{ServiceSettings, theme};
 
 use crate::markdown::{self, Section};
 use crate::search::{Index, LONGEST_QUERY, Passage, SearchResults};
 use crate::sources::{ASIDE, Audience, ERRORS_PAGE, GUIDES, JSON, REFERENCE, SECTIONS, Source};
-use crate::{assets, changelog, sources};
+use crate::{changelog, sources};
 
 /// The home page.
 pub(crate) const HOME: &str = "/docs";
@@ -27,6 +29,30 @@ pub(crate) const SEARCH_PAGE: &str = "/docs/search";
 const RELEASED_ORIGIN: &str = "http://127.0.0.1:8080";
 
 const HTML: &str = "text/html; charset=utf-8";
+
+/// The embedded files that pages load.
+static ASSETS: LazyLock<[Asset; 8]> = LazyLock::new(|| {
+    [
+        ("look.css", theme::STYLE),
+        ("docs.css", include_str!("../assets/docs.css")),
+        ("docs.js", include_str!("../assets/docs.js")),
+        ("icon.svg", theme::ICON),
+        (
+            "highlight.js",
+            include_str!("../vendor/highlight.js/highlight.min.js"),
+        ),
+        ("reference.css", include_str!("../assets/reference.css")),
+        ("reference.js", include_str!("../assets/reference.js")),
+        ("scalar.js", include_str!("../vendor/scalar/standalone.js")),
+    ]
+    .map(|(name, content)| Asset::new("/docs/assets", name, content))
+});
+
+/// The path of the asset with this name.
+pub(crate) fn asset(name: &str) -> &'static str {
+    let asset = ASSETS.iter().find(|asset| asset.name == name);
+    asset.map_or("", |asset| asset.address.as_str())
+}
 
 /// The site could not be rendered.
 #[derive(Debug, Error)]
@@ -178,7 +204,7 @@ impl Site {
         )?;
         let feed = Document::new(feed, "application/atom+xml; charset=utf-8");
         documents.insert(changelog::FEED.to_owned(), feed);
-        for asset in assets::ASSETS.iter() {
+        for asset in ASSETS.iter() {
             let document = Document::new(asset.content, asset.media_type);
             documents.insert(asset.address.clone(), document);
         }

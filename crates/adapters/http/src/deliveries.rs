@@ -19,7 +19,6 @@ use webhooks::{
 
 use crate::Public;
 use crate::documents::{docs, example, examples};
-use crate::policy::retry_after;
 use crate::webhooks::{event, inactive, one_event};
 
 /// Declares a view of deliveries: with the fields that all of them have, and more.
@@ -246,7 +245,7 @@ fn problem(refusal: redeliver::Refusal) -> Problem {
         redeliver::Refusal::Inactive => inactive(),
         redeliver::Refusal::UnderWay => under_way(),
         redeliver::Refusal::TooMany(quota) => {
-            let (limit, seconds) = (quota.limit, retry_after(&quota));
+            let (limit, seconds) = (quota.limit, quota.retry_after());
             let message =
                 format!("Rate limit of this subscription reached: {limit} a minute. Retry in {seconds} s.");
             Problem::new(Code::RateLimited, message).retry_after(seconds)

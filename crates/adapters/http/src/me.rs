@@ -41,7 +41,7 @@ web::view! {
         "seller_name": string().or_null().describe("The seller's name.") => me.seller_name,
         "app": AppView::schema() => AppView::whole(me),
         "scopes": array(scope()).describe("The scopes that both the token and its application have.")
-            => me.scopes.iter().map(Scope::as_str).collect::<Vec<_>>(),
+            => me.scopes.names(),
         "token": TokenView::schema() => TokenView::whole(me),
     }
 }
@@ -72,7 +72,7 @@ web::view! {
 /// Contract: Scopes.
 pub(crate) fn scope() -> Node {
     string()
-        .one_of(Scope::ALL.iter().map(|scope| scope.as_str()))
+        .one_of(Scope::ALL.map(Scope::as_str))
         .describe("Further scopes may be added.")
         .extensible()
         .named("Scope")

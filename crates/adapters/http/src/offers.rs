@@ -92,23 +92,14 @@ impl Operation<Public> for ListOffers {
 
     fn decode(incoming: &Incoming<'_>, call: &Call<Public>) -> Result<Option<Self>, Violations> {
         incoming.query(|query| {
+            let mut list = List::new("offers", call.caller.seller, query);
             let filter = OfferFilter {
-                status: query.one_of("status", &OfferStatus::ALL, OfferStatus::as_str),
-                updated_after: query.date_time("updated_after"),
-                external_id: query.words("external_id", MAX_EXTERNAL_ID),
-                ean: query.words("ean", MAX_EAN),
+                status: list.status(&OfferStatus::ALL, OfferStatus::as_str),
+                updated_after: list.date_time("updated_after"),
+                external_id: list.words("external_id", MAX_EXTERNAL_ID),
+                ean: list.words("ean", MAX_EAN),
             };
-            let OfferFilter {
-                status,
-                updated_after,
-                external_id,
-                ean,
-            } = &filter;
-            let words = [status.map(OfferStatus::as_str)];
-            let list = List::new("offers", call.caller.seller, &[*updated_after], &words)
-                .and("external_id", external_id.as_deref())
-                .and("ean", ean.as_deref());
-            let page = PageRequest::read(query, call, list);
+            let page = PageRequest::read(list, call);
             Some(Self { filter, page })
         })
     }
@@ -172,19 +163,17 @@ impl Write<Public> for PatchOffer {
         let (seller, locks) = (call.caller.seller, self.locks(call));
         // Of two concurrent changes of an offer only one can win.
         let mut waiting = pin!(call.state.ports.units.turn(&locks));
-        let turn = loop {
-            if let Ok(turn) = timeout(KEY_LOOKUP_INTERVAL, &mut waiting).await {
-                break turn?;
-            }
+        let (turn, read) = loop {
+            let turn = timeout(KEY_LOOKUP_INTERVAL, &mut waiting).await;
+            let turn = turn.ok().transpose()?;
             let read = call.deadline.run(changes.read(seller, self.id, claim)).await??;
             if read.key != Claimed::Run {
                 return Ok(Unclaimed::KeyUsed(read.key));
             }
+            if let Some(turn) = turn {
+                break (turn, read);
+            }
         };
-        let read = call.deadline.run(changes.read(seller, self.id, claim)).await??;
-        if read.key != Claimed::Run {
-            return Ok(Unclaimed::KeyUsed(read.key));
-        }
         let change = decide_patch(read.offer, self.patch.clone(), read.at).map_err(problem)?;
         let reply = reply(&change.change.after, call.fields)?;
         // Not dropped at the deadline: once it was sent, its outcome has to be known.

@@ -76,19 +76,13 @@ impl Operation<Public> for ListOrders {
 
     fn decode(incoming: &Incoming<'_>, call: &Call<Public>) -> Result<Option<Self>, Violations> {
         incoming.query(|query| {
+            let mut list = List::new("orders", call.caller.seller, query);
             let filter = OrderFilter {
-                status: query.one_of("status", &OrderStatus::ALL, OrderStatus::as_str),
-                placed_after: query.date_time("placed_after"),
-                updated_after: query.date_time("updated_after"),
+                status: list.status(&OrderStatus::ALL, OrderStatus::as_str),
+                placed_after: list.date_time("placed_after"),
+                updated_after: list.date_time("updated_after"),
             };
-            let OrderFilter {
-                status,
-                placed_after,
-                updated_after,
-            } = filter;
-            let (instants, words) = ([placed_after, updated_after], [status.map(OrderStatus::as_str)]);
-            let list = List::new("orders", call.caller.seller, &instants, &words);
-            let page = PageRequest::read(query, call, list);
+            let page = PageRequest::read(list, call);
             Some(Self { filter, page })
         })
     }

@@ -60,11 +60,14 @@ pub(crate) struct PageRequest<Id> {
     pub(crate) ids: Option<BTreeSet<Id>>,
     pub(crate) after: Option<Keyset>,
     pub(crate) size: PageSize,
-    list: List,
+    /// What identifies the list to its cursors.
+    list: Vec<u8>,
 }
 
 impl<Id: FromStr + Ord> PageRequest<Id> {
-    pub(crate) fn read(query: &mut Query<'_>, call: &Call<Public>, list: List) -> Self {
+    /// After the filters.
+    pub(crate) fn read(list: List<'_, '_>, call: &Call<Public>) -> Self {
+        let (query, list) = (list.query, [list.instants, list.texts].concat());
         let sealer = call.state.sealer.as_ref();
         let names_ids = query.names().any(|name| name == IDS.name);
         let (after, limit) = if names_ids {
@@ -112,60 +115,68 @@ fn ids<Id: FromStr + Ord>(query: &mut Query<'_>) -> Option<BTreeSet<Id>> {
     })
 }
 
-/// Identifies the list of a cursor: resource, seller and filters, as bytes. `limit` and `fields` are not part
-/// of it, so both may change between pages.
-pub(crate) struct List(Vec<u8>);
+/// Reads a list's filters. With resource and seller these identify it to its cursors, as bytes; `limit` and
+/// `fields` do not, so both may change between pages.
+///
+/// Different lists have different bytes: the first byte of an instant determines its length; the status, which
+/// is read before texts and is not empty, and texts contain no NUL and come last.
+pub(crate) struct List<'q, 'a> {
+    query: &'q mut Query<'a>,
+    instants: Vec<u8>,
+    texts: Vec<u8>,
+}
 
-impl List {
-    /// Callers destructure their filter without `..`, so that no filter is left out here. Different lists
-    /// have different bytes: the first byte of an instant determines its length; words, which contain no NUL
-    /// and are not empty, are separated by NUL and come last.
-    pub(crate) fn new(
-        resource: &str,
-        seller: SellerId,
-        instants: &[Option<DateTime<Utc>>],
-        words: &[Option<&str>],
-    ) -> Self {
-        let mut bytes = resource.as_bytes().to_vec();
-        bytes.push(0);
-        bytes.extend_from_slice(seller.uuid().as_bytes());
-        for instant in instants {
-            match instant {
-                None => bytes.push(0),
-                Some(at) => {
-                    bytes.push(1);
-                    bytes.extend_from_slice(&at.timestamp().to_be_bytes());
-                    bytes.extend_from_slice(&at.timestamp_subsec_nanos().to_be_bytes());
-                }
-            }
+impl<'q, 'a> List<'q, 'a> {
+    pub(crate) fn new(resource: &str, seller: SellerId, query: &'q mut Query<'a>) -> Self {
+        Self {
+            query,
+            instants: [resource.as_bytes(), &[0], seller.uuid().as_bytes()].concat(),
+            texts: Vec::new(),
         }
-        let words: Vec<_> = words.iter().map(|word| word.unwrap_or_default()).collect();
-        bytes.extend_from_slice(words.join("\0").as_bytes());
-        Self(bytes)
     }
 
-    /// With a filter that is newer than its list: without it, cursors of older programs stay valid. The value
-    /// contains no NUL.
-    pub(crate) fn and(mut self, name: &str, value: Option<&str>) -> Self {
-        for part in value.map(|value| [name, value]).into_iter().flatten() {
-            self.0.push(0);
-            self.0.extend_from_slice(part.as_bytes());
+    pub(crate) fn status<T: Copy>(
+        &mut self,
+        values: &'static [T],
+        called: fn(T) -> &'static str,
+    ) -> Option<T> {
+        let status = self.query.one_of("status", values, called);
+        self.texts.extend(status.map_or("", called).bytes());
+        status
+    }
+
+    pub(crate) fn date_time(&mut self, name: &'static str) -> Option<DateTime<Utc>> {
+        let instant = self.query.date_time(name);
+        self.instants.push(instant.is_some().into());
+        if let Some(at) = instant {
+            self.instants.extend(at.timestamp().to_be_bytes());
+            self.instants.extend(at.timestamp_subsec_nanos().to_be_bytes());
         }
-        self
+        instant
+    }
+
+    /// A filter that is newer than its list: without it, cursors of older programs stay valid.
+    pub(crate) fn words(&mut self, name: &'static str, most: usize) -> Option<String> {
+        let words = self.query.words(name, most)?;
+        for part in [name, words.as_str()] {
+            self.texts.push(0);
+            self.texts.extend(part.bytes());
+        }
+        Some(words)
     }
 }
 
 /// The cursor of the page that begins after `position`.
-fn seal(sealer: &dyn Sealer, list: &List, position: Keyset) -> String {
+fn seal(sealer: &dyn Sealer, list: &[u8], position: Keyset) -> String {
     let mut plain = position.at.timestamp_micros().to_be_bytes().to_vec();
     plain.extend_from_slice(position.id.as_bytes());
-    URL_SAFE_NO_PAD.encode(sealer.seal(SealPurpose::Cursor, &list.0, &plain))
+    URL_SAFE_NO_PAD.encode(sealer.seal(SealPurpose::Cursor, list, &plain))
 }
 
 /// The position in a cursor, if it belongs to this list.
-fn open(sealer: &dyn Sealer, list: &List, text: &str) -> Option<Keyset> {
+fn open(sealer: &dyn Sealer, list: &[u8], text: &str) -> Option<Keyset> {
     let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
-    let plain = sealer.open(SealPurpose::Cursor, &list.0, &bytes).ok()?;
+    let plain = sealer.open(SealPurpose::Cursor, list, &bytes).ok()?;
     let (at, id) = plain.split_first_chunk::<8>()?;
     Some(Keyset {
         at: DateTime::from_timestamp_micros(i64::from_be_bytes(*at))?,
@@ -179,11 +190,19 @@ mod tests {
 
     #[test]
     fn a_list_without_newer_filters_is_identified_as_by_older_programs() {
-        let list = |ean| {
-            let list = List::new("offers", Uuid::nil().into(), &[None], &[Some("draft")]);
-            list.and("ean", ean).0
+        let list = |raw| {
+            let known = ["status", "updated_after", "ean"].map(Parameter::undocumented);
+            let read = web::query::read(raw, &known, |query| {
+                let mut list = List::new("offers", Uuid::nil().into(), query);
+                list.status(&["draft"], |word| word);
+                list.date_time("updated_after");
+                list.words("ean", 64);
+                [list.instants, list.texts].concat()
+            });
+            read.unwrap()
         };
-        assert_eq!(list(None), [b"offers\0".as_slice(), &[0; 17], b"draft"].concat());
-        assert_ne!(list(Some("")), list(None));
+        let known = [b"offers\0".as_slice(), &[0; 17], b"draft"].concat();
+        assert_eq!(list("status=draft"), known);
+        assert_ne!(list("status=draft&ean="), known);
     }
 }

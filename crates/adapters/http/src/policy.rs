@@ -21,7 +21,7 @@ use web::authorization::bearer;
 use web::deadline::Deadline;
 use web::head::only;
 use web::listener::{Listener, Ports};
-use web::meters::count_decision;
+use web::meters::admits;
 use web::request::Request;
 use web::response::WINDOW_SECONDS;
 use web::{Code, Error, Problem};
@@ -119,7 +119,7 @@ impl Listener for Public {
         context.counted = Some((principal.seller, principal.client_id, quota.counted_at));
         record(principal.client_id, principal.seller);
         if !admits(limit, &quota) {
-            return Err(Problem::rate_limited(retry_after(&quota)).into());
+            return Err(Problem::rate_limited(quota.retry_after()).into());
         }
         Ok(principal)
     }
@@ -206,7 +206,7 @@ fn starts_with_name_and_version(text: &[u8]) -> bool {
 /// draft-ietf-httpapi-ratelimit-headers-11 that client libraries know, with the same values for the policy
 /// `default`. The time until the reset equals `Retry-After` if that is sent, as §6 of the draft requires.
 fn write_quota(quota: &Quota, headers: &mut HeaderMap) {
-    let (limit, remaining, resets_in) = (quota.limit, quota.remaining(), retry_after(quota));
+    let (limit, remaining, resets_in) = (quota.limit, quota.remaining(), quota.retry_after());
     headers.insert(LIMIT, HeaderValue::from(limit));
     headers.insert(REMAINING, HeaderValue::from(remaining));
     headers.insert(RESET, HeaderValue::from(quota.resets_at.timestamp()));
@@ -217,18 +217,6 @@ fn write_quota(quota: &Quota, headers: &mut HeaderMap) {
             headers.insert(name, value);
         }
     }
-}
-
-/// Whether a quota admits the request; also counts the decision.
-pub(crate) fn admits(limit: &'static str, quota: &Quota) -> bool {
-    let admits = quota.admits();
-    count_decision(limit, if admits { "admitted" } else { "refused" });
-    admits
-}
-
-/// The value of `Retry-After`.
-pub(crate) fn retry_after(quota: &Quota) -> u32 {
-    u32::try_from(quota.retry_after()).unwrap_or(u32::MAX)
 }
 
 /// Calls by caller and status, in memory until a worker takes and stores them. Clones share the counts.

@@ -1,14 +1,24 @@
 //! The frame of every page: title, navigation, language, links, and the notice about a completed action.
 
-use oauth::Scope;
-use web::ServiceSettings;
-use web::path::is_under;
+use std::sync::LazyLock;
 
-use crate::assets;
+use oauth::Scope;
+use web::assets::Asset;
+use web::path::is_under;
+use web::{ServiceSettings, theme};
+
 use crate::language::Language;
 use crate::page_request::{PageRequest, SignedInRequest};
 use crate::pages::with_query;
 use crate::texts::Texts;
+
+/// The style sheet of every page.
+pub(crate) static STYLE: LazyLock<Asset> =
+    LazyLock::new(|| Asset::new("/panel/assets", "panel.css", theme::STYLE));
+
+/// The icon in the browser's tab.
+pub(crate) static ICON: LazyLock<Asset> =
+    LazyLock::new(|| Asset::new("/panel/assets", "icon.svg", theme::ICON));
 
 /// The data of every template.
 pub(crate) struct Frame {
@@ -40,8 +50,8 @@ impl Frame {
             title,
             service: service.name.clone(),
             docs_url: service.docs_url.clone(),
-            style: assets::STYLE.address.clone(),
-            icon: assets::ICON.address.clone(),
+            style: STYLE.address.clone(),
+            icon: ICON.address.clone(),
             switch: String::new(),
             csrf: String::new(),
             seller_name: String::new(),

@@ -4,7 +4,6 @@
 //! Every request enters through one service ([`configure`]). One table (`routes`) defines every page and who
 //! may see it, and every form needs a CSRF token, so no page can skip a check.
 
-mod assets;
 mod browser;
 mod fields;
 mod frame;

@@ -27,7 +27,7 @@ use crate::page_request::{PageRequest, SignedInRequest};
 use crate::pages::sign_out;
 use crate::places::SMALL_FORM;
 use crate::routes::{self, Handler, Route};
-use crate::{Panel, assets};
+use crate::{Panel, frame};
 
 /// The largest form, in bytes: twenty redirect addresses and a description of maximum length, with every byte
 /// percent-encoded to three.
@@ -65,7 +65,7 @@ async fn check_and_respond(
     head::check(request.http.head()).map_err(|_| PageError::Unreadable)?;
     let (route, parameter) = found.ok_or(PageError::NotFound)?;
     if let Handler::Asset = route.handler {
-        let mut all = [&*assets::STYLE, &*assets::ICON].into_iter();
+        let mut all = [&*frame::STYLE, &*frame::ICON].into_iter();
         let asset = all.find(|asset| asset.address.ends_with(&format!("/{parameter}")));
         return asset.map(Asset::response).ok_or(PageError::NotFound);
     }
@@ -77,15 +77,11 @@ async fn check_and_respond(
         _ => Fields::default(),
     };
     // A browser without a secret gets one with its first page.
-    let random = panel.ports.randomness.secret();
-    let (browser, fresh) = match presented {
-        Some(browser) => (browser, None),
-        None => (
-            BrowserSecret::from_random(&random),
-            Some(BrowserSecret::from_random(&random)),
-        ),
-    };
-    let page_request = PageRequest {
+    let is_new = presented.is_none();
+    let random = || BrowserSecret::from_random(&panel.ports.randomness.secret());
+    let browser = presented.unwrap_or_else(random);
+    let new_secret = is_new.then(|| browser.clone());
+    let mut page_request = PageRequest {
         panel: Arc::clone(panel),
         trace_id: request.trace_id,
         client: request.client,
@@ -103,29 +99,26 @@ async fn check_and_respond(
         Handler::Open(page) => {
             let mut response = page(page_request).await?;
             request.record_caller(|caller| caller.seller = response.extensions().get().copied());
-            if let Some(fresh) = fresh.filter(|_| !response.headers().contains_key(SET_COOKIE)) {
-                browser::set_browser(response.headers_mut(), &fresh, false, https);
+            if let Some(secret) = new_secret.filter(|_| !response.headers().contains_key(SET_COOKIE)) {
+                browser::set_browser(response.headers_mut(), &secret, false, https);
             }
             Ok(response)
         }
         Handler::SignedIn(page) => {
-            let signed_in = match fresh {
+            let signed_in = match new_secret {
                 None => panel.panel.signed_in(page_request.browser.hash()).await?,
                 Some(_) => None,
             };
             let Some(signed_in) = signed_in else {
                 return without_session(&page_request, route);
             };
-            let seller = Some(signed_in.seller.id);
-            request.record_caller(|caller| caller.seller = seller);
+            page_request.seller = Some(signed_in.seller.id);
+            request.record_caller(|caller| caller.seller = page_request.seller);
             if route.is_limited() {
                 limit_pages(panel, signed_in.seller.id).await?;
             }
             page(SignedInRequest {
-                request: PageRequest {
-                    seller,
-                    ..page_request
-                },
+                request: page_request,
                 signed_in,
             })
             .await
@@ -157,9 +150,7 @@ async fn limit_pages(panel: &Panel, seller: SellerId) -> Result<(), PageError> {
         .count(Limiter::PanelPages, Subject::seller(seller))
         .await?;
     let quota = counted.against(panel.settings.pages_per_minute);
-    let admits = quota.admits();
-    meters::count_decision("panel_pages", if admits { "admitted" } else { "refused" });
-    if admits {
+    if meters::admits("panel_pages", &quota) {
         Ok(())
     } else {
         Err(PageError::TooMany(quota))

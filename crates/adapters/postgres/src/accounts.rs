@@ -25,7 +25,7 @@ use uuid::Uuid;
 use crate::follow_ups::FollowUp;
 use crate::mails::account_mail;
 use crate::rate_limits;
-use crate::schema::{api_now, families, flashes, links, operator_tokens, personal_tokens, sellers, sessions};
+use crate::schema::{api_now, families, flashes, links, operator_tokens, sellers, sessions};
 use crate::sql::microseconds;
 use crate::statement::{Only, statements};
 use crate::unit_of_work::{Tx, expect_rows};
@@ -33,7 +33,7 @@ use crate::unit_of_work::{Tx, expect_rows};
 statements! {
     "accounts.sql";
     ADD_OPERATOR_TOKEN: (SqlUuid, Text, Binary, Nullable<BigInt>, Bool);
-    ISSUE_PERSONAL_TOKEN: (SqlUuid, Integer, SqlUuid, SqlUuid, Binary, Nullable<Timestamptz>);
+    ISSUE_PERSONAL_TOKEN: (SqlUuid, Integer, SqlUuid, SqlUuid, Binary, Nullable<Timestamptz>, Text);
     CLOSE_SELLER: (SqlUuid, Timestamptz);
     OPEN_SESSION: (Binary, SqlUuid, Timestamptz, Timestamptz);
     END_SESSIONS: (SqlUuid, Nullable<Binary>);
@@ -54,22 +54,16 @@ struct SellerRow {
     closed_at: Option<DateTime<Utc>>,
 }
 
-impl TryFrom<SellerRow> for Seller {
-    type Error = StoreError;
-
-    fn try_from(row: SellerRow) -> Result<Self, StoreError> {
-        if row.seller_no < 1 {
-            let reason = format!("seller_no {}", row.seller_no);
-            return Err(StoreError::corrupt("sellers", row.id, reason));
-        }
-        Ok(Self {
+impl From<SellerRow> for Seller {
+    fn from(row: SellerRow) -> Self {
+        Self {
             id: row.id.into(),
             seller_no: row.seller_no,
             name: row.name,
             email: row.email,
             created_at: row.created_at,
             closed_at: row.closed_at,
-        })
+        }
     }
 }
 
@@ -92,12 +86,6 @@ struct LinkRow {
     expires_at: DateTime<Utc>,
 }
 
-#[derive(Queryable, Selectable)]
-#[diesel(table_name = operator_tokens, check_for_backend(Pg))]
-struct OperatorTokenRow {
-    id: Uuid,
-}
-
 #[async_trait]
 impl AccountStore for Tx {
     async fn add_seller(&self, seller: NewSeller) -> Result<Seller, StoreError> {
@@ -112,8 +100,8 @@ impl AccountStore for Tx {
             ))
             .returning(SellerRow::as_returning());
         let row = self.row(insert).await?;
-        row.ok_or_else(|| StoreError::unexpected("a seller was not stored"))?
-            .try_into()
+        row.map(Seller::from)
+            .ok_or_else(|| StoreError::unexpected("a seller was not stored"))
     }
 
     async fn lock_seller(&self, id: SellerId) -> Result<Option<Seller>, StoreError> {
@@ -121,7 +109,7 @@ impl AccountStore for Tx {
             .find(id.uuid())
             .select(SellerRow::as_select())
             .for_no_key_update();
-        self.row(lock).await?.map(Seller::try_from).transpose()
+        Ok(self.row(lock).await?.map(Seller::from))
     }
 
     async fn close_seller(&self, id: SellerId, at: DateTime<Utc>) -> Result<bool, StoreError> {
@@ -197,7 +185,7 @@ impl AccountStore for Tx {
             // A newer link may have moved it among the earlier ones while the statement waited for the account.
             used = use_it().await?;
         }
-        used.map(Seller::try_from).transpose()
+        Ok(used.map(Seller::from))
     }
 
     async fn queue_account_mail(&self, mail: AccountMail) -> Result<(), StoreError> {
@@ -268,14 +256,9 @@ impl AccountStore for Tx {
             client_id.uuid(),
             key.hash.bytes(),
             token.expires_at,
+            token.name,
         ));
-        expect_rows("access_tokens", self.execute(issue).await?, 1)?;
-        let insert = diesel::insert_into(personal_tokens::table).values((
-            personal_tokens::seller_id.eq(seller.uuid()),
-            personal_tokens::id.eq(key.family.uuid()),
-            personal_tokens::name.eq(token.name),
-        ));
-        expect_rows("personal_tokens", self.execute(insert).await?, 1)
+        expect_rows("access_tokens", self.execute(issue).await?, 1)
     }
 
     async fn count_personal_tokens(&self, seller: SellerId, now: DateTime<Utc>) -> Result<usize, StoreError> {
@@ -308,7 +291,7 @@ impl AccountStore for Tx {
     async fn operator_token(&self, hash: SecretHash) -> Result<Option<Uuid>, StoreError> {
         let known = operator_tokens::table
             .filter(operator_tokens::hash.eq(hash.bytes().as_slice()))
-            .select(OperatorTokenRow::as_select());
+            .select(panel::OperatorRow::as_select());
         Ok(self.row(known).await?.map(|token| token.id))
     }
 

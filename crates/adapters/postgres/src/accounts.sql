@@ -4,7 +4,7 @@ insert into operator_tokens (id, name, hash, expires_at, read_only)
 values ($1, $2, $3, api_now() + $4::bigint * interval '1 microsecond', $5)
 
 -- name: ISSUE_PERSONAL_TOKEN
--- $1 the family; $2 its scopes; $3 the seller; $4 the application; $5 the token's hash; $6 its expiry, or null.
+-- $1 the family; $2 its scopes; $3 the seller; $4 the application; $5 the token's hash; $6 its expiry, or null; $7 its name.
 with family as (
     insert into families (id, kind, scopes, seller_id, client_id, seller_generation, application_generation)
     select $1, 'personal', $2, s.id, a.client_id, s.token_generation, a.token_generation
@@ -12,7 +12,12 @@ with family as (
     cross join applications as a
     where s.id = $3
       and a.client_id = $4
-    returning id
+    returning id, seller_id
+),
+named as (
+    insert into personal_tokens (seller_id, id, name)
+    select seller_id, id, $7
+    from family
 )
 insert into access_tokens (family_id, hash, expires_at)
 select id, $5, $6

@@ -19,7 +19,6 @@ use crate::connection::Connector;
 use crate::connection::error::with_timeout;
 use crate::connection::pool::Autocommit;
 use crate::connection::shared::SharedConnection;
-use crate::observe::BatchSizes;
 use crate::turns::{Admission, Turns};
 use crate::{ANSWER_TIMEOUT, observe};
 
@@ -196,7 +195,7 @@ async fn serve<G: BatchQuery>(
     mut queue: mpsc::UnboundedReceiver<Waiter<G>>,
 ) {
     let mut waiting = Vec::with_capacity(G::MAX_MEMBERS);
-    let sizes = BatchSizes::of(G::NAME);
+    let sizes = metrics::histogram!("database_batch_size", "statement" => G::NAME);
     while let Some(first) = queue.recv().await {
         waiting.push(first);
         // Let other ready requests enqueue first. One batch wakes many callers; without the yield, half of
@@ -215,30 +214,17 @@ async fn serve<G: BatchQuery>(
             observe::record_batch_size(&waiter.span, waiting.len());
         }
         let (questions, replies): (Vec<_>, Vec<_>) = waiting.drain(..).map(|w| (w.question, w.reply)).unzip();
-        sizes.record(questions.len());
+        sizes.record(u32::try_from(questions.len()).unwrap_or(u32::MAX));
         let answers = connection.ask(|open| {
             let (query, questions) = (&query, &questions);
             async move { query.answer(open.connection(), questions).await }
         });
-        send_answers(replies, answers.await);
-    }
-}
-
-/// Callers that have gone away are skipped.
-fn send_answers<A>(
-    replies: Vec<oneshot::Sender<Result<A, StoreError>>>,
-    answers: Result<Vec<Result<A, StoreError>>, StoreError>,
-) {
-    match answers {
-        Ok(answers) => {
-            for (reply, answer) in replies.into_iter().zip(answers) {
-                drop(reply.send(answer));
-            }
-        }
-        Err(failure) => {
-            for reply in replies {
-                drop(reply.send(Err(failure.clone())));
-            }
+        let answers = answers.await;
+        let failed = |failure: StoreError| replies.iter().map(|_| Err(failure.clone())).collect();
+        let answers: Vec<_> = answers.unwrap_or_else(failed);
+        for (reply, answer) in replies.into_iter().zip(answers) {
+            // A caller that has gone away is skipped.
+            drop(reply.send(answer));
         }
     }
 }

@@ -14,22 +14,47 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use diesel::ConnectionError;
-use diesel::sql_types::Bool;
+use diesel::sql_types::{Nullable, Text};
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection as _};
 use futures_util::future::BoxFuture;
 use kernel::{StoreError, error_chain};
 use parking_lot::Mutex;
 use tokio::{runtime::Handle, sync::Semaphore, time::Instant};
-use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage, error::SqlState};
+use tokio_postgres::{Client, Config, SimpleQueryMessage, error::SqlState};
 use tokio_postgres_rustls::MakeRustlsConnect;
 use tokio_util::task::AbortOnDropHandle;
 
 use self::error::AnswerTimeout;
-use crate::statement::{Only, statements};
+use crate::statement::statements;
 
 statements! {
     "identity.sql";
-    IS_OWN: () -> Only<Bool, bool>;
+    pub(crate) IDENTITY: () -> Identity;
+}
+
+/// The present database, and the one in which its rows were written.
+#[derive(Debug, Clone, PartialEq, Eq, diesel::QueryableByName)]
+pub struct Identity {
+    /// The cluster's system identifier and the database's oid.
+    #[diesel(sql_type = Text)]
+    pub here: String,
+    #[diesel(sql_type = Nullable<Text>)]
+    timeline: Option<String>,
+    #[diesel(sql_type = Nullable<Text>)]
+    pub written_in: Option<String>,
+}
+
+impl Identity {
+    /// Whether the rows were written here, or adopted since.
+    pub fn is_own(&self) -> bool {
+        self.written_in.as_ref() == Some(&self.here)
+    }
+
+    /// The timeline of the cluster's write-ahead log, in hexadecimal, by which a promoted copy differs from the
+    /// original; `standby` on one.
+    pub fn timeline(&self) -> &str {
+        self.timeline.as_deref().unwrap_or("standby")
+    }
 }
 
 /// The future that performs a connection's I/O while it lasts.
@@ -52,17 +77,13 @@ pub(crate) struct Host {
     /// `db1.internal:5432`, or the directory of a Unix socket.
     name: String,
     config: Config,
-    /// None without TLS, as on a Unix socket.
-    tls: Option<MakeRustlsConnect>,
+    /// Unused if `config` disables TLS.
+    tls: MakeRustlsConnect,
 }
 
 impl Host {
     async fn connect(&self) -> Result<(Client, Driver), tokio_postgres::Error> {
-        if let Some(tls) = self.tls.clone() {
-            let (client, connection) = self.config.connect(tls).await?;
-            return Ok((client, Box::pin(connection)));
-        }
-        let (client, connection) = self.config.connect(NoTls).await?;
+        let (client, connection) = self.config.connect(self.tls.clone()).await?;
         Ok((client, Box::pin(connection)))
     }
 }
@@ -104,27 +125,25 @@ pub(crate) struct HostFailure {
 }
 
 impl HostFailure {
+    /// Why the server has rejected the login, if it has.
+    fn rejection(&self) -> Option<SqlState> {
+        let rejection = self.error.as_ref().ok()?.as_db_error()?;
+        Some(cause(rejection.code(), rejection.message()))
+    }
+
     /// Whether the server rejects new logins of the role; open connections may still work.
     fn is_of_role(&self) -> bool {
-        let error = self.error.as_ref().ok();
-        let rejection = error.and_then(tokio_postgres::Error::as_db_error);
-        rejection.is_some_and(|rejection| {
-            [
-                SqlState::INVALID_PASSWORD,
-                SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
-            ]
-            .contains(&cause(rejection.code(), rejection.message()))
-        })
+        let of_role = [
+            SqlState::INVALID_PASSWORD,
+            SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
+        ];
+        self.rejection().is_some_and(|code| of_role.contains(&code))
     }
 
     /// Advice about this failure, if there is any; never names the server.
     fn advice(&self) -> Option<&'static str> {
-        let error = self.error.as_ref().ok()?;
-        let rejected = || {
-            let rejection = error.as_db_error()?;
-            login_advice(&cause(rejection.code(), rejection.message()))
-        };
-        tls::advice(error).or_else(rejected)
+        let of_tls = self.error.as_ref().ok().and_then(tls::advice);
+        of_tls.or_else(|| login_advice(&self.rejection()?))
     }
 }
 
@@ -222,7 +241,7 @@ impl Connector {
     }
 
     /// While set, nothing is read or written for callers: the rows are another database's, and not adopted
-    /// yet. See [`crate::Identity::is_own`].
+    /// yet. See [`Identity::is_own`].
     pub fn set_foreign(&self, is_foreign: bool) {
         self.is_foreign.store(is_foreign, Ordering::Relaxed);
     }
@@ -264,10 +283,6 @@ impl Connector {
         *self.advice.lock()
     }
 
-    fn advise(&self, advice: Option<&'static str>) {
-        *self.advice.lock() = advice;
-    }
-
     /// Ends the statement under way on a connection that its callers have given up: the server would go on
     /// with it. The connection is kept until then, since a pooler forgets a statement with it.
     pub(crate) fn cancel<C: Send + Sync + 'static>(
@@ -275,7 +290,9 @@ impl Connector {
         given_up: C,
         connection: impl Fn(&C) -> &AsyncPgConnection + Send + Sync + 'static,
     ) {
-        let tls = self.hosts.iter().find_map(|host| host.tls.clone());
+        let Some(tls) = self.hosts.first().map(|host| host.tls.clone()) else {
+            return;
+        };
         let (places, limit) = (Arc::clone(&self.cancellations), self.timeout);
         let cancelled = async move {
             // Those before it may take as long.
@@ -285,10 +302,7 @@ impl Connector {
             let ended = async {
                 let mut connection = connection(&given_up);
                 let token = connection.cancel_token();
-                match tls {
-                    Some(tls) => drop(token.cancel_query(tls).await),
-                    None => drop(token.cancel_query(NoTls).await),
-                }
+                drop(token.cancel_query(tls).await);
                 drop(place);
                 drop(connection.batch_execute("").await);
             };
@@ -324,8 +338,8 @@ impl Connector {
     /// the one before. Whoever looks at the identity from time to time unsets what this sets. Before the tables
     /// are there, there is nothing to look at.
     async fn look_at_identity(&self, client: &Client) {
-        if let Ok(found) = client.simple_query(IS_OWN.text).await {
-            let is_own = |message: &SimpleQueryMessage| matches!(message, SimpleQueryMessage::Row(row) if row.get(0) == Some("t"));
+        if let Ok(found) = client.simple_query(IDENTITY.text).await {
+            let is_own = |message: &SimpleQueryMessage| matches!(message, SimpleQueryMessage::Row(row) if row.get("here") == row.get("written_in"));
             if !found.iter().any(is_own) {
                 self.set_foreign(true);
             }
@@ -376,7 +390,7 @@ impl Connector {
             let share = end.saturating_duration_since(Instant::now()) / untried.unwrap_or(u32::MAX).max(1);
             let error = match tokio::time::timeout(share, host.connect()).await {
                 Ok(Ok(connected)) => {
-                    self.advise(None);
+                    *self.advice.lock() = None;
                     if self.last.swap(index, Ordering::Relaxed) != index {
                         tracing::info!(host = host.name, "the database is now at another host");
                     }
@@ -390,7 +404,7 @@ impl Connector {
                 error,
             });
         }
-        self.advise(failures.iter().find_map(HostFailure::advice));
+        *self.advice.lock() = failures.iter().find_map(HostFailure::advice);
         Err(ConnectError::NoHost(failures))
     }
 

@@ -5,48 +5,20 @@
 //! backups are the same database.
 
 use accounts::{Action, Actor};
-use diesel::sql_types::{Nullable, Text};
 use diesel_async::{RunQueryDsl as _, SimpleAsyncConnection as _};
 use kernel::{StoreError, TransactionError};
 
 use crate::accounts::audit;
-use crate::connection::BEGIN_UNLIMITED;
 use crate::connection::error::store_error;
-use crate::database::Database;
+use crate::connection::{BEGIN_UNLIMITED, IDENTITY, Identity};
+use crate::database::{Database, SET_MARK};
 use crate::schema::changes;
 use crate::statement::{Prepared, statements};
 
 statements! {
     "identity.sql";
-    IDENTITY: () -> Identity;
-    ADOPT: ();
     BEGIN_FEED: ();
     AHEAD: ();
-}
-
-/// The present database, and the one in which its rows were written.
-#[derive(Debug, Clone, PartialEq, Eq, diesel::QueryableByName)]
-pub struct Identity {
-    /// The cluster's system identifier and the database's oid.
-    #[diesel(sql_type = Text)]
-    pub here: String,
-    #[diesel(sql_type = Nullable<Text>)]
-    timeline: Option<String>,
-    #[diesel(sql_type = Nullable<Text>)]
-    pub written_in: Option<String>,
-}
-
-impl Identity {
-    /// Whether the rows were written here, or adopted since.
-    pub fn is_own(&self) -> bool {
-        self.written_in.as_ref() == Some(&self.here)
-    }
-
-    /// The timeline of the cluster's write-ahead log, in hexadecimal, by which a promoted copy differs from the
-    /// original; `standby` on one.
-    pub fn timeline(&self) -> &str {
-        self.timeline.as_deref().unwrap_or("standby")
-    }
 }
 
 /// How rows of another database came into this one.
@@ -95,11 +67,13 @@ impl Database {
         let mut connection = open.connection();
         let begun = connection.batch_execute(BEGIN_UNLIMITED).await;
         begun.map_err(store_error)?;
-        let adopted = ADOPT.bind(()).execute(&mut connection).await;
-        let is_own = adopted.map_err(store_error)? == 0;
-        if is_own && arrival == Arrival::Upgraded {
+        let identity = IDENTITY.bind(()).get_result::<Identity>(&mut connection).await;
+        let identity = identity.map_err(store_error)?;
+        if identity.is_own() && arrival == Arrival::Upgraded {
             return Ok(Adoption::Unneeded);
         }
+        let adopt = SET_MARK.bind(("database", identity.here));
+        adopt.execute(&mut connection).await.map_err(store_error)?;
         let removed = match arrival {
             Arrival::Restored => {
                 let begun = BEGIN_FEED.bind(()).execute(&mut connection).await;

@@ -7,27 +7,6 @@ from pg_control_system() s
 cross join pg_database d
 where d.datname = current_database()
 
--- name: IS_OWN
-select exists (
-    select
-    from instance as i
-    cross join pg_control_system() as s
-    join pg_database as d on d.datname = current_database()
-    where i.key = 'database'
-      and i.value = s.system_identifier || '/' || d.oid
-)
-
--- name: ADOPT
--- Changes no row if the rows are the database's own already.
-insert into instance (key, value)
-select 'database', s.system_identifier || '/' || d.oid
-from pg_control_system() s
-cross join pg_database d
-where d.datname = current_database()
-on conflict (key) do update
-set value = excluded.value, set_at = api_now()
-where instance.value <> excluded.value
-
 -- name: BEGIN_FEED
 insert into instance (key, value)
 select 'feed', hashtextextended(gen_random_uuid()::text, 0) & 9223372036854775807

@@ -55,11 +55,11 @@ mod webhooks;
 pub use accounts::audit::AuditLog;
 pub use backlog::{Backlog, QUEUE_LIMIT, Queues, Workers};
 pub use connection::{
-    Connector,
+    Connector, Identity,
     url::{DatabaseUrlError, check_url},
 };
 pub use database::{Database, DatabaseSettings, WORKER_CONNECTIONS};
-pub use identity::{Adoption, Arrival, Identity};
+pub use identity::{Adoption, Arrival};
 pub use layout::{Layout, distribute};
 pub use mails::MailDirectory;
 pub use migrations::{MigrateError, MissingMigration, finish, migrate, missing_migrations};

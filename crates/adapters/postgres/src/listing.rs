@@ -18,7 +18,10 @@
 //! One statement reads both parts, so that no commit comes between counting the updates and reading the page.
 //! Its cost is bounded whatever was updated, but not small: see [`SlowReads`].
 
-use std::{cmp::Reverse, collections::BTreeMap, marker::PhantomData, sync::Arc};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+use std::marker::PhantomData;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -276,14 +279,8 @@ impl<L: Listed> List<L> {
         rows: Vec<Walked<L::Row>>,
     ) -> Result<Page<L::Item>, StoreError> {
         let (mut items, mut walked_to) = (Vec::with_capacity(rows.len()), None);
-        for Walked {
-            n: _,
-            matches,
-            is_end,
-            row,
-        } in rows
-        {
-            let item = L::Item::try_from(row)?;
+        for walked in rows {
+            let item = L::Item::try_from(walked.row)?;
             let (of, place) = L::key(&item);
             // The last safeguard between two sellers in one batch.
             if of != seller {
@@ -291,10 +288,10 @@ impl<L: Listed> List<L> {
                     "a row came back for another seller than its own",
                 ));
             }
-            if is_end {
+            if walked.is_end {
                 walked_to = Some(place);
             }
-            if matches {
+            if walked.matches {
                 items.push(item);
             }
         }
@@ -375,29 +372,26 @@ async fn answers_by_seller<L: Listed>(
     for (seller, id) in questions {
         sellers.entry(*seller).or_default().push(*id);
     }
-    let mut answers = questions.iter().map(|_| Ok(None)).collect::<Vec<_>>();
     let reads = sellers
         .iter()
         .map(|(seller, ids)| L::of_seller(connection, seller.uuid(), ids.clone()));
+    let (mut items, mut failures) = (HashMap::new(), HashMap::new());
     for (seller, rows) in sellers.keys().zip(join_all(reads).await) {
-        let mut answer = |item: Result<Option<L::Item>, StoreError>, is_asked: &dyn Fn(Uuid) -> bool| {
-            let asked = questions.iter().zip(&mut answers);
-            for (_, answer) in asked.filter(|((of, id), _)| of == seller && is_asked(*id)) {
-                answer.clone_from(&item);
-            }
-        };
         match rows {
             Ok(rows) => {
                 for (id, row) in rows {
-                    let item = L::Item::try_from(row).map(Some);
-                    answer(item, &|asked| asked == id);
+                    items.insert((*seller, id), L::Item::try_from(row));
                 }
             }
             Err(error) if ends_connection(&error) => return Err(error),
-            Err(error) => answer(Err(store_error(error)), &|_| true),
+            Err(error) => drop(failures.insert(*seller, store_error(error))),
         }
     }
-    Ok(answers)
+    let answer = |question: &(SellerId, Uuid)| match failures.get(&question.0) {
+        Some(failure) => Err(failure.clone()),
+        None => items.get(question).cloned().transpose(),
+    };
+    Ok(questions.iter().map(answer).collect())
 }
 
 /// The pages in flight on one server thread.

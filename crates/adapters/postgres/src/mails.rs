@@ -25,7 +25,6 @@ statements! {
     RECORD_SHIPMENT_STEP: (Text, Nullable<BigInt>, SqlUuid, SqlUuid);
     LEASE_ACCOUNT_MAIL: (Timestamptz, SqlUuid, BigInt) -> Found<AccountRow>;
     RECORD_ACCOUNT_STEP: (Text, Nullable<BigInt>, SqlUuid, SqlUuid);
-    GIVE_BACK_ACCOUNT_MAIL: (SqlUuid, SqlUuid);
 }
 
 /// A mail's next step for SQL: a word, and the microseconds until the next attempt.
@@ -211,9 +210,9 @@ impl MailQueue<AccountMail> for AccountMails {
             if let Some(due) = readable(row.leased(fence, &self.sealing)) {
                 return Ok(Some(due));
             }
-            self.statements
-                .execute(GIVE_BACK_ACCOUNT_MAIL.bind((id, fence)))
-                .await?;
+            let wait = Some(microseconds(TimeDelta::minutes(1)));
+            let give_back = RECORD_ACCOUNT_STEP.bind(("unread", wait, id, fence));
+            self.statements.execute(give_back).await?;
         }
     }
 

@@ -111,25 +111,16 @@ from clock
 left join leased on leased.url is not null
 
 -- name: RECORD_ACCOUNT_STEP
--- $1 the step: sent, dead or again; $2 the microseconds until it is due again; $3 the mail; $4 the fence.
+-- $1 the step: sent, dead, again, or unread, which was no attempt: another process may be able to read it; $2 the
+-- microseconds until it is due again; $3 the mail; $4 the fence.
 update account_mails
 set fence = null,
+    attempts = attempts - case $1 when 'unread' then 1 else 0 end,
     sent_at = case $1 when 'sent' then clock.at end,
     dead_at = case $1 when 'dead' then clock.at end,
     -- A link is deleted once it was sent or given up.
-    url = case when $1 = 'again' then url end,
+    url = case when $1 in ('again', 'unread') then url end,
     due_at = clock.at + $2::bigint * interval '1 microsecond'
 from (select api_now() as at) as clock
 where id = $3
   and fence = $4
-
--- name: GIVE_BACK_ACCOUNT_MAIL
--- $1 the mail; $2 the fence.
--- This process cannot read it, another one may. It was no attempt.
-update account_mails
-set fence = null,
-    attempts = attempts - 1,
-    due_at = clock.at + interval '1 minute'
-from (select api_now() as at) as clock
-where id = $1
-  and fence = $2

@@ -15,10 +15,11 @@ use kernel::{SellerId, StoreError};
 use oauth::{
     AccessToken, ApplicationStatus, ClientId, Code, CodeChallenge, Consent, ConsentId, FamiliesOf, Family,
     FamilyId, FamilyKind, FamilyStatus, GrantStore, NewConsent, NewPair, RefreshToken, ScopeSet, SecretHash,
-    StoredCredential, TokenKey, UnknownScope, Viewer,
+    StoredCredential, TokenKey, Viewer,
 };
 use uuid::Uuid;
 
+use self::issuing::EXCHANGE;
 use crate::follow_ups::FollowUp;
 use crate::schema::{
     self, access_tokens, api_now, authorization_codes, connections, families, refresh_tokens, sellers,
@@ -32,9 +33,13 @@ statements! {
     LOCK_FAMILY: (SqlUuid);
     CREDENTIALS: (Array<SqlUuid>, Array<Binary>) -> CredentialRow;
     ADD_CONSENT: (SqlUuid, SqlUuid, SqlUuid, Text, Integer, Binary, Timestamptz, Text, Text);
-    USE_CREDENTIAL: (SqlUuid, Binary, Binary, Timestamptz, Binary, Timestamptz, Integer);
     ACCESS_TOKEN: (SqlUuid, Binary) -> AccessTokenRow;
     REVOKE_FAMILY: (SqlUuid);
+}
+
+/// The scopes in a row of this table.
+pub(crate) fn scopes(table: &'static str, id: impl ToString, bits: i32) -> Result<ScopeSet, StoreError> {
+    ScopeSet::from_bits(bits).map_err(|unknown| StoreError::corrupt(table, id, unknown))
 }
 
 /// A family, with all that a verdict on one of its credentials depends on.
@@ -101,21 +106,18 @@ struct RefreshTokenRow {
 impl CredentialRow {
     fn read(self) -> Result<(Family, Option<StoredCredential>), StoreError> {
         let (id, client_id) = (FamilyId::from(self.id), ClientId::from(self.client_id));
-        let scopes_of = |table, bits| {
-            ScopeSet::from_bits(bits).map_err(|unknown| StoreError::corrupt(table, id, unknown.to_string()))
-        };
         let held = |row: HeldRow| {
-            let corrupt = |reason: String| StoreError::corrupt("applications", client_id, reason);
-            let status = ApplicationStatus::parse(&row.status)
-                .ok_or_else(|| corrupt(format!("status {:?}", row.status)))?;
-            let scopes = ScopeSet::from_bits(row.application_scopes);
-            Ok::<_, StoreError>((status, scopes.map_err(|unknown| corrupt(unknown.to_string()))?))
+            let corrupt =
+                || StoreError::corrupt("applications", client_id, format!("status {:?}", row.status));
+            let status = ApplicationStatus::parse(&row.status).ok_or_else(corrupt)?;
+            let scopes = scopes("applications", client_id, row.application_scopes)?;
+            Ok::<_, StoreError>((status, scopes))
         };
         let family = Family {
             id,
             seller: self.seller_id.into(),
             client_id,
-            scopes: scopes_of("families", self.scopes)?,
+            scopes: scopes("families", id, self.scopes)?,
             status: FamilyStatus {
                 revoked: self.revoked,
                 disconnected: self.disconnected,
@@ -133,7 +135,7 @@ impl CredentialRow {
                 used_at: code.used_at,
             })),
             (None, Some(token)) => Some(StoredCredential::RefreshToken(RefreshToken {
-                scopes: scopes_of("refresh_tokens", token.token_scopes)?,
+                scopes: scopes("refresh_tokens", id, token.token_scopes)?,
                 expires_at: token.expires_at,
                 used_at: token.used_at,
             })),
@@ -218,14 +220,18 @@ impl GrantStore for Tx {
     }
 
     async fn use_credential(&self, key: TokenKey, pair: NewPair) -> Result<(), StoreError> {
-        let exchange = USE_CREDENTIAL.bind((
-            key.family.uuid(),
-            key.hash.bytes().as_slice(),
-            pair.refresh.bytes().as_slice(),
-            pair.refresh_expires_at,
-            pair.access.bytes().as_slice(),
-            pair.access_expires_at,
-            pair.scopes.bits(),
+        // As a batch of one, whose rows are locked. Its lock timeout lasts until the transaction ends.
+        let exchange = EXCHANGE.bind((
+            vec![1_i64],
+            vec![key.family.uuid()],
+            vec![key.hash.bytes().as_slice()],
+            vec![None::<&str>],
+            vec![pair.scopes.bits()],
+            vec![pair.access.bytes().as_slice()],
+            vec![pair.access_expires_at],
+            vec![pair.refresh.bytes().as_slice()],
+            vec![pair.refresh_expires_at],
+            vec![None::<DateTime<Utc>>],
         ));
         expect_rows("access_tokens", self.execute(exchange).await?, 1)
     }
@@ -233,13 +239,11 @@ impl GrantStore for Tx {
     async fn access_token(&self, key: TokenKey) -> Result<Option<AccessToken>, StoreError> {
         let stored = ACCESS_TOKEN.bind((key.family.uuid(), key.hash.bytes().as_slice()));
         let token = self.row(stored).await?.map(|row| {
-            let scopes = ScopeSet::from_bits(row.scopes)?;
+            let scopes = scopes("access_tokens", key.family, row.scopes)?;
             let expires_at = row.expires_at;
-            Ok::<_, UnknownScope>(AccessToken { scopes, expires_at })
+            Ok(AccessToken { scopes, expires_at })
         });
-        token
-            .transpose()
-            .map_err(|unknown| StoreError::corrupt("access_tokens", key.family, unknown.to_string()))
+        token.transpose()
     }
 
     async fn revoke_family(&self, id: FamilyId) -> Result<(), StoreError> {

@@ -78,46 +78,6 @@ insert into authorization_codes (family_id, hash, expires_at, redirect_uri, code
 select id, $6, $7, $8, $9
 from family
 
--- name: USE_CREDENTIAL
--- $1 the family; $2 the hash of the code or refresh token; $3 the next refresh token's hash; $4 its expiry; $5 the access
--- token's hash; $6 its expiry; $7 the scopes of both tokens.
--- A credential that was used before changes no row, and then nothing is stored.
-with clock as materialized (
-    select api_now() as at
-),
-code as (
-    -- The used hash is kept for 90 days, or as long as it would have been valid, so that a second use is recognised.
-    update authorization_codes
-    set used_at = clock.at, expires_at = greatest(expires_at, clock.at + interval '90 days')
-    from clock
-    where family_id = $1
-      and hash = $2
-      and used_at is null
-    returning family_id
-),
-token as (
-    update refresh_tokens
-    set used_at = clock.at, expires_at = greatest(expires_at, clock.at + interval '90 days')
-    from clock
-    where family_id = $1
-      and hash = $2
-      and used_at is null
-    returning family_id
-),
-used as (
-    select family_id from code
-    union all
-    select family_id from token
-),
-refresh as (
-    insert into refresh_tokens (family_id, hash, scopes, expires_at)
-    select family_id, $3, $7, $4
-    from used
-)
-insert into access_tokens (family_id, hash, scopes, expires_at)
-select family_id, $5, $7, $6
-from used
-
 -- name: ACCESS_TOKEN
 -- $1 the family; $2 the access token's hash. A revoked one expired at that time.
 select coalesce(t.scopes, f.scopes) as scopes, least(t.expires_at, t.revoked_at) as expires_at

@@ -63,20 +63,6 @@ impl PoolWaits {
     }
 }
 
-/// How many questions go out together.
-pub(crate) struct BatchSizes(Histogram);
-
-impl BatchSizes {
-    pub(crate) fn of(statement: &'static str) -> Self {
-        Self(metrics::histogram!("database_batch_size", "statement" => statement))
-    }
-
-    pub(crate) fn record(&self, size: usize) {
-        let size = u32::try_from(size).map_or(f64::INFINITY, f64::from);
-        self.0.record(size);
-    }
-}
-
 /// Durations of the phases of transactions.
 #[derive(Clone)]
 pub(crate) struct TransactionTimes {

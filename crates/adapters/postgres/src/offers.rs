@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ::offers::{Offer, OfferFilter, OfferReader, OfferStatus, OfferStore, Price, PriceSource, Stock};
+use ::offers::{Offer, OfferFilter, OfferReader, OfferStatus, OfferStore, Price, PriceSource, Product, Stock};
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use diesel::pg::Pg;
@@ -56,14 +56,46 @@ pub(crate) struct OfferRow {
     stock: Option<i32>,
     status: String,
     price_source: Option<String>,
-    title: String,
-    handle: String,
-    ean: Option<String>,
-    brand: Option<String>,
-    signature: Option<String>,
-    thumbnail: Option<String>,
-    url: String,
     external_id: Option<String>,
+    #[diesel(embed)]
+    #[serde(flatten)]
+    product: ProductColumns,
+}
+
+/// Declares columns that are the fields of a struct of the domain, by their names and types.
+macro_rules! columns {
+    ($(#[$attribute:meta])* $columns:ident of $fields:ident { $($name:ident: $type:ty,)+ }) => {
+        $(#[$attribute])*
+        pub(crate) struct $columns {
+            $($name: $type,)+
+        }
+
+        impl From<$fields> for $columns {
+            fn from($fields { $($name),+ }: $fields) -> Self {
+                Self { $($name),+ }
+            }
+        }
+
+        impl From<$columns> for $fields {
+            fn from($columns { $($name),+ }: $columns) -> Self {
+                Self { $($name),+ }
+            }
+        }
+    };
+}
+
+columns! {
+    #[derive(Queryable, Selectable, AsChangeset, Serialize)]
+    #[diesel(table_name = offers, treat_none_as_null = true, check_for_backend(Pg))]
+    ProductColumns of Product {
+        title: String,
+        handle: String,
+        ean: Option<String>,
+        brand: Option<String>,
+        signature: Option<String>,
+        thumbnail: Option<String>,
+        url: String,
+    }
 }
 
 impl TableRow for OfferRow {
@@ -81,14 +113,8 @@ impl From<Offer> for OfferRow {
             stock: offer.stock.map(Stock::get),
             status: offer.status.as_str().to_owned(),
             price_source: source(&offer).map(ToOwned::to_owned),
-            title: offer.title,
-            handle: offer.handle,
-            ean: offer.ean,
-            brand: offer.brand,
-            signature: offer.signature,
-            thumbnail: offer.thumbnail,
-            url: offer.url,
             external_id: offer.external_id,
+            product: offer.product.into(),
         }
     }
 }
@@ -106,16 +132,10 @@ impl TryFrom<OfferRow> for Offer {
         Ok(Self {
             seller: key.0,
             id: key.1,
-            title: row.title,
-            handle: row.handle,
+            product: row.product.into(),
             status,
             price,
             stock: stock.map_err(|invalid| corrupt(format!("stock {invalid}")))?,
-            ean: row.ean,
-            brand: row.brand,
-            signature: row.signature,
-            thumbnail: row.thumbnail,
-            url: row.url,
             external_id: row.external_id,
             created_at: row.created_at,
             updated_at: row.updated_at,

@@ -27,19 +27,17 @@ statements! {
         Array<Nullable<SqlUuid>>, Array<Nullable<BigInt>>, Array<Nullable<Integer>>, Array<Nullable<Text>>
     );
     ANNOUNCE: (
-        SqlUuid, Array<Text>, Array<Binary>, Array<Binary>, Array<Binary>, Array<Timestamptz>, Array<Timestamptz>,
-        Array<Nullable<SqlUuid>>, Array<Nullable<Text>>, Array<Nullable<SqlUuid>>, Timestamptz
+        SqlUuid, Array<Text>, Array<Binary>, Array<Timestamptz>, Array<Timestamptz>, Array<Nullable<SqlUuid>>,
+        Array<Nullable<Text>>, Array<Nullable<SqlUuid>>
     );
 }
 
-/// Announcements by seller. Journals and delivery queues are locked in this order of sellers.
+/// What a transaction announces at its end.
 #[derive(Default)]
-pub(crate) struct Outbox(BTreeMap<SellerId, SellerAnnouncements>);
-
-#[derive(Default)]
-struct SellerAnnouncements {
+pub(crate) struct Outbox {
     feed: Vec<ChangeItem>,
-    events: Vec<Announced>,
+    /// By seller: journals and delivery queues are locked in this order.
+    events: BTreeMap<SellerId, Vec<Announced>>,
 }
 
 /// An event, when it was caused, and when it occurred.
@@ -52,34 +50,29 @@ struct Announced {
 impl Outbox {
     pub(crate) fn extend(&mut self, announcements: impl IntoIterator<Item = Announcement>) {
         for announced in announcements {
-            let pending = self.0.entry(announced.seller).or_default();
-            pending.feed.extend(announced.item);
-            pending.events.extend(announced.event.map(|event| Announced {
-                event,
-                at: announced.at,
-                occurred_at: announced.occurred_at,
-            }));
+            self.feed.extend(announced.item);
+            if let Some(event) = announced.event {
+                let events = self.events.entry(announced.seller).or_default();
+                events.push(Announced {
+                    event,
+                    at: announced.at,
+                    occurred_at: announced.occurred_at,
+                });
+            }
         }
     }
 
     /// The statements that write the announcements, those of journals last. Those that wake a delivery queue set
     /// `woken`.
     pub(crate) fn into_writes(self, woken: &Arc<AtomicBool>) -> Vec<Write> {
-        let (mut writes, mut last) = (Vec::new(), Vec::new());
-        for (seller, pending) in self.0 {
-            if !pending.feed.is_empty() {
-                writes.push(add_to_feed(&pending.feed));
-            }
-            if !pending.events.is_empty() {
-                last.push(announce(seller, pending.events, Arc::clone(woken)));
-            }
-        }
-        writes.extend(last);
-        writes
+        let feed = (!self.feed.is_empty()).then(|| add_to_feed(&self.feed));
+        let events = self.events.into_iter();
+        let events = events.map(|(seller, events)| announce(seller, events, Arc::clone(woken)));
+        feed.into_iter().chain(events).collect()
     }
 }
 
-/// Adds items of one seller to the feed; their ids rise in this order.
+/// Adds items to the feed; their ids rise in this order.
 fn add_to_feed(items: &[ChangeItem]) -> Write {
     let topics = items.iter().map(|item| match item.topic {
         Topic::Offer(id) => (Some(id.uuid()), None, None),
@@ -120,12 +113,9 @@ pub(crate) fn columns(details: impl Iterator<Item = Detail>) -> DetailColumns {
 fn announce(seller: SellerId, events: Vec<Announced>, woken: Arc<AtomicBool>) -> Write {
     Box::new(move |mut connection| {
         Box::pin(async move {
-            let Some(latest) = events.iter().map(|announced| announced.at).max() else {
-                return Ok(());
-            };
             let bodies = events
                 .iter()
-                .map(|announced| announced.event.around_ids(announced.occurred_at));
+                .map(|announced| announced.event.body_without_ids(announced.occurred_at));
             let bodies = bodies
                 .collect::<Result<Vec<_>, _>>()
                 .map_err(StoreError::unexpected)?;
@@ -133,15 +123,12 @@ fn announce(seller: SellerId, events: Vec<Announced>, woken: Arc<AtomicBool>) ->
             let announce = ANNOUNCE.bind((
                 seller.uuid(),
                 column(&events, |announced| announced.event.name.as_str()),
-                column(&bodies, |[before, _, _]| before.as_slice()),
-                column(&bodies, |[_, between, _]| between.as_slice()),
-                column(&bodies, |[_, _, after]| after.as_slice()),
+                bodies,
                 column(&events, |announced| announced.at),
                 column(&events, |announced| announced.occurred_at),
                 column(&subjects, |(order, _, _)| *order),
                 column(&subjects, |(_, number, _)| *number),
                 column(&subjects, |(_, _, offer)| *offer),
-                latest,
             ));
             // The number of woken queues says nothing about the number of deliveries: both may be zero.
             let queues = announce.execute(&mut connection).await.map_err(store_error)?;

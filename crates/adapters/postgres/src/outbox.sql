@@ -8,8 +8,8 @@ from unnest(
 
 -- name: ANNOUNCE
 -- Records the events in the seller's journal, queues one delivery per event and subscription, and wakes sleeping delivery queues.
--- $1 the seller; $2 the events' names; $3, $4 and $5 their bodies before, between and after the ids of delivery and event; $6 their times;
--- $7 when they occurred; $8 their orders and $9 the orders' numbers, or $10 their offers; $11 the latest of their times.
+-- $1 the seller; $2 the events' names; $3 their bodies, with nil ids: see `Event::body_without_ids`; $4 their times; $5 when they occurred;
+-- $6 their orders and $7 the orders' numbers, or $8 their offers.
 --
 -- - The journal's row stays locked until the commit: see `journal.rs`. It is the last that a transaction locks, but for its key.
 -- - A subscription receives the event if its queue is live.
@@ -22,8 +22,8 @@ from unnest(
 with announced as materialized (
     select e.*, api_uuid(e.at) as id
     from unnest(
-        $2::text[], $3::bytea[], $4::bytea[], $5::bytea[], $6::timestamptz[], $7::timestamptz[], $8::uuid[], $9::text[], $10::uuid[]
-    ) with ordinality as e (event, before, between_ids, after, at, occurred_at, order_id, order_number, offer_id, n)
+        $2::text[], $3::bytea[], $4::timestamptz[], $5::timestamptz[], $6::uuid[], $7::text[], $8::uuid[]
+    ) with ordinality as e (event, body, at, occurred_at, order_id, order_number, offer_id, n)
 ),
 live as materialized (
     select q.seller_id, q.id, q.events, q.leased, q.wake_at
@@ -37,9 +37,12 @@ live as materialized (
 queued as (
     insert into deliveries (seller_id, subscription_id, id, created_at, due_at, event, body)
     select d.seller_id, d.subscription_id, d.id, d.at, d.at, d.event,
-        d.before || convert_to(d.id::text, 'UTF8') || d.between_ids || convert_to(d.event_id::text, 'UTF8') || d.after
+        overlay(
+            overlay(d.body placing convert_to(d.id::text, 'UTF8') from 8)
+            placing convert_to(d.event_id::text, 'UTF8') from octet_length(d.body) - 38
+        )
     from (
-        select l.seller_id, l.id as subscription_id, api_uuid(e.at) as id, e.id as event_id, e.event, e.before, e.between_ids, e.after, e.at
+        select l.seller_id, l.id as subscription_id, api_uuid(e.at) as id, e.id as event_id, e.event, e.body, e.at
         from live as l
         join announced as e on l.events @> array[e.event]
         order by l.id, e.n
@@ -63,7 +66,7 @@ asleep as materialized (
     from live as l
     join subscriptions as s on s.seller_id = l.seller_id and s.id = l.id
     where not l.leased
-      and (l.wake_at is null or l.wake_at > $11)
+      and (l.wake_at is null or l.wake_at > (select api_now()))
     order by s.id
     for no key update of s
 )
@@ -73,4 +76,4 @@ from asleep as w
 where s.seller_id = w.seller_id
   and s.id = w.id
   and not w.leased
-  and (w.wake_at is null or w.wake_at > $11)
+  and (w.wake_at is null or w.wake_at > (select api_now()))

@@ -80,11 +80,24 @@ macro_rules! first {
     };
 }
 
+/// Deletes the first rows that were before an instant, by a timestamp with which an index begins.
+macro_rules! older {
+    ($table:ident.$time:ident, $before:expr $(, $filter:expr)*) => {
+        first!($table by $table::$time, $table::$time.lt($before) $(, $filter)*)
+    };
+}
+
+/// Deletes the first tokens or codes of families.
+macro_rules! first_of {
+    ($table:ident, $families:expr) => {
+        first!($table by ($table::family_id, $table::hash), $table::family_id.eq_any($families))
+    };
+}
+
 /// Deletes a batch of expired tokens or codes, and those of their families of which it was the last one.
 macro_rules! clear_ended {
     ($table:ident, $tx:ident, $before:expr) => {{
-        use $table::{expires_at, family_id};
-        let ended = first!($table by expires_at, expires_at.lt($before)).returning(family_id);
+        let ended = older!($table.expires_at, $before).returning($table::family_id);
         let ended = async { Prepared(ended).get_results::<Uuid>(&mut $tx.connection()).await };
         let families = Box::pin($tx.run(ended)).await?;
         clear_families($tx, vec![families.len()], families).await
@@ -239,7 +252,7 @@ pub(crate) async fn clear(tx: &Tx, expired: Expired) -> Result<Cleared, StoreErr
                 .ne_all(Limiter::HOURLY.map(Limiter::code))
                 .or(window_start.lt(an_hour_ago));
             let before = ago(TimeDelta::minutes(10));
-            tx.execute(first!(rate_windows by window_start, window_start.lt(before), is_over))
+            tx.execute(older!(rate_windows.window_start, before, is_over))
         }
         Expired::AccessTokens => return clear_ended!(access_tokens, tx, an_hour_ago),
         // A repeat of its request gets it within 24 hours.
@@ -247,28 +260,14 @@ pub(crate) async fn clear(tx: &Tx, expired: Expired) -> Result<Cleared, StoreErr
         Expired::Codes => return clear_ended!(authorization_codes, tx, an_hour_ago),
         Expired::RevokedFamilies => return clear_revoked_families(tx, an_hour_ago).await,
         // A session is not used after its seven days, so soon afterwards it has been idle for eight hours.
-        Expired::Sessions => {
-            use sessions::seen_at;
-            tx.execute(first!(sessions by seen_at, seen_at.lt(ago(TimeDelta::hours(9)))))
-        }
+        Expired::Sessions => tx.execute(older!(sessions.seen_at, ago(TimeDelta::hours(9)))),
         Expired::Links => {
-            let (newest, earlier) = (links::expires_at, earlier_links::expires_at);
-            let newest = tx
-                .execute(first!(links by newest, newest.lt(an_hour_ago)))
-                .await?;
-            let earlier = tx
-                .execute(first!(earlier_links by earlier, earlier.lt(an_hour_ago)))
-                .await?;
+            let newest = tx.execute(older!(links.expires_at, an_hour_ago)).await?;
+            let earlier = tx.execute(older!(earlier_links.expires_at, an_hour_ago)).await?;
             return Ok(Cleared::of(&[newest, earlier]));
         }
-        Expired::Consents => {
-            use consents::expires_at;
-            tx.execute(first!(consents by expires_at, expires_at.lt(an_hour_ago)))
-        }
-        Expired::Forms => {
-            use flashes::created_at;
-            tx.execute(first!(flashes by created_at, created_at.lt(ago(TimeDelta::days(8)))))
-        }
+        Expired::Consents => tx.execute(older!(consents.expires_at, an_hour_ago)),
+        Expired::Forms => tx.execute(older!(flashes.created_at, ago(TimeDelta::days(8)))),
         Expired::Secrets => tx.execute(SECRETS.bind((BATCH,))),
         Expired::UnsentAccountMails => tx.execute(UNSENT_ACCOUNT_MAILS.bind((BATCH,))),
         Expired::AccountMails => {
@@ -278,22 +277,17 @@ pub(crate) async fn clear(tx: &Tx, expired: Expired) -> Result<Cleared, StoreErr
         }
         // Also what replicas of the previous version have counted.
         Expired::Usage => {
-            let (hour, earlier, before) =
-                (application_usage::hour, api_usage::hour, ago(TimeDelta::days(35)));
-            let counted = tx
-                .execute(first!(application_usage by hour, hour.lt(before)))
-                .await?;
-            let earlier = tx
-                .execute(first!(api_usage by earlier, earlier.lt(before)))
-                .await?;
+            let before = ago(TimeDelta::days(35));
+            let counted = tx.execute(older!(application_usage.hour, before)).await?;
+            let earlier = tx.execute(older!(api_usage.hour, before)).await?;
             return Ok(Cleared::of(&[counted, earlier]));
         }
         // Found by their start, since their end moves. A completed claim ends 24 hours after its completion;
         // the extra hour allows for clock differences and late requests.
         Expired::Claims => {
-            use idempotency::{created_at, expires_at};
-            let is_old = created_at.lt(ago(TimeDelta::hours(25)));
-            tx.execute(first!(idempotency by created_at, is_old, expires_at.lt(an_hour_ago)))
+            let has_ended = idempotency::expires_at.lt(an_hour_ago);
+            let before = ago(TimeDelta::hours(25));
+            tx.execute(older!(idempotency.created_at, before, has_ended))
         }
         Expired::Changes => {
             let from = FEED.position(tx).await?;
@@ -361,21 +355,9 @@ async fn clear_revoked_families(tx: &Tx, before: DateTime<Utc>) -> Result<Cleare
     let revoked = async { Prepared(revoked).get_results::<Uuid>(&mut tx.connection()).await };
     let of = Box::pin(tx.run(revoked)).await?;
     let deleted = vec![
-        {
-            use access_tokens::{family_id, hash};
-            tx.execute(first!(access_tokens by (family_id, hash), family_id.eq_any(&of)))
-                .await?
-        },
-        {
-            use refresh_tokens::{family_id, hash};
-            tx.execute(first!(refresh_tokens by (family_id, hash), family_id.eq_any(&of)))
-                .await?
-        },
-        {
-            use authorization_codes::{family_id, hash};
-            tx.execute(first!(authorization_codes by (family_id, hash), family_id.eq_any(&of)))
-                .await?
-        },
+        tx.execute(first_of!(access_tokens, &of)).await?,
+        tx.execute(first_of!(refresh_tokens, &of)).await?,
+        tx.execute(first_of!(authorization_codes, &of)).await?,
     ];
     clear_families(tx, deleted, of).await
 }
@@ -404,24 +386,25 @@ async fn erase_buyers(tx: &Tx, before: DateTime<Utc>) -> Result<Cleared, StoreEr
         .for_no_key_update()
         .skip_locked();
     let locked = tx.rows(oldest).await?;
+    if locked.is_empty() {
+        return Ok(Cleared::default());
+    }
     let orders = column(&locked, |row| row.order_id);
     let orders = orders.as_slice();
-    if !orders.is_empty() && tx.context().layout == Layout::Citus {
+    if tx.context().layout == Layout::Citus {
         erase_by_seller(tx, &locked).await?;
-    } else if !orders.is_empty() {
+    } else {
         tx.execute(ERASE_BUYERS.bind((orders,))).await?;
     }
-    if !orders.is_empty() {
-        // A transaction that held a part until just now may have queued a mail. This statement sees
-        // everything committed while the previous one waited; later transactions find no buyer to write to.
-        tx.execute(diesel::delete(
-            mails::table.filter(mails::order_id.eq_any(orders)),
-        ))
+    // A transaction that held a part until just now may have queued a mail. This statement sees everything
+    // committed while the previous one waited; later transactions find no buyer to write to.
+    tx.execute(diesel::delete(
+        mails::table.filter(mails::order_id.eq_any(orders)),
+    ))
+    .await?;
+    let erased = orders::table.filter(orders::order_id.eq_any(orders));
+    tx.execute(diesel::update(erased).set(orders::buyer_erased_at.eq(tx.now())))
         .await?;
-        let erased = orders::table.filter(orders::order_id.eq_any(orders));
-        tx.execute(diesel::update(erased).set(orders::buyer_erased_at.eq(tx.now())))
-            .await?;
-    }
     Ok(Cleared {
         rows: orders.len(),
         more: is_full(orders.len(), ORDERS_AT_ONCE),

@@ -12,7 +12,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use diesel::sql_types::{Text, Timestamptz};
-use diesel::{OptionalExtension, QueryDsl, QueryResult};
+use diesel::{QueryDsl, QueryResult};
 use diesel_async::methods::{ExecuteDsl, LoadQuery};
 use diesel_async::pooled_connection::deadpool::Pool;
 use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
@@ -257,13 +257,8 @@ impl Tx {
         S: Returns + Send + 't,
         Prepared<S>: LoadQuery<'t, &'t AsyncPgConnection, S::Row>,
     {
-        let row = async move {
-            Prepared(statement)
-                .get_result(&mut self.connection())
-                .await
-                .optional()
-        };
-        Box::pin(self.run(row))
+        let rows = self.rows(statement);
+        Box::pin(async move { Ok(rows.await?.pop()) })
     }
 
     /// The number of rows that a statement changed.

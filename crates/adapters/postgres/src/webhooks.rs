@@ -41,8 +41,7 @@ pub(crate) use self::{
 statements! {
     "webhooks.sql";
     SUBSCRIPTIONS_OF_APPLICATION: (SqlUuid, SqlUuid) -> SubscriptionRow;
-    SUBSCRIPTION: (SqlUuid, SqlUuid) -> SellerSubscriptionRow;
-    SUBSCRIPTIONS_OF_SELLER: (SqlUuid, SqlUuid, BigInt) -> SellerSubscriptionRow;
+    SUBSCRIPTIONS_OF_SELLER: (SqlUuid, SqlUuid, SqlUuid, BigInt) -> SellerSubscriptionRow;
     HISTORY: (SqlUuid, SqlUuid, SqlUuid) -> Option<DeliveryRow>;
     DELIVERY: (SqlUuid, Nullable<SqlUuid>, SqlUuid, SqlUuid) -> FoundDeliveryRow;
     DELIVERIES_OF_SELLER: (
@@ -56,6 +55,7 @@ statements! {
         SqlUuid, SqlUuid, SqlUuid, Nullable<Text>, Nullable<Array<Text>>
     ) -> SubscriptionRow;
     LOCK_SECRETS: (SqlUuid, SqlUuid, SqlUuid) -> SecretsRow;
+    REMOVE_SUBSCRIPTION: (SqlUuid, SqlUuid, SqlUuid) -> Queue;
     QUEUE_DELIVERY: (SqlUuid, SqlUuid, SqlUuid, Timestamptz, Text, Binary);
     REQUEUE_DELIVERY: (SqlUuid, SqlUuid, SqlUuid, Timestamptz);
 }
@@ -86,9 +86,8 @@ struct ApplicationRow {
 struct SellerSubscriptionRow {
     #[diesel(embed)]
     subscription: SubscriptionRow,
-    /// None if it is deleted.
     #[diesel(embed)]
-    application: Option<ApplicationRow>,
+    application: ApplicationRow,
     secret: Vec<u8>,
 }
 
@@ -125,23 +124,22 @@ struct SecretsRow {
     active: bool,
 }
 
-/// A subscription of this seller, unless its application is deleted.
+/// A subscription of this seller.
 fn seller_subscription(
     sealing: &Sealing,
     seller: SellerId,
     row: SellerSubscriptionRow,
-) -> Option<Result<SellerSubscription, StoreError>> {
-    let application = row.application?;
-    let found = Subscription::try_from(row.subscription).map(|subscription| SellerSubscription {
-        receiver: subscription.url.shown(application.is_own),
-        app_name: application.app_name,
+) -> Result<SellerSubscription, StoreError> {
+    let subscription = Subscription::try_from(row.subscription)?;
+    Ok(SellerSubscription {
+        receiver: subscription.url.shown(row.application.is_own),
+        app_name: row.application.app_name,
         // Without the secret's key, everything else can be read.
         new_secret_from: open_secrets(sealing, seller, subscription.id, &row.secret)
             .ok()
             .and_then(|secrets| secrets.next_from()),
         subscription,
-    });
-    Some(found)
+    })
 }
 
 #[derive(QueryableByName)]
@@ -309,9 +307,10 @@ impl SubscriptionReader for StoredSubscriptions {
         seller: SellerId,
         subscription: SubscriptionId,
     ) -> Result<Option<SellerSubscription>, StoreError> {
-        let statement = SUBSCRIPTION.bind((seller.uuid(), subscription.uuid()));
+        let only = subscription.uuid();
+        let statement = SUBSCRIPTIONS_OF_SELLER.bind((seller.uuid(), only, only, 1_i64));
         let row = self.statements.of_seller(seller).row(statement).await?;
-        row.and_then(|row| seller_subscription(&self.sealing, seller, row))
+        row.map(|row| seller_subscription(&self.sealing, seller, row))
             .transpose()
     }
 
@@ -321,11 +320,12 @@ impl SubscriptionReader for StoredSubscriptions {
         after: Option<SubscriptionId>,
         limit: u16,
     ) -> Result<Vec<SellerSubscription>, StoreError> {
-        let after = after.map_or(Uuid::nil(), SubscriptionId::uuid);
-        let statement = SUBSCRIPTIONS_OF_SELLER.bind((seller.uuid(), after, i64::from(limit)));
+        let first = after.map_or(0, |after| after.uuid().as_u128().saturating_add(1));
+        let (first, last) = (Uuid::from_u128(first), Uuid::max());
+        let statement = SUBSCRIPTIONS_OF_SELLER.bind((seller.uuid(), first, last, i64::from(limit)));
         let rows = self.statements.of_seller(seller).rows(statement).await?;
         rows.into_iter()
-            .filter_map(|row| seller_subscription(&self.sealing, seller, row))
+            .map(|row| seller_subscription(&self.sealing, seller, row))
             .collect()
     }
 
@@ -494,7 +494,8 @@ impl SubscriptionStore for Tx {
         client_id: ClientId,
         subscription: SubscriptionId,
     ) -> Result<bool, StoreError> {
-        ending::remove_subscription(self, seller, client_id, subscription).await
+        let remove = REMOVE_SUBSCRIPTION.bind((seller.uuid(), subscription.uuid(), client_id.uuid()));
+        Ok(self.row(remove).await?.is_some())
     }
 
     async fn subscription(
@@ -502,9 +503,9 @@ impl SubscriptionStore for Tx {
         seller: SellerId,
         subscription: SubscriptionId,
     ) -> Result<Option<Subscription>, StoreError> {
-        let row = self
-            .row(SUBSCRIPTION.bind((seller.uuid(), subscription.uuid())))
-            .await?;
+        let only = subscription.uuid();
+        let find = SUBSCRIPTIONS_OF_SELLER.bind((seller.uuid(), only, only, 1_i64));
+        let row = self.row(find).await?;
         row.map(|row| row.subscription.try_into()).transpose()
     }
 

@@ -9,29 +9,18 @@ where seller_id = $1
   and client_id = $2
 order by created_at, id
 
--- name: SUBSCRIPTION
--- $1 the seller; $2 the subscription.
--- With its application, unless that is deleted: its subscriptions are deleted in batches.
-select
-    s.id, s.client_id, s.url, s.events, s.created_at, s.active and s.state <> 'ended' as active,
-    a.name as app_name, a.owner_id = s.seller_id as is_own, s.secret
-from subscription_queues as s
-left join applications as a on a.client_id = s.client_id and a.deleted_at is null
-where s.seller_id = $1
-  and s.id = $2
-
 -- name: SUBSCRIPTIONS_OF_SELLER
--- $1 the seller; $2 the subscription after which the page begins; $3 how many at most.
--- Without those of deleted applications.
+-- $1 the seller; $2 and $3 the first and the last subscription that is meant; $4 how many at most.
+-- Without those of deleted applications, which are deleted in batches.
 select
     s.id, s.client_id, s.url, s.events, s.created_at, s.active and s.state <> 'ended' as active,
     a.name as app_name, a.owner_id = s.seller_id as is_own, s.secret
 from subscription_queues as s
 join applications as a on a.client_id = s.client_id and a.deleted_at is null
 where s.seller_id = $1
-  and s.id > $2
+  and s.id between $2 and $3
 order by s.id
-limit $3
+limit $4
 
 -- name: HISTORY
 -- $1 the seller; $2 the application; $3 the subscription.
@@ -324,33 +313,45 @@ where q.seller_id = $1
   and q.id = $3
 for no key update of q
 
+-- name: REMOVE_SUBSCRIPTION
+-- $1 the seller; $2 the subscription; $3 its application.
+-- Nothing is delivered of it any more. Retention deletes its deliveries.
+with removed as (
+    delete from subscriptions
+    where seller_id = $1
+      and id = $2
+      and client_id = $3
+    returning seller_id, client_id, id
+),
+freed as (
+    update subscription_quota as q
+    set used = q.used - 1
+    from removed as r
+    where q.seller_id = r.seller_id
+      and q.client_id = r.client_id
+)
+select seller_id, id
+from removed
+
 -- name: QUEUE_DELIVERY
 -- $1 the seller; $2 the subscription; $3 the delivery; $4 the time; $5 the event; $6 the body.
--- If the queue is live, queues the delivery and wakes the queue, under the same locks as a fan-out.
+-- If the queue is live, queues the delivery and wakes the queue. A leased one is left to its worker, as by a fan-out.
 with queue as materialized (
     select q.seller_id, q.id, q.leased, q.wake_at
     from subscription_queues as q
     where q.seller_id = $1
       and q.id = $2
       and q.state = 'live'
-    for key share of q
-),
-asleep as materialized (
-    select s.seller_id, s.id, s.leased, s.wake_at
-    from queue as l
-    join subscriptions as s on s.seller_id = l.seller_id and s.id = l.id
-    where not l.leased
-      and (l.wake_at is null or l.wake_at > $4)
-    for no key update of s
+    for no key update of q
 ),
 woken as (
     update subscriptions as s
     set wake_at = (select api_now())
-    from asleep as w
-    where s.seller_id = w.seller_id
-      and s.id = w.id
-      and not w.leased
-      and (w.wake_at is null or w.wake_at > $4)
+    from queue as l
+    where s.seller_id = l.seller_id
+      and s.id = l.id
+      and not l.leased
+      and (l.wake_at is null or l.wake_at > $4)
 )
 insert into deliveries (seller_id, subscription_id, id, created_at, due_at, event, body)
 select l.seller_id, l.id, $3, $4, $4, $5, $6

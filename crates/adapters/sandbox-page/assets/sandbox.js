@@ -13,7 +13,10 @@ document.addEventListener("click", async (event) => {
 });
 
 document.addEventListener("htmx:afterSwap", (event) => {
-  if (event.target.id === "outcome") event.target.focus();
+  if (event.target.id !== "outcome") return;
+  event.target.focus();
+  // Lists of the page load themselves anew.
+  htmx.trigger(document.body, "called");
 });
 
 // Browsers open six connections to a host: pages in the background leave theirs to others.

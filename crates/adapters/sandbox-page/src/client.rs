@@ -32,6 +32,18 @@ pub(crate) struct Walk {
 }
 
 impl Walk {
+    /// With a verifier and a state of its own.
+    pub(crate) fn begin(settings: &Settings) -> Self {
+        let [verifier, state] = [(); 2].map(|()| URL_SAFE_NO_PAD.encode(settings.randomness.secret()));
+        Self {
+            client_id: settings.client_id.clone(),
+            redirect_uri: format!("{}{PATH}", settings.api_url),
+            verifier,
+            state,
+            ..Self::default()
+        }
+    }
+
     /// base64url(SHA-256(verifier)) without padding (RFC 7636 §4.2).
     fn challenge(&self) -> String {
         URL_SAFE_NO_PAD.encode(digest(&SHA256, self.verifier.as_bytes()))
@@ -88,46 +100,41 @@ impl Walk {
 struct ClientPage<'a> {
     frame: Frame<'a>,
     alert: String,
-    walk: Option<&'a Walk>,
+    walk: &'a Walk,
     next: Option<Call>,
 }
 
 /// `GET /sandbox/client`: how far the walk is, and with `code` or `error` the browser's return.
 pub(crate) async fn walk(page: &SandboxPage, query: &Form) -> HttpResponse {
     let mut walk = page.client.lock().await;
-    if walk.is_none() {
-        *walk = begin(&page.settings);
-    }
     // Anybody may link here: only the answer to the own request counts.
-    let is_return = |walk: &&mut Walk| query.get("state") == Some(&walk.state) && walk.made.is_empty();
-    if let Some(walk) = walk.as_mut().filter(is_return) {
+    if query.get("state") == Some(walk.state.as_str()) && walk.made.is_empty() {
         walk.arrive(query, &page.settings.service.public_url);
     }
-    show(page, walk.as_ref(), String::new())
+    show(page, &walk, String::new())
 }
 
-fn show(page: &SandboxPage, walk: Option<&Walk>, alert: String) -> HttpResponse {
+fn show(page: &SandboxPage, walk: &Walk, alert: String) -> HttpResponse {
     html(&ClientPage {
         frame: page.frame("Consent"),
         alert,
         walk,
-        next: walk.and_then(Walk::next),
+        next: walk.next(),
     })
 }
 
 /// `POST /sandbox/client`: makes the call that comes next, or starts over.
 pub(crate) async fn step(page: &SandboxPage, form: &Form) -> HttpResponse {
-    let (settings, mut walk) = (&page.settings, page.client.lock().await);
-    let made = match walk.as_mut() {
-        Some(walk) if form.get("step") == Some("next") => next_step(page, form, walk).await,
-        _ => {
-            *walk = begin(settings);
-            Ok(())
-        }
+    let mut walk = page.client.lock().await;
+    let made = if form.get("step") == Some("next") {
+        next_step(page, form, &mut walk).await
+    } else {
+        *walk = Walk::begin(&page.settings);
+        Ok(())
     };
     match made {
         Ok(()) => see_other(&format!("{PATH}#latest")),
-        Err(sentence) => show(page, walk.as_ref(), sentence),
+        Err(sentence) => show(page, &walk, sentence),
     }
 }
 
@@ -143,18 +150,6 @@ async fn next_step(page: &SandboxPage, form: &Form, walk: &mut Walk) -> Result<(
     }
     walk.made.push((call, answered));
     Ok(())
-}
-
-/// None if the sandbox could not register the client.
-fn begin(settings: &Settings) -> Option<Walk> {
-    let [verifier, state] = [(); 2].map(|()| URL_SAFE_NO_PAD.encode(settings.randomness.secret()));
-    Some(Walk {
-        client_id: settings.client_id.clone()?,
-        redirect_uri: format!("{}{PATH}", settings.api_url),
-        verifier,
-        state,
-        ..Walk::default()
-    })
 }
 
 #[cfg(test)]

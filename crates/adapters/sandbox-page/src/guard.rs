@@ -15,57 +15,37 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 
 const FORWARDED: [&str; 3] = ["forwarded", "x-forwarded-for", "x-forwarded-host"];
 
-/// Why a request is refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Refused {
-    #[error(
-        "The sandbox's page is for this machine only: open it here, at http://127.0.0.1 and the sandbox's port."
-    )]
-    NotFromHere,
-    /// Another site's name may resolve to this machine (DNS rebinding).
-    #[error("The sandbox's page has no such name: open it at http://127.0.0.1 and the sandbox's port.")]
-    ForeignHost,
-    #[error("This form is not of a page of this sandbox: load the page anew, and send the form from there.")]
-    ForeignForm,
-}
+const NOT_FROM_HERE: &str =
+    "The sandbox's page is for this machine only: open it at http://127.0.0.1 and the sandbox's port.\n";
+/// Another site's name may resolve to this machine (DNS rebinding).
+const FOREIGN_HOST: &str =
+    "The sandbox's page has no such name: open it at http://127.0.0.1 and the sandbox's port.\n";
+pub(crate) const FOREIGN_FORM: &str =
+    "This form is not of a page of this sandbox: load the page anew, and send the form from there.\n";
 
-impl Refused {
-    pub(crate) fn response(self) -> HttpResponse {
-        HttpResponse::Forbidden().body(format!("{self}\n"))
-    }
-}
-
-/// Checks peer and `Host` of any request.
-pub(crate) fn check(request: &Request) -> Result<(), Refused> {
+/// Checks peer and `Host` of any request; a refusal is a sentence.
+pub(crate) fn check(request: &Request) -> Result<(), &'static str> {
     let peer = request.http.peer_addr().map(|peer| peer.ip());
     // Behind a proxy or a tunnel on this machine, the client is elsewhere.
     let is_forwarded = FORWARDED.iter().any(|name| request.headers().contains_key(*name));
     if is_forwarded || !peer.is_some_and(|peer| peer.to_canonical().is_loopback()) {
-        return Err(Refused::NotFromHere);
+        return Err(NOT_FROM_HERE);
     }
-    let origin = own_origin(request.headers()).ok_or(Refused::ForeignHost)?;
+    let origin = own_origin(request.headers()).ok_or(FOREIGN_HOST)?;
     let is_here = match origin.host() {
         Some(Host::Domain(name)) => name == "localhost",
         Some(Host::Ipv4(address)) => address.is_loopback(),
         Some(Host::Ipv6(address)) => address.is_loopback(),
         None => false,
     };
-    if is_here {
-        Ok(())
-    } else {
-        Err(Refused::ForeignHost)
-    }
+    is_here.then_some(()).ok_or(FOREIGN_HOST)
 }
 
-/// Checks that a form comes from a page of this sandbox: its `Origin`, and the token that only such pages have.
-pub(crate) fn check_form(headers: &HeaderMap, sent: Option<&str>, token: &str) -> Result<(), Refused> {
+/// Whether a form comes from a page of this sandbox: its `Origin`, and the token that only such pages have.
+pub(crate) fn is_own_form(headers: &HeaderMap, sent: Option<&str>, token: &str) -> bool {
     let origin = headers.get(ORIGIN).and_then(|origin| origin.to_str().ok());
     let origin = origin.and_then(|origin| Url::parse(origin).ok());
-    if origin.is_some() && origin == own_origin(headers) && sent == Some(token) {
-        Ok(())
-    } else {
-        Err(Refused::ForeignForm)
-    }
+    origin.is_some() && origin == own_origin(headers) && sent == Some(token)
 }
 
 fn own_origin(headers: &HeaderMap) -> Option<Url> {
@@ -76,7 +56,7 @@ fn own_origin(headers: &HeaderMap) -> Option<Url> {
 /// Sets the common headers of a response. The page is served over http only.
 pub(crate) fn secure(response: &mut HttpResponse, trace_id: &TraceId) {
     let headers = response.headers_mut();
-    // With `no-referrer`, a form's `Origin` would be `null`, which `check_form` refuses.
+    // With `no-referrer`, a form's `Origin` would be `null`, which `is_own_form` refuses.
     headers.insert(REFERRER_POLICY, SAME_ORIGIN);
     headers.insert(CROSS_ORIGIN_OPENER_POLICY, SAME_ORIGIN);
     set_page_headers(headers, trace_id, HeaderValue::from_static(POLICY), false);
@@ -108,8 +88,8 @@ mod tests {
             (Some("null"), Some("t"), false),
             (None, Some("t"), false),
         ] {
-            let checked = check_form(&headers(here, origin), token, "t");
-            assert_eq!(checked.is_ok(), expected, "{origin:?} {token:?}");
+            let is_own = is_own_form(&headers(here, origin), token, "t");
+            assert_eq!(is_own, expected, "{origin:?} {token:?}");
         }
     }
 }

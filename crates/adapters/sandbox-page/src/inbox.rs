@@ -29,7 +29,7 @@ use webhooks::{
 
 use crate::calls::{By, Call, text};
 use crate::pages::{Frame, Shown, html, see_other, unread};
-use crate::{BODY_LIMITS, SandboxPage, Settings, unread_body};
+use crate::{BODY_LIMITS, Chosen, SandboxPage, Settings, unread_body};
 
 /// Deliveries that an inbox keeps, and bytes of a body.
 const KEPT: usize = 50;
@@ -255,8 +255,7 @@ impl ReceiverPage<'_> {
 }
 
 /// `GET /sandbox/receiver`: a seller's receiver.
-pub(crate) async fn receiver(page: &SandboxPage, query: &Form, alert: String) -> Shown {
-    let (n, seller) = page.seller(query)?;
+pub(crate) async fn receiver(page: &SandboxPage, (n, seller): Chosen<'_>, alert: String) -> Shown {
     let receiver = page.inbox.with(n, |receiver| receiver.clone());
     let mut deliveries = Vec::new();
     if let Some(own) = &receiver.subscription {
@@ -278,11 +277,11 @@ pub(crate) async fn receiver(page: &SandboxPage, query: &Form, alert: String) ->
 }
 
 /// `POST /sandbox/receiver`: subscribes a seller's receiver to all events.
-pub(crate) async fn subscribe(page: &SandboxPage, form: &Form) -> Shown {
-    let (n, seller) = page.seller(form)?;
+pub(crate) async fn subscribe(page: &SandboxPage, chosen: Chosen<'_>) -> Shown {
+    let (n, seller) = chosen;
     match subscribed(page, n, seller.id).await {
         Ok(made) => page.inbox.with(n, |receiver| receiver.subscription = Some(made)),
-        Err(sentence) => return receiver(page, form, sentence).await,
+        Err(sentence) => return receiver(page, chosen, sentence).await,
     }
     Ok(see_other(&format!("/sandbox/receiver?seller={n}")))
 }
@@ -322,13 +321,13 @@ fn url(settings: &Settings, n: usize) -> String {
 }
 
 /// `POST /sandbox/api/receiver`: sets how a seller's receiver answers from now on.
-pub(crate) fn behave(page: &SandboxPage, form: &Form) -> Shown {
-    let ((n, _), word) = (page.seller(form)?, form.get("behaviour").unwrap_or_default());
+pub(crate) fn behave(page: &SandboxPage, (n, _): Chosen<'_>, form: &Form) -> HttpResponse {
+    let word = form.get("behaviour").unwrap_or_default();
     let Some(behaviour) = Behaviour::parse(word) else {
-        return Ok(HttpResponse::BadRequest().body("Receivers have no such behaviour.\n"));
+        return HttpResponse::BadRequest().body("Receivers have no such behaviour.\n");
     };
     page.inbox.with(n, |receiver| receiver.behaviour = behaviour);
-    Ok(HttpResponse::Ok().body(format!("The receiver's behaviour from now on: {word}.\n")))
+    HttpResponse::Ok().body(format!("The receiver's behaviour from now on: {word}.\n"))
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 //! receiver by calling the public interfaces, reads its lists through ports (D143), and shows what happens.
 //! `serve` does not have it.
 
-mod assets;
 mod calls;
 mod client;
 mod guard;
@@ -37,7 +36,6 @@ use webhooks::SubscriptionReader;
 pub use timeline::{Kind, Row, Timeline};
 
 use crate::client::Walk;
-use crate::guard::Refused;
 use crate::inbox::Inbox;
 use crate::pages::Shown;
 
@@ -50,6 +48,9 @@ pub struct SandboxSeller {
     pub password: String,
     pub personal_token: String,
 }
+
+/// The seller that a form or query chooses, the first by default, and its place among the sellers.
+pub(crate) type Chosen<'a> = (usize, &'a SandboxSeller);
 
 /// An order that this seller can ship now: paid, and without another seller's items.
 pub async fn shippable(orders: &dyn OrderReader, seller: SellerId) -> Result<Option<OrderId>, StoreError> {
@@ -78,8 +79,9 @@ pub struct Settings {
     pub backoffice_token: String,
     /// At least one; those with a token come first, and those that are registered meanwhile last.
     pub sellers: watch::Receiver<Vec<SandboxSeller>>,
-    /// A public client whose redirect URI is `/sandbox/client` at [`Self::api_url`], if there is one.
-    pub client_id: Option<String>,
+    /// A public client whose redirect URI is `/sandbox/client` at [`Self::api_url`]; empty if it could not be
+    /// registered.
+    pub client_id: String,
     /// The folder of mails, `<mail id>.eml`.
     pub mails: PathBuf,
     pub set_parcel: Arc<SetParcel>,
@@ -107,7 +109,7 @@ pub struct SandboxPage {
     pub(crate) inbox: Arc<Inbox>,
     /// The built-in client's walk. Locked while a call is made, so that a form that is sent twice uses nothing
     /// twice.
-    pub(crate) client: Arc<Mutex<Option<Walk>>>,
+    pub(crate) client: Arc<Mutex<Walk>>,
 }
 
 impl SandboxPage {
@@ -116,7 +118,7 @@ impl SandboxPage {
             http: calls::client()?,
             form_token: URL_SAFE_NO_PAD.encode(settings.randomness.secret()),
             inbox: Arc::default(),
-            client: Arc::default(),
+            client: Arc::new(Mutex::new(Walk::begin(&settings))),
             sellers: Vec::new(),
             settings,
         })
@@ -148,7 +150,7 @@ const BODY_LIMITS: BodyLimits = BodyLimits {
 impl SandboxPage {
     async fn answer(&self, mut request: Request) -> Answer {
         let (mut response, closes) = match guard::check(&request) {
-            Err(refused) => (refused.response(), false),
+            Err(sentence) => (HttpResponse::Forbidden().body(sentence), false),
             Ok(()) => match head::check(request.http.head()) {
                 Err(bad) => (HttpResponse::BadRequest().body(format!("{bad}\n")), true),
                 Ok(()) => (self.respond(&mut request).await, false),
@@ -163,7 +165,9 @@ impl SandboxPage {
         if let Some(n) = request.path().strip_prefix("/sandbox/inbox/") {
             return match n.parse().ok().filter(|_: &usize| is_post) {
                 // Browsers send an origin, senders of webhooks do not.
-                Some(_) if request.headers().contains_key(ORIGIN) => Refused::ForeignForm.response(),
+                Some(_) if request.headers().contains_key(ORIGIN) => {
+                    HttpResponse::Forbidden().body(guard::FOREIGN_FORM)
+                }
                 Some(n) => inbox::receive(self, n, request).await,
                 None => missing(),
             };
@@ -176,17 +180,23 @@ impl SandboxPage {
             },
             _ => return HttpResponse::MethodNotAllowed().body("This page knows GET and POST.\n"),
         };
-        let shown = self.show(request, is_post, &form).await;
+        // A filter of the timeline, which has the same name, is an id.
+        let n = form.get("seller").and_then(|n| n.parse::<usize>().ok());
+        let n = n.unwrap_or_default();
+        let Some(seller) = self.sellers.get(n) else {
+            return HttpResponse::NotFound().body("The sandbox has no such seller: /sandbox lists them.\n");
+        };
+        let shown = self.show(request, is_post, &form, (n, seller)).await;
         shown.unwrap_or_else(|sentence| HttpResponse::ServiceUnavailable().body(sentence + "\n"))
     }
 
     /// Every page and endpoint. `form` is the query of one that changes nothing, and the body of another.
-    async fn show(&self, request: &Request, is_post: bool, form: &Form) -> Shown {
+    async fn show(&self, request: &Request, is_post: bool, form: &Form, chosen: Chosen<'_>) -> Shown {
         Ok(match (is_post, request.path()) {
-            (false, "/sandbox" | "/sandbox/") => pages::first_steps(self).await?,
+            (false, "/sandbox" | "/sandbox/") => pages::first_steps(self, chosen).await?,
             (false, "/sandbox/shop") => pages::shop(self, form).await?,
-            (false, "/sandbox/marketplace") => pages::marketplace(self, form).await?,
-            (false, "/sandbox/receiver") => inbox::receiver(self, form, String::new()).await?,
+            (false, "/sandbox/marketplace") => pages::marketplace(self, chosen).await?,
+            (false, "/sandbox/receiver") => inbox::receiver(self, chosen, String::new()).await?,
             (false, "/sandbox/client") => client::walk(self, form).await,
             (false, "/sandbox/timeline") => live::timeline(self, form, request.query()),
             (false, "/sandbox/live") => live::live(self),
@@ -194,17 +204,17 @@ impl SandboxPage {
             (false, "/sandbox/api/timeline") => live::json(self, form),
             (true, "/sandbox/call") => pages::call(self, form, request.headers()).await,
             (true, "/sandbox/preview") => pages::preview(self, form),
-            (true, "/sandbox/sign-in") => pages::sign_in(self, form).await?,
-            (true, "/sandbox/receiver") => inbox::subscribe(self, form).await?,
+            (true, "/sandbox/sign-in") => pages::sign_in(self, chosen).await?,
+            (true, "/sandbox/receiver") => inbox::subscribe(self, chosen).await?,
             (true, "/sandbox/client") => client::step(self, form).await,
             (true, "/sandbox/api/carrier") => pages::carrier(self, form).await?,
-            (true, "/sandbox/api/receiver") => inbox::behave(self, form)?,
+            (true, "/sandbox/api/receiver") => inbox::behave(self, chosen, form),
             (true, _) => missing(),
             (false, path) => {
                 if let Some(id) = path.strip_prefix("/sandbox/mail/") {
                     return Ok(live::mail(self, id).await);
                 }
-                let asset = assets::ASSETS.iter().find(|asset| asset.address == path);
+                let asset = pages::ASSETS.iter().find(|asset| asset.address == path);
                 asset.map_or_else(missing, Asset::response)
             }
         })
@@ -215,9 +225,11 @@ impl SandboxPage {
         let body = request.body(BODY_LIMITS).await.map_err(unread_body)?;
         let form = Form::parse(&body);
         let form = form.map_err(|invalid| HttpResponse::BadRequest().body(format!("{invalid}\n")))?;
-        guard::check_form(request.headers(), form.get("token"), &self.form_token)
-            .map_err(Refused::response)?;
-        Ok(form)
+        if guard::is_own_form(request.headers(), form.get("token"), &self.form_token) {
+            Ok(form)
+        } else {
+            Err(HttpResponse::Forbidden().body(guard::FOREIGN_FORM))
+        }
     }
 }
 

@@ -3,7 +3,6 @@
 
 use std::cmp::Reverse;
 use std::convert::Infallible;
-use std::future::ready;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,10 +10,9 @@ use actix_web::HttpResponse;
 use actix_web::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use askama::Template;
 use bytes::Bytes;
-use futures_util::stream::{StreamExt as _, once, unfold};
+use futures_util::stream::{Stream, StreamExt as _, unfold};
 use mail_parser::{Address, MessageParser};
 use serde_json::json;
-use tokio::select;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 use uuid::Uuid;
@@ -96,10 +94,9 @@ pub(crate) fn timeline(page: &SandboxPage, query: &Form, sent: &str) -> HttpResp
 
 /// `GET /sandbox/api/timeline`: the same for programs, newest first. `before` and `limit` page through it.
 pub(crate) fn json(page: &SandboxPage, query: &Form) -> HttpResponse {
-    let number = |name| query.get(name).and_then(|number| number.parse().ok());
-    let limit = number("limit").and_then(|limit| usize::try_from(limit).ok());
-    let timeline = &page.settings.timeline;
-    let rows = timeline.rows(query, number("before").unwrap_or(u64::MAX));
+    let limit = query.get("limit").and_then(|limit| limit.parse().ok());
+    let before = query.get("before").and_then(|number| number.parse().ok());
+    let rows = page.settings.timeline.rows(query, before.unwrap_or(u64::MAX));
     let item = |row: &Arc<Row>| {
         json!({
             "number": row.number, "at": row.at, "kind": row.kind.as_str(), "title": row.title, "outcome": row.outcome,
@@ -112,34 +109,28 @@ pub(crate) fn json(page: &SandboxPage, query: &Form) -> HttpResponse {
     HttpResponse::Ok().json(json!({ "items": items }))
 }
 
-/// `GET /sandbox/live`: a tick at once, since rows may have come before the connection, and one after each
+/// `GET /sandbox/live`: a first tick, since rows may have come before the connection, and one after each
 /// change. It has nothing of the rows.
 pub(crate) fn live(page: &SandboxPage) -> HttpResponse {
-    let state = (page.settings.timeline.last(), page.settings.tasks.clone());
-    let messages = unfold(state, |(mut last, tasks)| async move {
-        let message = next(&mut last, &tasks).await?;
-        Some((message, (last, tasks)))
-    });
-    let messages = once(ready(TICK)).chain(messages);
+    let mut last = page.settings.timeline.last();
+    last.mark_changed();
+    let messages = messages(last, page.settings.tasks.clone());
     HttpResponse::Ok()
         .insert_header((CONTENT_TYPE, "text/event-stream"))
         .streaming(messages.map(|message| Ok::<_, Infallible>(Bytes::from_static(message.as_bytes()))))
 }
 
-/// A tick for all rows that come within [`GATHER`], or a comment. None once the process stops.
-async fn next(last: &mut watch::Receiver<u64>, tasks: &Tasks) -> Option<&'static str> {
-    let message = async {
+/// Ticks, each for all rows that come within [`GATHER`], and comments, until the process stops.
+fn messages(last: watch::Receiver<u64>, tasks: Tasks) -> impl Stream<Item = &'static str> {
+    let messages = unfold(last, |mut last| async move {
         if timeout(HEARTBEAT, last.changed()).await.is_err() {
-            return COMMENT;
+            return Some((COMMENT, last));
         }
         sleep(GATHER).await;
         last.mark_unchanged();
-        TICK
-    };
-    select! {
-        () = tasks.stopping() => None,
-        message = message => Some(message),
-    }
+        Some((TICK, last))
+    });
+    messages.take_until(async move { tasks.stopping().await })
 }
 
 /// `GET /sandbox/mail/{id}`: a mail as its reader sees it.
@@ -186,6 +177,8 @@ struct Mail<'a> {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+
     use chrono::DateTime;
     use tokio::runtime::Handle;
     use tokio::time::Instant;
@@ -196,16 +189,16 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn many_rows_make_one_tick_and_a_stop_ends_the_stream() {
         let (timeline, tasks) = (Timeline::default(), Tasks::new(Handle::current()));
-        let mut last = timeline.last();
+        let mut messages = pin!(messages(timeline.last(), tasks.clone()));
         for n in 1..=60 {
             timeline.record(Row::new(Kind::Event, DateTime::UNIX_EPOCH, n.to_string()));
         }
         for (waits, expected) in [(GATHER, TICK), (HEARTBEAT, COMMENT)] {
             let began = Instant::now();
-            assert_eq!(next(&mut last, &tasks).await, Some(expected));
+            assert_eq!(messages.next().await, Some(expected));
             assert!(began.elapsed() >= waits);
         }
         tasks.stop();
-        assert_eq!(next(&mut last, &tasks).await, None);
+        assert_eq!(messages.next().await, None);
     }
 }

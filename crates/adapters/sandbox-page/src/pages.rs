@@ -3,18 +3,22 @@
 mod first_steps;
 mod trade;
 
+use std::sync::LazyLock;
+
 use actix_web::HttpResponse;
 use actix_web::http::header::{CONTENT_TYPE, HeaderMap, LOCATION};
 use askama::Template;
 use kernel::{StoreError, error_chain};
+use web::assets::Asset;
 use web::form::Form;
+use web::theme;
 
 pub(crate) use first_steps::{first_steps, sign_in};
 pub(crate) use trade::{carrier, marketplace, offers_json, shop};
 
 use crate::calls::{Answered, Call};
 use crate::live;
-use crate::{SandboxPage, SandboxSeller};
+use crate::{Chosen, SandboxPage};
 
 /// What every page has.
 pub(crate) struct Frame<'a> {
@@ -35,6 +39,25 @@ pub(crate) const PAGES: [(&str, &str); 6] = [
     ("/sandbox/timeline", "Timeline"),
 ];
 
+/// The embedded files that pages load.
+pub(crate) static ASSETS: LazyLock<[Asset; 6]> = LazyLock::new(|| {
+    [
+        ("look.css", theme::STYLE),
+        ("sandbox.css", include_str!("../assets/sandbox.css")),
+        ("htmx.js", include_str!("../vendor/htmx.min.js")),
+        ("sse.js", include_str!("../vendor/sse.min.js")),
+        ("sandbox.js", include_str!("../assets/sandbox.js")),
+        ("icon.svg", theme::ICON),
+    ]
+    .map(|(name, content)| Asset::new("/sandbox/assets", name, content))
+});
+
+/// The path of the asset with this name.
+pub(crate) fn asset(name: &str) -> &'static str {
+    let asset = ASSETS.iter().find(|asset| asset.name == name);
+    asset.map_or("", |asset| asset.address.as_str())
+}
+
 impl SandboxPage {
     /// Of a page that has the timeline beside it.
     pub(crate) fn frame(&self, title: &'static str) -> Frame<'_> {
@@ -45,15 +68,8 @@ impl SandboxPage {
         }
     }
 
-    /// The seller that a form or query names by its place among the sellers, and the place.
-    pub(crate) fn seller(&self, form: &Form) -> Result<(usize, &SandboxSeller), String> {
-        let n = form.get("seller").and_then(|n| n.parse::<usize>().ok());
-        let n = n.unwrap_or_default();
-        Ok((n, self.sellers.get(n).ok_or("The sandbox has no such seller.")?))
-    }
-
     /// The seller with this id, and its place among the sellers, if the page has a token of it.
-    pub(crate) fn seller_with(&self, id: &str) -> Option<(usize, &SandboxSeller)> {
+    pub(crate) fn seller_with(&self, id: &str) -> Option<Chosen<'_>> {
         let mut sellers = self.sellers.iter().enumerate();
         sellers.find(|(_, seller)| seller.id.to_string() == id && !seller.personal_token.is_empty())
     }
@@ -171,11 +187,7 @@ pub(crate) async fn call(page: &SandboxPage, form: &Form, headers: &HeaderMap) -
         next: next.unwrap_or_default(),
     };
     if headers.contains_key("HX-Request") {
-        return HttpResponse::Ok()
-            .insert_header((CONTENT_TYPE, "text/html; charset=utf-8"))
-            // Lists of the page load themselves anew.
-            .insert_header(("HX-Trigger", "called"))
-            .body(rendered(&outcome));
+        return html(&outcome);
     }
     let frame = page.frame("The answer");
     html(&OutcomePage { frame, outcome })

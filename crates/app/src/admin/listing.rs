@@ -9,6 +9,9 @@ use uuid::Uuid;
 use super::id;
 use crate::command::{PrintError, note, print};
 
+/// A timestamp for programs.
+pub(super) use web::timestamps::Timestamp;
+
 /// A row of a list.
 pub(crate) trait Listed {
     /// The members of the object that the table shows.
@@ -152,11 +155,6 @@ fn is_visible(c: char) -> bool {
 /// A timestamp for people.
 fn to_second(at: DateTime<Utc>) -> String {
     at.to_rfc3339_opts(SecondsFormat::Secs, true)
-}
-
-/// A timestamp for programs.
-pub(super) fn to_microsecond(at: DateTime<Utc>) -> String {
-    at.to_rfc3339_opts(SecondsFormat::Micros, true)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use usecases::{ActingOperator, send_mails::send_again};
 use uuid::Uuid;
 
-use super::listing::{Format, Listed, PageArgs, to_microsecond};
+use super::listing::{Format, Listed, PageArgs, Timestamp};
 use super::{id, in_transaction, not_found};
 
 #[derive(Debug, Subcommand)]
@@ -71,8 +71,8 @@ impl Listed for GivenUpMail {
             "id": self.id.to_string(),
             "order_id": self.order.to_string(),
             "order_number": self.number.as_str(),
-            "created_at": to_microsecond(self.created_at),
-            "given_up_at": to_microsecond(self.given_up_at),
+            "created_at": Timestamp::new(self.created_at),
+            "given_up_at": Timestamp::new(self.given_up_at),
             "attempts": self.attempts,
         })
     }

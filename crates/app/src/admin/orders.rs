@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use clap::Subcommand;
 use serde_json::{Value, json};
 
-use super::listing::{Format, Listed, to_microsecond};
+use super::listing::{Format, Listed, Timestamp};
 use crate::command::note;
 
 /// Orders looked through by one statement, and statements by one line of progress.
@@ -63,6 +63,6 @@ impl Listed for Found {
 
     fn object(&self) -> Value {
         let (placed_at, number) = &self.0;
-        json!({ "order_number": number, "placed_at": to_microsecond(*placed_at) })
+        json!({ "order_number": number, "placed_at": Timestamp::new(*placed_at) })
     }
 }

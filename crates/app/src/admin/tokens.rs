@@ -1,6 +1,6 @@
 //! `seller-api admin tokens`.
 
-use std::io::{self, BufRead, IsTerminal as _, Read as _, Write as _};
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
 use adapter_postgres::Database;
 use anyhow::{Context as _, bail};
@@ -51,8 +51,6 @@ pub(crate) struct Which {
     seller: Option<String>,
 }
 
-/// In bytes, longer than any token: no more of a line is read.
-const MAX_LINE: u64 = 1024;
 const PREFIXES: &str = "one begins with ps_at_, ps_rt_, ps_pt_ or ps_op_";
 
 impl Command {
@@ -106,14 +104,17 @@ async fn revoke_from_stdin(database: &Database, format: Format) -> anyhow::Resul
     if io::stdin().is_terminal() {
         note("enter the tokens, one a line, then Ctrl-D:");
     }
-    let next = || next_line(&mut io::stdin().lock()).context("cannot read the tokens from stdin");
     let mut report = Report::default();
-    while let Some(line) = next()? {
+    for line in io::stdin().lock().split(b'\n') {
+        let line = line.context("cannot read the tokens from stdin")?;
+        // Invalid UTF-8 never parses as a token.
+        let line = String::from_utf8_lossy(&line);
+        let line = line.trim();
         report.lines += 1;
         if line.is_empty() {
             continue;
         }
-        let revoked = match (PresentedToken::parse(&line), OperatorToken::presented(&line)) {
+        let revoked = match (PresentedToken::parse(line), OperatorToken::presented(line)) {
             (Some(token), _) => {
                 let revoked = in_transaction(database, |tx| {
                     Box::pin(revoke_presented(tx, tx, ActingOperator::CommandLine, token))
@@ -200,32 +201,5 @@ impl Report {
             }
         };
         bail!(command::Failure(exit, reason))
-    }
-}
-
-/// The next line, trimmed; `None` at the end. A line that is longer than any token is truncated, and invalid
-/// UTF-8 never parses as a token.
-fn next_line(input: &mut impl BufRead) -> io::Result<Option<String>> {
-    let mut line = Vec::new();
-    if input.by_ref().take(MAX_LINE).read_until(b'\n', &mut line)? == 0 {
-        return Ok(None);
-    }
-    if !line.ends_with(b"\n") {
-        input.skip_until(b'\n')?;
-    }
-    Ok(Some(String::from_utf8_lossy(&line).trim().to_owned()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn stdin_is_read_line_by_line_with_any_content() {
-        let long = "x".repeat(5_000);
-        let text = [b"a\r\n\n \xff b\n".as_slice(), long.as_bytes(), b"\nlast"].concat();
-        let mut input = text.as_slice();
-        let lines: Vec<_> = std::iter::from_fn(|| next_line(&mut input).unwrap()).collect();
-        assert_eq!(lines, ["a", "", "\u{fffd} b", &long[..1_024], "last"]);
     }
 }

@@ -17,7 +17,7 @@ use webhooks::{
     SellerSubscription, SubscriptionId, Undelivered, UndeliveredFilter, WebhookEvent,
 };
 
-use super::listing::{Format, Listed, PageArgs, to_microsecond};
+use super::listing::{Format, Listed, PageArgs, Timestamp};
 use super::{find_seller, id, in_transaction, instant, not_found};
 use crate::command::{self, Exit, note, use_case_error};
 
@@ -117,7 +117,11 @@ impl Command {
                     let made = deliver_again(database, seller, which).await;
                     let made = made.map_err(|failure| match failure {
                         Failure::Refused(redeliver::Refusal::NotFound) => {
-                            not_found(redeliver::Refusal::NotFound.to_string()).into()
+                            let unknown = format!(
+                                "the subscription has no delivery {delivery}: `seller-api admin webhooks deliveries --subscription \
+                                 {subscription}` shows its deliveries"
+                            );
+                            not_found(unknown).into()
                         }
                         other => use_case_error(other),
                     })?;
@@ -146,7 +150,8 @@ impl Deliveries {
             let parts = database.order_directory().parts(name).await?;
             order = parts.first().map(|part| part.id);
             if order.is_none() {
-                bail!(not_found("no such order".to_owned()));
+                let unknown = "no such order: `seller-api admin orders find` shows a buyer's";
+                bail!(not_found(unknown.to_owned()));
             }
             sellers = parts.iter().map(|part| part.seller).collect();
             sellers.retain(|seller| owner.is_none_or(|owner| owner == *seller));
@@ -208,7 +213,10 @@ async fn owner(
     seller: Option<&str>,
     subscription: Option<Uuid>,
 ) -> anyhow::Result<Option<SellerId>> {
-    let seller = find(database, seller).await?;
+    let seller = match seller {
+        Some(seller) => Some(find_seller(database, seller).await?.id),
+        None => None,
+    };
     let Some(id) = subscription else {
         return Ok(seller);
     };
@@ -221,13 +229,6 @@ async fn owner(
         bail!(not_found(unknown));
     }
     Ok(owner)
-}
-
-async fn find(database: &Database, seller: Option<&str>) -> anyhow::Result<Option<SellerId>> {
-    match seller {
-        Some(seller) => Ok(Some(find_seller(database, seller).await?.id)),
-        None => Ok(None),
-    }
 }
 
 /// Makes the deliveries since an instant that were given up again, the oldest first.
@@ -286,7 +287,7 @@ impl Listed for SellerSubscription {
             "url": subscription.url.as_str(),
             "events": events.collect::<Vec<_>>(),
             "active": subscription.active,
-            "created_at": to_microsecond(subscription.created_at),
+            "created_at": Timestamp::new(subscription.created_at),
         })
     }
 }
@@ -311,11 +312,11 @@ impl Listed for DeliveryWithSeller {
             "application": self.app_name,
             "url": self.url,
             "event": delivery.event.as_str(),
-            "created_at": to_microsecond(delivery.created_at),
+            "created_at": Timestamp::new(delivery.created_at),
             "state": state.as_str(),
             "attempts": state.attempt(),
-            "next_retry_at": state.next_retry_at().map(to_microsecond),
-            "delivered_at": state.delivered_at().map(to_microsecond),
+            "next_retry_at": state.next_retry_at().map(Timestamp::new),
+            "delivered_at": state.delivered_at().map(Timestamp::new),
             "response_status": delivery.last().and_then(Attempted::response_status),
             "duration_ms": delivery.last().map(Attempted::duration_ms),
             "error": delivery.outcome().and_then(|outcome| match outcome {

@@ -250,111 +250,78 @@ pub struct ClientConfig {
     pub daily_limit: Option<u32>,
 }
 
-/// One carrier's section, in a form common to all carriers.
-struct CarrierSection<'a> {
+/// A carrier's account, at the configured addresses or else its production service; `None` if the carrier is not
+/// asked. `credentials` are login and secret by their keys, which must be set together; a carrier with a single key
+/// has it twice.
+fn account(
     carrier: Carrier,
-    /// The keys of login and secret, which must be set together. If a carrier has only one key, both names
-    /// are that key.
-    names: [&'static str; 2],
-    credentials: [Option<&'a Secret>; 2],
-    /// Whether the carrier also answers without credentials.
-    is_open: bool,
-    base_url: Option<&'a ServiceUrl>,
-    token_url: Option<&'a ServiceUrl>,
-    qualifier: &'a str,
-    daily_limit: Option<u32>,
-}
-
-impl<'a> CarrierSection<'a> {
-    fn missing_half(&self) -> Option<Fault> {
-        let section = format!("carriers.{}", self.carrier.as_str());
-        let are_set = self.credentials.map(|secret| secret.is_some());
-        missing_half(&section, self.names, are_set)
+    credentials: [(&str, &Option<Secret>); 2],
+    urls: [&Option<ServiceUrl>; 2],
+    qualifier: &str,
+) -> Result<Option<Account>, Fault> {
+    let section = format!("carriers.{}", carrier.as_str());
+    let are_set = credentials.map(|(_, secret)| secret.is_some());
+    if let Some(fault) = missing_half(&section, credentials.map(|(key, _)| key), are_set) {
+        return Err(fault);
     }
-
-    /// The account, if the carrier is enabled.
-    fn account(&self) -> Option<Account> {
-        let [login, secret] = match self.credentials {
-            [Some(login), Some(secret)] => [login.0.clone(), secret.0.clone()],
-            _ if self.is_open => ["".into(), "".into()],
-            _ => return None,
-        };
-        let account = Account::new(self.carrier, login, secret)?;
-        let url = |configured: Option<&ServiceUrl>| configured.map(|url| url.0.clone());
-        Some(Account {
-            qualifier: self.qualifier.to_owned(),
-            base_url: url(self.base_url).unwrap_or(account.base_url),
-            token_url: url(self.token_url).unwrap_or(account.token_url),
-            ..account
-        })
-    }
-
-    fn new(carrier: Carrier, credentials: [(&'static str, &'a Option<Secret>); 2]) -> Self {
-        Self {
-            carrier,
-            names: credentials.map(|(name, _)| name),
-            credentials: credentials.map(|(_, secret)| secret.as_ref()),
-            is_open: false,
-            base_url: None,
-            token_url: None,
-            qualifier: "",
-            daily_limit: None,
-        }
-    }
-
-    /// The section of a carrier with OAuth clients.
-    fn client(carrier: Carrier, config: &'a ClientConfig) -> Self {
-        let id = ("client_id", &config.client_id);
-        Self {
-            base_url: config.base_url.as_ref(),
-            token_url: config.token_url.as_ref(),
-            daily_limit: config.daily_limit,
-            ..Self::new(carrier, [id, ("client_secret", &config.client_secret)])
-        }
-    }
+    let [login, secret] = credentials.map(|(_, secret)| secret.as_ref().map(|secret| secret.0.clone()));
+    let account = login
+        .zip(secret)
+        .and_then(|(login, secret)| Account::new(carrier, login, secret));
+    let [base_url, token_url] = urls.map(|url| url.as_ref().map(|url| url.0.clone()));
+    Ok(account.map(|account| Account {
+        qualifier: qualifier.to_owned(),
+        base_url: base_url.unwrap_or(account.base_url),
+        token_url: token_url.unwrap_or(account.token_url),
+        ..account
+    }))
 }
 
 impl CarriersConfig {
-    fn sections(&self) -> [CarrierSection<'_>; 7] {
+    /// Each carrier's account, or what is wrong in its section.
+    fn accounts(&self) -> [Result<Option<Account>, Fault>; 7] {
         let (inpost, dhl, poczta, dpd) = (&self.inpost, &self.dhl, &self.poczta_polska, &self.dpd);
-        let (token, api_key) = (("token", &inpost.token), ("api_key", &dhl.api_key));
-        let login = |login, password| [("login", login), ("password", password)];
-        let mut gls = CarrierSection::client(Carrier::Gls, &self.gls);
-        gls.daily_limit.get_or_insert(500);
+        // InPost also answers without a token.
+        let no_token = (inpost.enabled == Some(true)).then(|| String::new().into());
+        let token = inpost.token.clone().or(no_token);
+        let client = |carrier, client: &ClientConfig| {
+            let id = ("client_id", &client.client_id);
+            let credentials = [id, ("client_secret", &client.client_secret)];
+            account(carrier, credentials, [&client.base_url, &client.token_url], "")
+        };
         [
-            CarrierSection {
-                is_open: inpost.enabled == Some(true),
-                base_url: inpost.base_url.as_ref(),
-                daily_limit: inpost.daily_limit,
-                ..CarrierSection::new(Carrier::Inpost, [token; 2])
-            },
-            CarrierSection {
-                qualifier: &dhl.service,
-                base_url: dhl.base_url.as_ref(),
-                daily_limit: dhl.daily_limit.or(Some(250)),
-                ..CarrierSection::new(Carrier::Dhl, [api_key; 2])
-            },
-            CarrierSection {
-                base_url: poczta.base_url.as_ref(),
-                token_url: poczta.token_url.as_ref(),
-                daily_limit: poczta.daily_limit,
-                ..CarrierSection::new(Carrier::PocztaPolska, login(&poczta.login, &poczta.password))
-            },
-            CarrierSection {
-                qualifier: &dpd.channel,
-                base_url: dpd.base_url.as_ref(),
-                daily_limit: dpd.daily_limit,
-                ..CarrierSection::new(Carrier::Dpd, login(&dpd.login, &dpd.password))
-            },
-            gls,
-            CarrierSection::client(Carrier::Ups, &self.ups),
-            CarrierSection::client(Carrier::Fedex, &self.fedex),
+            account(
+                Carrier::Inpost,
+                [("token", &token); 2],
+                [&inpost.base_url, &None],
+                "",
+            ),
+            account(
+                Carrier::Dhl,
+                [("api_key", &dhl.api_key); 2],
+                [&dhl.base_url, &None],
+                &dhl.service,
+            ),
+            account(
+                Carrier::PocztaPolska,
+                [("login", &poczta.login), ("password", &poczta.password)],
+                [&poczta.base_url, &poczta.token_url],
+                "",
+            ),
+            account(
+                Carrier::Dpd,
+                [("login", &dpd.login), ("password", &dpd.password)],
+                [&dpd.base_url, &None],
+                &dpd.channel,
+            ),
+            client(Carrier::Gls, &self.gls),
+            client(Carrier::Ups, &self.ups),
+            client(Carrier::Fedex, &self.fedex),
         ]
     }
 
     pub(super) fn faults(&self) -> Vec<Fault> {
-        let sections = self.sections();
-        let halves = sections.iter().filter_map(CarrierSection::missing_half);
+        let halves = self.accounts().into_iter().filter_map(Result::err);
         let mut faults = halves.collect::<Vec<_>>();
         if let (Some(false), Some(_)) = (self.inpost.enabled, &self.inpost.token) {
             faults.push(fault(
@@ -377,19 +344,26 @@ impl CarriersConfig {
     /// Look-ups per day that a carrier allows; the default is the limit of an account without a special
     /// agreement. `None` if no limit is known, or if the carrier is not asked at all.
     pub fn daily_limit(&self, carrier: Carrier) -> Option<u32> {
-        let sections = self.sections();
-        let section = sections.iter().find(|section| section.carrier == carrier)?;
-        section.account().and(section.daily_limit)
+        let limit = match carrier {
+            Carrier::Inpost => self.inpost.daily_limit,
+            Carrier::Dhl => self.dhl.daily_limit.or(Some(250)),
+            Carrier::PocztaPolska => self.poczta_polska.daily_limit,
+            Carrier::Dpd => self.dpd.daily_limit,
+            Carrier::Gls => self.gls.daily_limit.or(Some(500)),
+            Carrier::Ups => self.ups.daily_limit,
+            Carrier::Fedex => self.fedex.daily_limit,
+            Carrier::Other => None,
+        };
+        let accounts = self.settings(String::new()).accounts;
+        limit.filter(|_| accounts.iter().any(|account| account.carrier == carrier))
     }
 
     /// The settings of the adapter.
     pub fn settings(&self, user_agent: String) -> CarrierSettings {
-        let sections = self.sections();
-        let accounts = sections.iter().filter_map(CarrierSection::account);
         CarrierSettings {
             deadline: DEADLINE,
             user_agent,
-            accounts: accounts.collect(),
+            accounts: self.accounts().into_iter().flatten().flatten().collect(),
         }
     }
 }

@@ -9,7 +9,7 @@ use private_postgres::Cluster;
 use tokio::task::spawn_blocking;
 
 use super::data_dir::{CLAIM, DataDir};
-use crate::config::{Config, Loaded};
+use crate::config::{Loaded, Secret};
 use crate::wiring;
 
 /// The name of the mark in the database that identifies a sandbox.
@@ -26,11 +26,12 @@ pub(super) struct SandboxDatabase {
 }
 
 impl SandboxDatabase {
-    /// The configured database, otherwise a private cluster, started.
+    /// The configured database, claimed; otherwise a private cluster, started.
     pub(super) async fn open(loaded: &Loaded, data_dir: &DataDir, fresh: bool) -> anyhow::Result<Self> {
         let config = &loaded.config.database;
         if let Some(url) = &config.url {
             let direct = config.direct_url.as_ref().unwrap_or(url);
+            claim(loaded, data_dir, [url, direct]).await?;
             return Ok(Self {
                 url: url.expose().to_owned(),
                 direct_url: direct.expose().to_owned(),
@@ -47,17 +48,13 @@ impl SandboxDatabase {
         })
     }
 
-    /// Migrates the database and marks it as a sandbox; refuses one that holds other data.
+    /// Migrates the database and marks it as a sandbox.
     pub(super) async fn migrate_and_mark(
         &self,
-        loaded: &Loaded,
-        config: &Config,
         database: &Database,
+        layout: Layout,
         data_dir: &DataDir,
     ) -> anyhow::Result<()> {
-        if self.cluster.is_none() {
-            self.claim(loaded, config, database, data_dir).await?;
-        }
         let direct_url = self.direct_url.clone();
         spawn_blocking(move || migrate(&direct_url, drop))
             .await?
@@ -66,7 +63,7 @@ impl SandboxDatabase {
         finish(&self.direct_url)
             .await
             .context("cannot finish the schema")?;
-        if config.database.layout == Layout::Citus {
+        if layout == Layout::Citus {
             distribute(&self.direct_url, false)
                 .await
                 .context("cannot distribute the database")?;
@@ -78,36 +75,6 @@ impl SandboxDatabase {
         data_dir.remove(CLAIM)
     }
 
-    /// Fails unless each database that is named is empty or a sandbox's: that of the migrations need not be the
-    /// service's. The claim records that they were, in case a start is killed between the migrations and the mark,
-    /// when no seller is there yet.
-    async fn claim(
-        &self,
-        loaded: &Loaded,
-        config: &Config,
-        database: &Database,
-        data_dir: &DataDir,
-    ) -> anyhow::Result<()> {
-        let mut direct = config.clone();
-        direct.database.url = Some(self.direct_url.clone().into());
-        let direct = wiring::database(&direct)?;
-        let claim = format!("{}\n{}", self.url, self.direct_url);
-        let is_claimed = data_dir.read(CLAIM)?.as_deref() == Some(&*claim);
-        for (key, database) in [("database.url", database), ("database.direct_url", &direct)] {
-            let Some(source) = loaded.source(key) else {
-                continue;
-            };
-            let is_free = is_free(database, is_claimed).await;
-            if !is_free.context("cannot look into the database")? {
-                bail!(
-                    "the database named in {source} holds data and is not marked as a sandbox, so it is left alone: name an \
-                     empty one, or none to use a private PostgreSQL"
-                )
-            }
-        }
-        data_dir.write(CLAIM, claim.as_bytes())
-    }
-
     /// Stops the private cluster.
     pub(super) async fn stop(self) -> anyhow::Result<()> {
         if let Some(cluster) = self.cluster {
@@ -117,6 +84,29 @@ impl SandboxDatabase {
         }
         Ok(())
     }
+}
+
+/// Fails unless each database that is named is empty or a sandbox's: that of the migrations need not be the
+/// service's. The claim records that they were, in case a start is killed between the migrations and the mark,
+/// when no seller is there yet.
+async fn claim(loaded: &Loaded, data_dir: &DataDir, urls: [&Secret; 2]) -> anyhow::Result<()> {
+    let claim = urls.map(Secret::expose).join("\n");
+    let is_claimed = data_dir.read(CLAIM)?.as_deref() == Some(&*claim);
+    for (key, url) in ["database.url", "database.direct_url"].into_iter().zip(urls) {
+        let Some(source) = loaded.source(key) else {
+            continue;
+        };
+        let mut config = loaded.config.clone();
+        config.database.url = Some(url.clone());
+        let is_free = is_free(&wiring::database(&config)?, is_claimed).await;
+        if !is_free.context("cannot look into the database")? {
+            bail!(
+                "the database named in {source} holds data and is not marked as a sandbox, so it is left alone: name an \
+                 empty one, or none to use a private PostgreSQL"
+            )
+        }
+    }
+    data_dir.write(CLAIM, claim.as_bytes())
 }
 
 /// Whether it is empty, or a sandbox's, or one that a start has claimed and not filled.

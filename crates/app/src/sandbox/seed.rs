@@ -3,7 +3,7 @@
 //! Secrets are readable only when they are created, so the credentials are written to a file before the
 //! COMMIT. At the next start the database shows whether it was committed.
 
-use accounts::{NewOperatorToken, NewSeller, PasswordHash, PasswordHasher as _, PersonalTokenRequest};
+use accounts::{NewOperatorToken, NewSeller, PasswordHash, PasswordHasher as _, ValidPersonalToken};
 use adapter_postgres::Database;
 use adapter_sealing::{Argon2Hasher, HashingBounds, SystemRandomness};
 use anyhow::{Context as _, anyhow};
@@ -259,12 +259,12 @@ impl Seeding<'_> {
     }
 
     async fn personal_token(&self, tx: &dyn Transaction, seller: SellerId) -> Result<String, SeedError> {
-        let request = PersonalTokenRequest {
+        let new = ValidPersonalToken {
             name: "sandbox".to_owned(),
-            scopes: Scope::IN_USE.map(|scope| scope.as_str().to_owned()).into(),
+            scopes: Scope::IN_USE.into_iter().collect(),
             expires_at: None,
         };
-        let token = issue_personal_token(tx, tx, &self.randomness, seller, request, tx.now()).await;
+        let token = issue_personal_token(tx, tx, &self.randomness, seller, new, tx.now()).await;
         Ok(token.map_err(Failure::refused_as)?.reveal().to_owned())
     }
 
@@ -280,7 +280,8 @@ impl Seeding<'_> {
             let id = self.randomness.uuid().into();
             let feed = decode::body(offer.to_string().as_bytes(), &offer_input(Some(id)))
                 .map_err(|violations| invalid(anyhow!("{offer}: {violations:?}")))?;
-            let sku = feed.brand.as_ref().map(|_| feed.handle.to_uppercase());
+            let product = &feed.product;
+            let sku = product.brand.as_ref().map(|_| product.handle.to_uppercase());
             let fed_at = tx.now() - TimeDelta::minutes(n * 311 + 12);
             feed_offer(tx, seller, feed, fed_at).await?;
             let patch = OfferPatch {

@@ -91,10 +91,10 @@ impl DeliveryObserver<'_> {
 
 impl Observer for DeliveryObserver<'_> {
     fn ended(&self, record: &AttemptRecord, message: Option<&Message>) {
-        let (outcome, delay) = match record.next.phase {
+        let (outcome, delay) = match record.phase {
             Phase::Delivered => ("delivered", None),
             Phase::Waiting(delay) => ("retry", Some(delay)),
-            Phase::Exhausted | Phase::Leased | Phase::Stopped => ("given_up", None),
+            Phase::Exhausted => ("given_up", None),
         };
         metrics::counter!("webhook_delivery_outcomes_total", "outcome" => outcome).increment(1);
         if let Some(message) = message {

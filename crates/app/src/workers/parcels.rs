@@ -1,7 +1,7 @@
 //! Asks carriers about parcels that are due, within each carrier's daily limit. Each carrier has its own
 //! worker. Sellers' requests also ask the carriers and have priority.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Clock, Randomness, TransactionError};
 use orders::{Carrier, CarrierLookup, Lookup, PollSchedule, TrackingNumber, TrackingQueue};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use usecases::UnitOfWork;
 use usecases::track_parcels::{Tracking, lease_parcel, track_parcel};
 
@@ -75,67 +75,57 @@ pub(super) fn least_interval(carrier: Carrier) -> TimeDelta {
 /// by default, so that none goes back to what was before that.
 const DHL_SHARED: TimeDelta = TimeDelta::minutes(15);
 
-/// Asks carriers within their daily limits, counted in this process alone.
-pub(super) struct QuotaLimitedCarriers {
+/// Asks a carrier within its daily limit, counted in this process alone.
+pub(super) struct QuotaLimitedCarrier {
     carriers: Arc<dyn CarrierLookup>,
     clock: Arc<dyn Clock>,
-    /// The look-ups that the workers may still send.
-    quotas: BTreeMap<Carrier, Mutex<DailyQuota>>,
+    /// The look-ups that the worker may still send.
+    quota: Mutex<DailyQuota>,
 }
 
-impl QuotaLimitedCarriers {
-    /// `daily_limit`: look-ups per day that a carrier's account allows; `None` if no limit is known.
+impl QuotaLimitedCarrier {
+    /// `daily_limit`: look-ups per day that the account allows; `None` if no limit is known.
     pub(super) fn new(
         carriers: Arc<dyn CarrierLookup>,
         clock: Arc<dyn Clock>,
-        daily_limit: impl Fn(Carrier) -> Option<u32>,
+        daily_limit: Option<u32>,
+        least: TimeDelta,
     ) -> Self {
-        let quota = |carrier| {
-            let quota = DailyQuota {
-                share: daily_limit(carrier).map(EvenShare::new),
-                interval: Some(least_interval(carrier)).filter(|least| *least > TimeDelta::zero()),
-                last_lookup: HashMap::new(),
-                pruned_at: 0,
-            };
-            (carrier, Mutex::new(quota))
+        let quota = DailyQuota {
+            share: daily_limit.map(EvenShare::new),
+            interval: Some(least).filter(|least| *least > TimeDelta::zero()),
+            last_lookup: HashMap::new(),
+            pruned_at: 0,
         };
         Self {
             carriers,
             clock,
-            quotas: Carrier::ALL.into_iter().map(quota).collect(),
+            quota: Mutex::new(quota),
         }
-    }
-
-    fn quota(&self, carrier: Carrier) -> Option<MutexGuard<'_, DailyQuota>> {
-        self.quotas.get(&carrier).map(Mutex::lock)
     }
 }
 
 #[async_trait]
-impl CarrierLookup for QuotaLimitedCarriers {
+impl CarrierLookup for QuotaLimitedCarrier {
     async fn look_up(&self, carrier: Carrier, number: &TrackingNumber) -> Lookup {
-        let now = self.clock.now();
-        match self.quota(carrier).map(|mut quota| quota.take(number, now)) {
-            Some(Taken::Known(found)) => return found,
-            Some(Taken::Asks) => {}
-            Some(Taken::Waits) | None => {
+        let taken = self.quota.lock().take(number, self.clock.now());
+        match taken {
+            Taken::Known(found) => return found,
+            Taken::Asks => {}
+            Taken::Waits => {
                 let reason = "not asked: the carrier's daily limit is used up for now";
                 return Lookup::Unavailable(reason.to_owned());
             }
         }
         let found = self.carriers.look_up(carrier, number).await;
-        if let Some(mut quota) = self.quota(carrier) {
-            quota.answered(number, &found);
-        }
+        self.quota.lock().answered(number, &found);
         found
     }
 
     fn is_paused(&self, carrier: Carrier) -> bool {
         let now = self.clock.now();
-        let is_used_up = |mut quota: MutexGuard<'_, DailyQuota>| {
-            quota.share.as_mut().is_some_and(|share| share.is_used_up(now))
-        };
-        self.quota(carrier).is_some_and(is_used_up) || self.carriers.is_paused(carrier)
+        let is_used_up = |share: &mut EvenShare| share.is_used_up(now);
+        self.quota.lock().share.as_mut().is_some_and(is_used_up) || self.carriers.is_paused(carrier)
     }
 }
 
@@ -308,9 +298,10 @@ mod tests {
         // The carrier is asked at the first and the last of these minutes.
         let mut minutes = [0, 14, 15, 160].into_iter();
         clock.expect_now().returning(move || at(minutes.next().unwrap()));
-        let carriers = QuotaLimitedCarriers::new(Arc::new(carriers), Arc::new(clock), |_| None);
+        let least = least_interval(Carrier::Dhl);
+        let carrier = QuotaLimitedCarrier::new(Arc::new(carriers), Arc::new(clock), None, least);
         for is_found in [true, true, false, true] {
-            let answer = carriers.look_up(Carrier::Dhl, &number(1)).await;
+            let answer = carrier.look_up(Carrier::Dhl, &number(1)).await;
             assert_eq!(answer == found, is_found, "{answer:?}");
         }
     }
@@ -318,19 +309,15 @@ mod tests {
     #[tokio::test]
     async fn a_carrier_over_its_limit_gets_no_look_up() {
         let (mut carriers, mut clock) = (MockCarrierLookup::new(), MockClock::new());
-        carriers
-            .expect_look_up()
-            .times(2)
-            .returning(|_, _| Lookup::NotFound);
+        carriers.expect_look_up().return_once(|_, _| Lookup::NotFound);
         carriers.expect_is_paused().returning(|_| false);
         clock.expect_now().returning(|| at(0));
-        let limit = |carrier| (carrier == Carrier::Gls).then_some(1);
-        let carriers = QuotaLimitedCarriers::new(Arc::new(carriers), Arc::new(clock), limit);
-        assert!(!carriers.is_paused(Carrier::Gls));
-        assert_eq!(carriers.look_up(Carrier::Gls, &number(1)).await, Lookup::NotFound);
-        assert!(carriers.is_paused(Carrier::Gls) && !carriers.is_paused(Carrier::Ups));
-        let refused = carriers.look_up(Carrier::Gls, &number(1)).await;
+        let (carriers, least) = (Arc::new(carriers), TimeDelta::zero());
+        let gls = QuotaLimitedCarrier::new(carriers, Arc::new(clock), Some(1), least);
+        assert!(!gls.is_paused(Carrier::Gls));
+        assert_eq!(gls.look_up(Carrier::Gls, &number(1)).await, Lookup::NotFound);
+        assert!(gls.is_paused(Carrier::Gls));
+        let refused = gls.look_up(Carrier::Gls, &number(1)).await;
         assert!(matches!(refused, Lookup::Unavailable(_)), "{refused:?}");
-        assert_eq!(carriers.look_up(Carrier::Ups, &number(1)).await, Lookup::NotFound);
     }
 }

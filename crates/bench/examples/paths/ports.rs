@@ -16,7 +16,7 @@ use oauth::{
     Admission, BearerToken, DeadToken, Gate, MockApplicationReader, MockGrantReader, MockRateCounter,
     MockTokenIssuer, Principal, Quota, ScopeSet, TokenKey, TokenKind,
 };
-use offers::{MockOfferChanges, Offer, OfferFilter, OfferReader, Price, PriceSource, Stock};
+use offers::{MockOfferChanges, Offer, OfferFilter, OfferReader, Price, PriceSource, Product, Stock};
 use orders::{MockCarrierLookup, MockOrderReader, PollSchedule};
 use tokio::runtime::Handle;
 use usecases::{Announcement, MockTransaction, MockUnitOfWork};
@@ -114,17 +114,21 @@ fn principal() -> anyhow::Result<Principal> {
 }
 
 fn offer() -> anyhow::Result<Offer> {
+    let example = Offer::example(principal()?.seller, OFFER.parse()?, instant());
     Ok(Offer {
-        title: "Acme cordless drill 18 V, set number 123456".to_owned(),
+        product: Product {
+            title: "Acme cordless drill 18 V, set number 123456".to_owned(),
+            brand: Some("Acme".to_owned()),
+            signature: Some("C123456|Acme|5900000123456".to_owned()),
+            thumbnail: Some("https://img.shop.example/t/123456/160.webp".to_owned()),
+            ..example.product
+        },
         price: Some(Price {
             money: Money::pln(19_900).ok().context("no price")?,
             source: PriceSource::Manual,
         }),
         stock: Some(Stock::new(7).ok().context("no stock")?),
-        brand: Some("Acme".to_owned()),
-        signature: Some("C123456|Acme|5900000123456".to_owned()),
-        thumbnail: Some("https://img.shop.example/t/123456/160.webp".to_owned()),
-        ..Offer::example(principal()?.seller, OFFER.parse()?, instant())
+        ..example
     })
 }
 

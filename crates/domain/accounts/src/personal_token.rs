@@ -10,22 +10,15 @@ use crate::Rule;
 pub const MAX_PERSONAL_TOKENS: usize = 20;
 const MAX_NAME: usize = 100;
 
-/// A request for a personal token, not validated yet.
-#[derive(Debug, Clone, Default)]
-pub struct PersonalTokenRequest {
-    /// A label of 1 to 100 characters.
-    pub name: String,
-    /// At least one; reserved ones are allowed.
-    pub scopes: Vec<String>,
-    /// In the future; None for a token that does not expire.
-    pub expires_at: Option<DateTime<Utc>>,
-}
-
-/// A validated request. Only the limit of live tokens is left for the store to check.
+/// A token to be created. Only what needs the database is left to check: that its expiry is in the future, and
+/// the limit of live tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValidPersonalToken {
+    /// See [`token_name`].
     pub name: String,
+    /// At least one; reserved ones are allowed.
     pub scopes: ScopeSet,
+    /// None for a token that does not expire.
     pub expires_at: Option<DateTime<Utc>>,
 }
 
@@ -37,19 +30,20 @@ pub fn token_name(name: String) -> Result<String, Rule> {
     Ok(name)
 }
 
-impl PersonalTokenRequest {
-    /// Checks every rule and reports all violations in field order.
-    pub fn check(self, now: DateTime<Utc>) -> Result<ValidPersonalToken, BrokenRules<Rule>> {
+impl ValidPersonalToken {
+    /// Checks the values of a form and reports all violations in field order.
+    pub fn check(
+        name: String,
+        scopes: &[String],
+        expires_at: Option<DateTime<Utc>>,
+    ) -> Result<Self, BrokenRules<Rule>> {
         let mut violations = BrokenRules::new();
-        let name = violations.check("name", token_name(self.name));
-        let scopes = oauth::scopes(&self.scopes, &mut violations);
-        if self.expires_at.is_some_and(|at| at <= now) {
-            violations.add("expires_at", Rule::FutureExpiry);
-        }
-        let token = name.zip(scopes).map(|(name, scopes)| ValidPersonalToken {
+        let name = violations.check("name", token_name(name));
+        let scopes = oauth::scopes(scopes, &mut violations);
+        let token = name.zip(scopes).map(|(name, scopes)| Self {
             name,
             scopes,
-            expires_at: self.expires_at,
+            expires_at,
         });
         violations.into_result(token)
     }
@@ -61,22 +55,17 @@ mod tests {
 
     #[test]
     fn every_violation_is_reported() {
-        let now = DateTime::<Utc>::UNIX_EPOCH;
-        let request = |name: String, scope: &str, expires_at| PersonalTokenRequest {
-            name,
-            scopes: vec![scope.to_owned()],
-            expires_at,
-        };
-        let violations = request(" ".into(), "x", Some(now)).check(now).unwrap_err();
+        let check = |name: String, scope: &str| ValidPersonalToken::check(name, &[scope.to_owned()], None);
+        let violations = check(" ".into(), "x").unwrap_err();
         let paths = violations.iter().map(|(path, _)| path).collect::<Vec<_>>();
-        assert_eq!(paths, ["name", "scopes[0]", "expires_at"]);
+        assert_eq!(paths, ["name", "scopes[0]"]);
         // Lengths count characters.
         let longest = "ż".repeat(100);
-        let valid = request(longest.clone(), "messaging", None).check(now).unwrap();
+        let valid = check(longest.clone(), "messaging").unwrap();
         assert_eq!(valid.scopes.to_string(), "messaging");
         assert_eq!(valid.name, longest);
         for length in [101, 102] {
-            assert!(request("ż".repeat(length), "messaging", None).check(now).is_err());
+            assert!(check("ż".repeat(length), "messaging").is_err());
         }
     }
 }

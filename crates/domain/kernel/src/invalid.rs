@@ -53,11 +53,8 @@ impl<R> BrokenRules<R> {
 
 impl<R: fmt::Display> fmt::Display for BrokenRules<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (n, (path, reason)) in self.0.iter().enumerate() {
-            let separator = if n == 0 { "" } else { "; " };
-            write!(f, "{separator}{path} {reason}")?;
-        }
-        Ok(())
+        let rules = self.iter().map(|(path, reason)| format!("{path} {reason}"));
+        f.write_str(&rules.collect::<Vec<_>>().join("; "))
     }
 }
 

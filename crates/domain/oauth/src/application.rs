@@ -323,16 +323,12 @@ impl InvalidClient {
 
 /// Authenticates a client. An empty secret counts as none. A public client sends no secret; any that it sends
 /// is wrong. The secret is checked before the status, so that only an authenticated client learns it.
-pub fn authenticate(application: &Application, secret: Option<&str>) -> Result<(), InvalidClient> {
-    let secret = secret.filter(|secret| !secret.is_empty());
+pub fn authenticate(application: &Application, secret: &str) -> Result<(), InvalidClient> {
     match (application.client_type, secret) {
-        (ClientType::Public, None) => {}
-        (ClientType::Confidential, None) => return Err(InvalidClient::SecretMissing),
-        (_, Some(presented)) => {
-            if application.secret != Some(SecretHash::of(presented)) {
-                return Err(InvalidClient::Credentials);
-            }
-        }
+        (ClientType::Public, "") => {}
+        (ClientType::Confidential, "") => return Err(InvalidClient::SecretMissing),
+        (_, presented) if application.secret == Some(SecretHash::of(presented)) => {}
+        _ => return Err(InvalidClient::Credentials),
     }
     if application.status == ApplicationStatus::Suspended {
         let is_proved = application.client_type == ClientType::Confidential;

@@ -55,11 +55,10 @@ impl Quota {
     }
 
     /// Whole seconds until the end of the window, rounded up so that this wait suffices; at least 1.
-    pub fn retry_after(&self) -> u64 {
+    pub fn retry_after(&self) -> u32 {
         let left = (self.resets_at - self.counted_at).num_microseconds();
-        u64::try_from(left.unwrap_or(i64::MAX).max(1))
-            .unwrap_or(1)
-            .div_ceil(1_000_000)
+        let left = u64::try_from(left.unwrap_or(i64::MAX).max(1)).unwrap_or(1);
+        u32::try_from(left.div_ceil(1_000_000)).unwrap_or(u32::MAX)
     }
 }
 

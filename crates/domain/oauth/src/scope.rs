@@ -2,66 +2,45 @@
 
 use std::fmt;
 
-macro_rules! scopes {
-    ($($(#[$doc:meta])* $variant:ident = $bit:literal, $name:literal;)*) => {
-        /// One permission (contract: Scopes). A scope's number is its bit in [`ScopeSet`] and in the
-        /// database: it never changes, and a new scope gets the next one.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        #[repr(u8)]
-        pub enum Scope {
-            $($(#[$doc])* $variant = $bit,)*
-        }
-
-        impl Scope {
-            /// Every scope, in the contract's order.
-            pub const ALL: &[Self] = &[$(Self::$variant,)*];
-
-            pub const fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $name,)* }
-            }
-
-            const fn bit(self) -> u32 {
-                match self { $(Self::$variant => 1 << $bit,)* }
-            }
-        }
-    };
-}
-
-scopes! {
-    /// Read offers.
-    OffersRead = 0, "offers:read";
-    /// Create and edit offers, change prices and stock.
-    OffersWrite = 1, "offers:write";
-    /// Read orders and buyer data.
-    OrdersRead = 2, "orders:read";
-    /// Report shipments; the buyer is notified.
-    ShipmentsWrite = 3, "shipments:write";
-    /// Read sales settings.
-    SettingsRead = 4, "settings:read";
-    /// Change sales settings.
-    SettingsWrite = 5, "settings:write";
-    /// Reserved for an announced resource.
-    OrdersWrite = 6, "orders:write";
-    /// Read shipments.
-    ShipmentsRead = 7, "shipments:read";
-    /// Reserved for an announced resource.
-    ReturnsRead = 8, "returns:read";
-    /// Reserved for an announced resource.
-    ReturnsWrite = 9, "returns:write";
-    /// Reserved for an announced resource.
-    PricelistsRead = 10, "pricelists:read";
-    /// Reserved for an announced resource.
-    PricelistsWrite = 11, "pricelists:write";
-    /// Reserved for an announced resource.
-    PoliciesRead = 12, "policies:read";
-    /// Reserved for an announced resource.
-    PoliciesWrite = 13, "policies:write";
-    /// Reserved for an announced resource.
-    BillingRead = 14, "billing:read";
-    /// Reserved for an announced resource.
-    Messaging = 15, "messaging";
-    /// Reserved for an announced resource.
-    ProfileRead = 16, "profile:read";
+kernel::words! {
+    /// One permission (contract: Scopes), in the contract's order. A scope's place is its bit in [`ScopeSet`] and in
+    /// the database: it never changes, and a new scope is the last.
+    pub enum Scope {
+        /// Read offers.
+        OffersRead = "offers:read",
+        /// Create and edit offers, change prices and stock.
+        OffersWrite = "offers:write",
+        /// Read orders and buyer data.
+        OrdersRead = "orders:read",
+        /// Report shipments; the buyer is notified.
+        ShipmentsWrite = "shipments:write",
+        /// Read sales settings.
+        SettingsRead = "settings:read",
+        /// Change sales settings.
+        SettingsWrite = "settings:write",
+        /// Reserved for an announced resource.
+        OrdersWrite = "orders:write",
+        /// Read shipments.
+        ShipmentsRead = "shipments:read",
+        /// Reserved for an announced resource.
+        ReturnsRead = "returns:read",
+        /// Reserved for an announced resource.
+        ReturnsWrite = "returns:write",
+        /// Reserved for an announced resource.
+        PricelistsRead = "pricelists:read",
+        /// Reserved for an announced resource.
+        PricelistsWrite = "pricelists:write",
+        /// Reserved for an announced resource.
+        PoliciesRead = "policies:read",
+        /// Reserved for an announced resource.
+        PoliciesWrite = "policies:write",
+        /// Reserved for an announced resource.
+        BillingRead = "billing:read",
+        /// Reserved for an announced resource.
+        Messaging = "messaging",
+        /// Reserved for an announced resource.
+        ProfileRead = "profile:read",
+    }
 }
 
 impl Scope {
@@ -76,8 +55,9 @@ impl Scope {
         Self::ShipmentsRead,
     ];
 
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|scope| scope.as_str() == name)
+    #[expect(clippy::as_conversions, reason = "its place in the enum")]
+    const fn bit(self) -> u32 {
+        1 << self as u32
     }
 }
 
@@ -98,7 +78,7 @@ pub struct UnknownScope(pub String);
 
 impl ScopeSet {
     pub fn all() -> Self {
-        Scope::ALL.iter().copied().collect()
+        Scope::ALL.into_iter().collect()
     }
 
     /// Parses a list in the OAuth format (RFC 6749 §3.3). Duplicates are merged.
@@ -154,10 +134,11 @@ impl ScopeSet {
 
     /// The scopes in the contract's order.
     pub fn iter(self) -> impl Iterator<Item = Scope> {
-        Scope::ALL
-            .iter()
-            .copied()
-            .filter(move |scope| self.contains(*scope))
+        Scope::ALL.into_iter().filter(move |scope| self.contains(*scope))
+    }
+
+    pub fn names(self) -> Vec<&'static str> {
+        self.iter().map(Scope::as_str).collect()
     }
 }
 
@@ -169,11 +150,7 @@ impl FromIterator<Scope> for ScopeSet {
 
 impl fmt::Display for ScopeSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (n, scope) in self.iter().enumerate() {
-            let separator = if n == 0 { "" } else { " " };
-            write!(f, "{separator}{scope}")?;
-        }
-        Ok(())
+        f.write_str(&self.names().join(" "))
     }
 }
 
@@ -185,10 +162,12 @@ mod tests {
 
     #[test]
     fn the_bits_are_pinned() {
-        for (bit, scope) in Scope::ALL.iter().enumerate() {
-            assert_eq!(scope.bit(), 1 << bit, "{scope}");
+        let in_order = "offers:read offers:write orders:read shipments:write settings:read settings:write \
+                        orders:write shipments:read returns:read returns:write pricelists:read pricelists:write \
+                        policies:read policies:write billing:read messaging profile:read";
+        for (bit, name) in in_order.split(' ').enumerate() {
+            assert_eq!(ScopeSet::from_bits(1 << bit).unwrap().to_string(), name);
         }
-        assert_eq!(Scope::ALL.len(), 17);
         assert!(ScopeSet::from_bits(1 << 17).is_err());
         assert!(ScopeSet::from_bits(-1).is_err());
     }

@@ -126,7 +126,7 @@ impl<K> fmt::Debug for Secret<K> {
 }
 
 /// The secret of a browser's session, signed in or not.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct BrowserKind;
 
 impl SecretKind for BrowserKind {

@@ -3,32 +3,19 @@
 use chrono::{DateTime, Utc};
 use kernel::{Change, Money, OfferId, SellerId};
 
-use crate::{Offer, OfferEvent, OfferStatus, Price, PriceSource, Stock};
+use crate::{Offer, OfferEvent, OfferStatus, Price, PriceSource, Product, Stock};
 
 /// A whole offer as the marketplace submits it. A price from the feed is automatic, not manual.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OfferInput {
     pub id: OfferId,
-    /// See [`Offer::title`].
-    pub title: String,
-    /// See [`Offer::handle`].
-    pub handle: String,
+    pub product: Product,
     /// Any status: the feed includes moderation.
     pub status: OfferStatus,
     /// None removes the price and its manual mark.
     pub price: Option<Money>,
     /// None removes the inventory level.
     pub stock: Option<Stock>,
-    /// See [`Offer::ean`].
-    pub ean: Option<String>,
-    /// See [`Offer::brand`].
-    pub brand: Option<String>,
-    /// See [`Offer::signature`].
-    pub signature: Option<String>,
-    /// See [`Offer::thumbnail`].
-    pub thumbnail: Option<String>,
-    /// See [`Offer::url`].
-    pub url: String,
 }
 
 /// The effect of a feed on an offer.
@@ -59,16 +46,10 @@ impl OfferInput {
         let after = Offer {
             seller,
             id: self.id,
-            title: self.title,
-            handle: self.handle,
+            product: self.product,
             status: self.status,
             price: self.price.map(|fed| manual.unwrap_or_else(|| automatic(fed))),
             stock: self.stock,
-            ean: self.ean,
-            brand: self.brand,
-            signature: self.signature,
-            thumbnail: self.thumbnail,
-            url: self.url,
             external_id: before.and_then(|before| before.external_id.clone()),
             created_at: before.map_or(now, |before| before.created_at),
             updated_at: before.map_or(now, |before| before.updated_at),

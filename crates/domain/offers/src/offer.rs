@@ -10,15 +10,28 @@ use crate::OfferStatus;
 pub struct Offer {
     pub seller: SellerId,
     pub id: OfferId,
-    /// 1 to 500 characters.
-    pub title: String,
-    /// URL slug, 1 to 200 characters.
-    pub handle: String,
+    pub product: Product,
     pub status: OfferStatus,
     /// The price with its source; None if the offer has no PLN price.
     pub price: Option<Price>,
     /// Pieces in stock; None if the offer has no inventory level.
     pub stock: Option<Stock>,
+    /// The seller's own name for it, such as a SKU; not unique.
+    pub external_id: Option<String>,
+    /// When the offer was first fed.
+    pub created_at: DateTime<Utc>,
+    /// The time of the last change, by anyone, of a field that the API returns.
+    pub updated_at: DateTime<Utc>,
+}
+
+/// What the catalogue feed alone sets. Columns and the API's fields have the same names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(any(test, feature = "mocks"), derive(Default))]
+pub struct Product {
+    /// 1 to 500 characters.
+    pub title: String,
+    /// URL slug, 1 to 200 characters.
+    pub handle: String,
     /// European Article Number, as fed.
     pub ean: Option<String>,
     /// Brand, as fed.
@@ -29,12 +42,6 @@ pub struct Offer {
     pub thumbnail: Option<String>,
     /// The offer's page in the shop.
     pub url: String,
-    /// The seller's own name for it, such as a SKU; not unique.
-    pub external_id: Option<String>,
-    /// When the offer was first fed.
-    pub created_at: DateTime<Utc>,
-    /// The time of the last change, by anyone, of a field that the API returns.
-    pub updated_at: DateTime<Utc>,
 }
 
 /// A price and who set it.
@@ -126,16 +133,15 @@ impl Offer {
         Self {
             seller,
             id,
-            title: "Kettle".to_owned(),
-            handle: "kettle".to_owned(),
+            product: Product {
+                title: "Kettle".to_owned(),
+                handle: "kettle".to_owned(),
+                url: "https://shop.example/kettle".to_owned(),
+                ..Product::default()
+            },
             status: OfferStatus::Published,
             price: None,
             stock: None,
-            ean: None,
-            brand: None,
-            signature: None,
-            thumbnail: None,
-            url: "https://shop.example/kettle".to_owned(),
             external_id: None,
             created_at: at,
             updated_at: at,

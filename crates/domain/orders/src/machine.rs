@@ -150,35 +150,25 @@ impl SellerOrder {
     /// Records a delivery on behalf of the marketplace. A part that is not shipped is recorded as shipped,
     /// too.
     pub fn deliver(self, now: DateTime<Utc>) -> TransitionResult {
-        match self.state.clone() {
-            OrderState::Cancelled { .. } => self.refuse(Command::Deliver, Reason::Cancelled),
-            OrderState::Pending => self.refuse(Command::Deliver, Reason::Unpaid),
-            OrderState::Delivered { .. } => Ok(self.unchanged()),
-            OrderState::Processing { paid_at } => {
-                let now = now.max(paid_at);
-                let state = OrderState::Delivered {
-                    paid_at,
-                    shipped_at: now,
-                    delivered_at: now,
-                    shipment: None,
-                };
-                Ok(self.to(state, Cause::Marketplace, now))
-            }
+        let (paid_at, shipped_at, shipment) = match self.state.clone() {
+            OrderState::Cancelled { .. } => return self.refuse(Command::Deliver, Reason::Cancelled),
+            OrderState::Pending => return self.refuse(Command::Deliver, Reason::Unpaid),
+            OrderState::Delivered { .. } => return Ok(self.unchanged()),
+            OrderState::Processing { paid_at } => (paid_at, None, None),
             OrderState::Shipped {
                 paid_at,
                 shipped_at,
                 shipment,
-            } => {
-                let now = now.max(shipped_at);
-                let state = OrderState::Delivered {
-                    paid_at,
-                    shipped_at,
-                    delivered_at: now,
-                    shipment: Some(shipment),
-                };
-                Ok(self.to(state, Cause::Marketplace, now))
-            }
-        }
+            } => (paid_at, Some(shipped_at), Some(shipment)),
+        };
+        let now = now.max(shipped_at.unwrap_or(paid_at));
+        let state = OrderState::Delivered {
+            paid_at,
+            shipped_at: shipped_at.unwrap_or(now),
+            delivered_at: now,
+            shipment,
+        };
+        Ok(self.to(state, Cause::Marketplace, now))
     }
 
     /// Applies a carrier's report about a shipment in transit. Only a delivery changes the state; other

@@ -213,16 +213,12 @@ impl RetrySchedule {
     /// delay plus up to a tenth (D60), so that deliveries that failed together are not retried together. None
     /// after the sixth.
     ///
-    /// `jitter` is a random number from 0 to 1; other values are clamped.
-    pub fn delay(&self, after_attempt: u8, jitter: f64) -> Option<TimeDelta> {
+    /// `jitter` is a random number.
+    pub fn delay(&self, after_attempt: u8, jitter: u32) -> Option<TimeDelta> {
         let place = usize::from(after_attempt.checked_sub(1)?);
         let delay = self.0.get(place)?.to_std().unwrap_or_default();
-        let jitter = if jitter.is_nan() {
-            0.0
-        } else {
-            jitter.clamp(0.0, 1.0)
-        };
-        Some(TimeDelta::from_std(delay.mul_f64(1.0 + jitter / 10.0)).unwrap_or(TimeDelta::MAX))
+        let part = f64::from(jitter) / f64::from(u32::MAX);
+        Some(TimeDelta::from_std(delay.mul_f64(1.0 + part / 10.0)).unwrap_or(TimeDelta::MAX))
     }
 }
 

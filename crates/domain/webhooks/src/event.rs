@@ -35,11 +35,6 @@ kernel::words! {
     }
 }
 
-/// The beginning of every body.
-const BEFORE_ID: &[u8] = br#"{"id":""#;
-/// What is before the event's id in `data`, and after it.
-const BEFORE_EVENT_ID: &[u8] = br#","event_id":""#;
-const AFTER_EVENT_ID: &[u8] = br#""}}"#;
 /// The order number of a sample.
 const SAMPLE_NUMBER: &str = "TEST";
 /// A connection has ended: the seller disconnected the application, or the seller's account was closed.
@@ -100,11 +95,14 @@ impl About {
     }
 }
 
+/// The body of a delivery.
 #[derive(Serialize)]
-struct Rest<'a> {
+struct Body<D> {
+    /// First, as the event's id is last: see [`Event::body_without_ids`].
+    id: Uuid,
     event: &'static str,
     occurred_at: String,
-    data: &'a Data,
+    data: D,
 }
 
 impl Event {
@@ -155,23 +153,18 @@ impl Event {
         event: EventId,
         occurred_at: DateTime<Utc>,
     ) -> Result<Vec<u8>, serde_json::Error> {
-        let [before, between, after] = self.around_ids(occurred_at)?;
-        let (id, event) = (id.to_string().into_bytes(), event.to_string().into_bytes());
-        Ok([before, id, between, event, after].concat())
-    }
-
-    /// A body without its ids: the bytes before the delivery's id, between that and the event's, and after it. Used
-    /// when events and their deliveries get their ids, and so their bodies, in one statement.
-    pub fn around_ids(&self, occurred_at: DateTime<Utc>) -> Result<[Vec<u8>; 3], serde_json::Error> {
-        let rest = serde_json::to_vec(&Rest {
+        serde_json::to_vec(&Body {
+            id: id.uuid(),
             event: self.name.as_str(),
             occurred_at: occurred_at.to_rfc3339_opts(SecondsFormat::Micros, true),
-            data: &self.data,
-        })?;
-        let members = rest.strip_prefix(b"{").unwrap_or_default();
-        let members = members.strip_suffix(b"}}").unwrap_or_default();
-        let between = [br#"","#, members, BEFORE_EVENT_ID].concat();
-        Ok([BEFORE_ID.to_vec(), between, AFTER_EVENT_ID.to_vec()])
+            data: self.data(event),
+        })
+    }
+
+    /// A body with nil ids, for statements that make the ids and put them there: the delivery's from the 8th byte
+    /// on, the event's before the last three bytes.
+    pub fn body_without_ids(&self, occurred_at: DateTime<Utc>) -> Result<Vec<u8>, serde_json::Error> {
+        self.body(Uuid::nil().into(), Uuid::nil().into(), occurred_at)
     }
 
     /// The event's `data`, as in the body of a delivery.
@@ -199,18 +192,18 @@ mod tests {
             order_id: Uuid::nil(),
             order_number: "A-1".to_owned(),
         };
-        let body = Event::recorded(Uuid::max().into(), WebhookEvent::OrderPaid, about)
-            .body(
-                Uuid::nil().into(),
-                Uuid::max().into(),
-                DateTime::<Utc>::UNIX_EPOCH,
-            )
-            .unwrap();
-        let (nil, max) = (Uuid::nil(), Uuid::max());
+        let (nil, max, at) = (Uuid::nil(), Uuid::max(), DateTime::<Utc>::UNIX_EPOCH);
+        let event = Event::recorded(max.into(), WebhookEvent::OrderPaid, about);
+        let body = event.body(nil.into(), max.into(), at).unwrap();
         let expected = format!(
             r#"{{"id":"{nil}","event":"order.paid","occurred_at":"1970-01-01T00:00:00.000000Z","data":{{"order_id":"{nil}","order_number":"A-1","seller_id":"{max}","event_id":"{max}"}}}}"#
         );
         assert_eq!(String::from_utf8(body).unwrap(), expected);
+        let without = event.body_without_ids(at).unwrap();
+        let (id, end) = (nil.to_string(), without.len() - 3);
+        for place in [7, end - 36] {
+            assert_eq!(without.get(place..place + 36), Some(id.as_bytes()));
+        }
     }
 
     #[test]

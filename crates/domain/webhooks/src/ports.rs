@@ -253,7 +253,7 @@ pub trait SubscriptionReader: Send + Sync {
 /// Leases queues to workers and records the ends of attempts.
 ///
 /// - A claim is valid for 30 s, longer than any attempt takes. An expired one is given out again; the
-///   deliveries that its worker had in hand are lost: see [`crate::Progress::lose`].
+///   deliveries that its worker had in hand are lost: see [`crate::Progress::lost`].
 /// - Each claim and refill MUST check the subscription again: nothing is given out of queues whose
 ///   application is suspended, or whose subscription is deleted, disconnected or inactive.
 /// - Times MUST be the database's.
@@ -274,8 +274,7 @@ pub trait SubscriptionQueues: Send + Sync {
     /// Records the ends of attempts, then releases queues: asleep if nothing waits, due with the next
     /// delivery, or at the back if one is due now; never before its pause is over. A record counts only under
     /// the queue's current fence and if the delivery is in the state that it was decided on, so sending it
-    /// twice has no second effect. A delivery that was stopped meanwhile gets [`crate::Progress::stop`] of
-    /// the decided state.
+    /// twice has no second effect. A delivery that was stopped meanwhile stays stopped.
     async fn record(&self, records: &[AttemptRecord], releases: &[Release]) -> Result<(), StoreError>;
 
     /// Wakes queues that have due deliveries which no claim sees: sleeping ones, and those in which a delivery

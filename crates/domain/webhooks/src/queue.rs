@@ -7,7 +7,7 @@ use kernel::SellerId;
 use oauth::ClientId;
 use uuid::Uuid;
 
-use crate::{DeliveryId, Outcome, Progress, SigningSecrets, SubscriptionId, WebhookEvent, WebhookUrl};
+use crate::{DeliveryId, Outcome, Phase, Progress, SigningSecrets, SubscriptionId, WebhookEvent, WebhookUrl};
 
 /// The key of a queue: each subscription has one queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -59,7 +59,6 @@ pub struct Due {
     pub body: Arc<[u8]>,
     /// When this attempt was due.
     pub due_at: DateTime<Utc>,
-    /// Leased.
     pub progress: Progress,
 }
 
@@ -69,13 +68,14 @@ pub struct AttemptRecord {
     /// The lease under which the delivery was given out.
     pub lease: Lease,
     pub delivery: DeliveryId,
-    /// The state on which `next` was decided: the one in which it was given out.
+    /// What `next` was decided on: its progress when it was given out.
     pub from: Progress,
     pub outcome: Outcome,
     /// The duration in whole milliseconds, not negative.
     pub duration_ms: i32,
-    /// The next state. Its delay counts from the database's current time.
     pub next: Progress,
+    /// A delay counts from the database's current time.
+    pub phase: Phase,
 }
 
 /// A queue that its worker releases.

@@ -294,9 +294,9 @@ async fn failed_attempts_are_repeated_by_the_schedule() {
         world.delivery(attempts.into(), attempts, Response::status(FAST, 301));
     }
     world.run(sleep(Duration::from_secs(1))).await;
-    let minutes = world.store.failures().into_iter().map(|(outcome, next)| {
+    let minutes = world.store.failures().into_iter().map(|(outcome, phase)| {
         assert_eq!(outcome, Outcome::Answered(301));
-        match next.phase {
+        match phase {
             Phase::Waiting(delay) => delay.num_minutes(),
             _ => 0,
         }

@@ -3,7 +3,7 @@
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
-use kernel::{Randomness, StoreError};
+use kernel::StoreError;
 use webhooks::{AttemptRecord, Attempted, ClaimedQueues, Refill, Refilled, Release, Sent};
 
 use super::Dispatch;
@@ -215,17 +215,16 @@ impl<'a> Worker<'a> {
             observer,
             ..
         } = self.dispatch;
-        let jitter = if attempted.outcome.is_success() {
-            0.0
-        } else {
-            jitter(randomness)
-        };
+        let [a, b, c, d, ..] = randomness.secret();
+        let jitter = u32::from_be_bytes([a, b, c, d]);
+        let (next, phase) = start.from.end(&attempted.outcome, &schedule, jitter);
         let record = AttemptRecord {
             lease: start.lease,
             delivery: start.delivery,
             from: start.from,
             duration_ms: attempted.duration_ms(),
-            next: start.from.end(&attempted.outcome, &schedule, jitter),
+            next,
+            phase,
             outcome: attempted.outcome,
         };
         observer.ended(&record, start.message.as_ref());
@@ -246,10 +245,4 @@ impl<'a> Worker<'a> {
             }
         }
     }
-}
-
-/// A random number from 0 to 1.
-fn jitter(randomness: &dyn Randomness) -> f64 {
-    let [a, b, c, d, ..] = randomness.secret();
-    f64::from(u32::from_be_bytes([a, b, c, d])) / f64::from(u32::MAX)
 }

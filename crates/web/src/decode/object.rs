@@ -102,16 +102,8 @@ impl<T, F: Fn(&mut Fields<'_, '_>) -> Option<T>> Shape for ObjectShape<F> {
 
 /// "`price`, `stock`, `status`"
 pub(super) fn quoted<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
-    let mut list = String::new();
-    for name in names {
-        if !list.is_empty() {
-            list.push_str(", ");
-        }
-        list.push('`');
-        list.push_str(name);
-        list.push('`');
-    }
-    list
+    let names: Vec<_> = names.into_iter().map(|name| format!("`{name}`")).collect();
+    names.join(", ")
 }
 
 /// The fields of an object. Each method takes one and decodes it, or returns `None` after recording a

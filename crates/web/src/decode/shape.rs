@@ -151,101 +151,25 @@ pub trait IntegerTarget: TryFrom<i64> + Into<i64> + Copy + PartialOrd + Display 
 
 impl<T: TryFrom<i64> + Into<i64> + Copy + PartialOrd + Display> IntegerTarget for T {}
 
-/// A JSON integer in this range, both ends included. `1999.0`, `1e3` and `"5"` are not integers (D10).
-pub const fn integer<T: IntegerTarget>(range: RangeInclusive<T>) -> Integer<T> {
-    Integer { range }
-}
-
-/// See [`integer`].
-pub struct Integer<T> {
-    range: RangeInclusive<T>,
-}
-
-impl<T: IntegerTarget> Shape for Integer<T> {
-    type Value = T;
-
-    fn expected(&self) -> String {
-        format!("an integer from {} to {}", self.range.start(), self.range.end())
-    }
-
-    fn schema(&self) -> Node {
-        schema::integer((*self.range.start()).into(), (*self.range.end()).into())
-    }
-
-    fn read(&self, json: Json, place: &mut Place<'_>) -> Option<T> {
-        let number = match json {
-            Json::Integer(number) => T::try_from(number).ok(),
-            Json::HugeInteger => None,
-            other => return wrong_kind(self, &other, place),
-        };
-        let (least, most) = (self.range.start(), self.range.end());
-        number
-            .filter(|number| self.range.contains(number))
-            .or_else(|| place.refuse(format!("Out of range: must be from {least} to {most}.")))
-    }
-}
-
-/// `true` or `false`.
-pub const fn boolean() -> Boolean {
-    Boolean
-}
-
-/// See [`boolean`].
-pub struct Boolean;
-
-impl Shape for Boolean {
-    type Value = bool;
-
-    fn expected(&self) -> String {
-        "true or false".to_owned()
-    }
-
-    fn schema(&self) -> Node {
-        schema::boolean()
-    }
-
-    fn read(&self, json: Json, place: &mut Place<'_>) -> Option<bool> {
-        match json {
-            Json::Bool(value) => Some(value),
-            other => wrong_kind(self, &other, place),
-        }
-    }
-}
-
-/// One of `values`, each written as the string that `name` returns for it.
-pub fn one_of<T: Copy + 'static>(
-    values: &'static [T],
-    name: impl Fn(T) -> &'static str + Copy,
-) -> impl Shape<Value = T> {
-    let names = move || values.iter().map(move |value| name(*value));
-    Word {
-        expected: move || format!("one of {}", quoted(names())),
-        schema: move || string().one_of(names()),
-        find: move |text: &str| values.iter().copied().find(|value| name(*value) == text),
-    }
-}
-
-/// An RFC 3339 date-time with `Z` or an offset (D21).
-pub fn date_time() -> impl Shape<Value = DateTime<Utc>> {
-    Word {
-        expected: || timestamps::EXPECTED.to_owned(),
-        schema: schema::date_time,
-        find: timestamps::parse,
-    }
-}
-
-/// A string that `find` knows.
-struct Word<E, S, F> {
+/// A shape made of functions.
+struct Simple<E, S, R> {
     expected: E,
     schema: S,
-    find: F,
+    read: R,
 }
 
-impl<T, E, S, F> Shape for Word<E, S, F>
+/// Why a value does not have a [`Simple`] shape.
+enum Wrong {
+    Kind(Json),
+    /// Holds the message.
+    Value(String),
+}
+
+impl<T, E, S, R> Shape for Simple<E, S, R>
 where
     E: Fn() -> String,
     S: Fn() -> Node,
-    F: Fn(&str) -> Option<T>,
+    R: Fn(Json) -> Result<T, Wrong>,
 {
     type Value = T;
 
@@ -258,10 +182,84 @@ where
     }
 
     fn read(&self, json: Json, place: &mut Place<'_>) -> Option<T> {
-        let Json::String(text) = json else {
-            return wrong_kind(self, &json, place);
-        };
-        (self.find)(&text).or_else(|| place.refuse(format!("Must be {}.", self.expected())))
+        match (self.read)(json) {
+            Ok(value) => Some(value),
+            Err(Wrong::Kind(json)) => wrong_kind(self, &json, place),
+            Err(Wrong::Value(message)) => place.refuse(message),
+        }
+    }
+}
+
+/// A JSON integer in this range, both ends included. `1999.0`, `1e3` and `"5"` are not integers (D10).
+pub fn integer<T: IntegerTarget>(range: RangeInclusive<T>) -> impl Shape<Value = T> {
+    let (least, most) = (*range.start(), *range.end());
+    Simple {
+        expected: move || format!("an integer from {least} to {most}"),
+        schema: move || schema::integer(least.into(), most.into()),
+        read: move |json: Json| {
+            let number = match json {
+                Json::Integer(number) => T::try_from(number).ok(),
+                Json::HugeInteger => None,
+                other => return Err(Wrong::Kind(other)),
+            };
+            let out_of_range = || Wrong::Value(format!("Out of range: must be from {least} to {most}."));
+            number
+                .filter(|number| range.contains(number))
+                .ok_or_else(out_of_range)
+        },
+    }
+}
+
+/// `true` or `false`.
+pub fn boolean() -> impl Shape<Value = bool> {
+    Simple {
+        expected: || "true or false".to_owned(),
+        schema: schema::boolean,
+        read: |json: Json| match json {
+            Json::Bool(value) => Ok(value),
+            other => Err(Wrong::Kind(other)),
+        },
+    }
+}
+
+/// One of `values`, each written as the string that `name` returns for it.
+pub fn one_of<T: Copy + 'static>(
+    values: &'static [T],
+    name: impl Fn(T) -> &'static str + Copy,
+) -> impl Shape<Value = T> {
+    let names = move || values.iter().map(move |value| name(*value));
+    word(
+        move || format!("one of {}", quoted(names())),
+        move || string().one_of(names()),
+        move |text| values.iter().copied().find(|value| name(*value) == text),
+    )
+}
+
+/// An RFC 3339 date-time with `Z` or an offset (D21).
+pub fn date_time() -> impl Shape<Value = DateTime<Utc>> {
+    word(
+        || timestamps::EXPECTED.to_owned(),
+        schema::date_time,
+        timestamps::parse,
+    )
+}
+
+/// A string that `find` knows.
+fn word<T>(
+    expected: impl Fn() -> String + Copy,
+    schema: impl Fn() -> Node,
+    find: impl Fn(&str) -> Option<T>,
+) -> impl Shape<Value = T> {
+    Simple {
+        expected,
+        schema,
+        read: move |json: Json| match json {
+            Json::String(text) => {
+                let unknown = || Wrong::Value(format!("Must be {}.", expected()));
+                find(&text).ok_or_else(unknown)
+            }
+            other => Err(Wrong::Kind(other)),
+        },
     }
 }
 

@@ -94,7 +94,7 @@ async fn import(pieces: impl IntoIterator<Item = &[u8]>) -> (ImportReport, Vec<(
     let titles = rows
         .offers
         .iter()
-        .map(|(id, offer)| (id.uuid().as_u128(), offer.title.clone()));
+        .map(|(id, offer)| (id.uuid().as_u128(), offer.product.title.clone()));
     (report, titles.collect())
 }
 
@@ -141,6 +141,36 @@ async fn long_lines_fill_a_chunk_by_their_bytes() {
     assert_eq!(store.rows().saved, [136, 136, 28]);
 }
 
+#[tokio::test]
+async fn the_line_limit_does_not_count_the_line_ending() {
+    for end in ["", "\n", "\r\n", "\nx", "\r"] {
+        for (length, fits) in [
+            (MAX_LINE_LENGTH, true),
+            (MAX_LINE_LENGTH + 1, false),
+            (MAX_LINE_LENGTH * 3, false),
+        ] {
+            let input = format!("{}{end}", "x".repeat(length));
+            for size in [7, 4096, input.len()] {
+                let (report, _) = import(input.as_bytes().chunks(size)).await;
+                let is_long = report.rejected[0].errors[0].message() == "The line is longer than 64 KiB.";
+                assert_eq!(is_long, !fits, "{length} {end:?} {size}");
+                let lines: Vec<_> = report.rejected.iter().map(|rejected| rejected.line).collect();
+                let expected: &[u64] = if end.ends_with('x') { &[1, 2] } else { &[1] };
+                assert_eq!(lines, expected);
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn at_most_one_line_is_buffered() {
+    let mut importer = importer(&Arc::new(Store::default()));
+    for _ in 0..1_000 {
+        importer.feed(&[b'x'; 4096]).await.unwrap();
+        assert!(importer.unread.capacity() <= 4 * MAX_LINE_LENGTH);
+    }
+}
+
 fn some_line() -> impl Strategy<Value = String> {
     prop_oneof![
         4 => (0_u128..4, "[abż😀]").prop_map(|(id, title)| line(id, &title)),
@@ -164,7 +194,7 @@ proptest! {
             match decode::body(line.as_bytes(), &offer_input(None)) {
                 Ok(feed) => {
                     good += 1;
-                    expected.insert(feed.id.uuid().as_u128(), feed.title);
+                    expected.insert(feed.id.uuid().as_u128(), feed.product.title);
                 }
                 Err(_) if line.trim().is_empty() => blank += 1,
                 Err(_) => {}

@@ -105,7 +105,7 @@ pub(super) async fn authenticated(
     });
     let authenticated = match ended {
         Some(refusal) => Err(refusal.disclosed_to(&application, secret)),
-        None => authenticate(&application, Some(secret)),
+        None => authenticate(&application, secret),
     };
     match authenticated {
         Ok(()) => Ok(application),

@@ -14,6 +14,7 @@ use web::access_log::LoggedRefusal;
 use web::deadline::Overdue;
 use web::error::Panicked;
 use web::head::BadHead;
+use web::problem::quotable;
 use web::{TaskPanicked, TraceId, response};
 
 const MAX_TEXT_LENGTH: usize = 200;
@@ -202,11 +203,10 @@ pub(super) fn set_pragma(headers: &mut HeaderMap) {
     headers.insert(PRAGMA, HeaderValue::from_static("no-cache"));
 }
 
-/// Removes characters that a description must not contain (RFC 6749 §5.2) or that need an escape in a quoted
-/// challenge (RFC 9110 §5.6.4). Part of the text may come from the client.
+/// What a description may contain (RFC 6749 §5.2), and a quoted challenge, too. Part of the text may come from the
+/// client.
 pub(super) fn printable(text: &str) -> String {
-    let allowed = |c: &char| matches!(c, ' '..='~') && !matches!(c, '"' | '\\');
-    text.chars().filter(allowed).take(MAX_TEXT_LENGTH).collect()
+    quotable(text).chars().take(MAX_TEXT_LENGTH).collect()
 }
 
 impl From<BadHead> for OAuthError {

@@ -13,7 +13,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{IdempotencyKey, StoreError, TransactionError};
 use oauth::{Credential, Exchange, Grant, GrantRefusal, Presented};
 use tokio::time::Instant;
-use usecases::token_pair::{Granted, TokenPair, exchange};
+use usecases::issue_tokens::{Granted, TokenPair, exchange};
 use usecases::{Failure, LockSet, Row, Transaction, repeat};
 use web::TraceId;
 use web::deadline::Deadline;

@@ -3,12 +3,12 @@
 use chrono::{DateTime, Utc};
 use oauth::{Application, ClientId, ClientType, Limiter, Subject};
 use web::deadline::Deadline;
+use web::meters::admits;
 use web::request::Request;
 
 use super::PresentedKey;
 use super::error::OAuthError;
 use crate::Public;
-use crate::policy::{admits, retry_after};
 
 /// Counts a call against the address that it comes from; returns the database's time.
 pub(super) async fn count_address(public: &Public, request: &Request) -> Result<DateTime<Utc>, OAuthError> {
@@ -32,7 +32,7 @@ pub(super) async fn count(
     if admits(name, &quota) {
         Ok(quota.counted_at)
     } else {
-        Err(OAuthError::too_many(retry_after(&quota)))
+        Err(OAuthError::too_many(quota.retry_after()))
     }
 }
 

@@ -33,10 +33,7 @@ pub(crate) fn document(issuer: &str, docs_url: &str) -> Vec<u8> {
         ("authorization_endpoint", at(Endpoint::Authorize)),
         ("token_endpoint", at(Endpoint::Token)),
         ("revocation_endpoint", at(Endpoint::Revoke)),
-        (
-            "scopes_supported",
-            list(Scope::ALL.iter().map(|scope| scope.as_str())),
-        ),
+        ("scopes_supported", list(Scope::ALL.map(Scope::as_str))),
         ("response_types_supported", list(["code"])),
         ("response_modes_supported", list(["query"])),
         (

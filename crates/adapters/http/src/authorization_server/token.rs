@@ -12,7 +12,7 @@ use oauth::{
     Grant, GrantRefusal, Presented,
 };
 use serde::Serialize;
-use usecases::issue_client_token::issue_client_token;
+use usecases::issue_tokens::issue_client_token;
 use web::deadline::Deadline;
 use web::reply::IDEMPOTENT_REPLAYED;
 use web::request::Request;

@@ -33,7 +33,6 @@ struct Shared {
 struct State {
     /// How many wait, by application and seller.
     places: HashMap<(ClientId, SellerId), usize>,
-    all: usize,
     /// Whether a task looks.
     is_looked_for: bool,
 }
@@ -66,10 +65,9 @@ impl Waiting {
         let mut state = self.0.state.lock();
         let of = (client_id, seller);
         let taken = state.places.get(&of).copied().unwrap_or_default();
-        if state.all >= MOST || taken >= MOST_OF_ONE {
+        if taken >= MOST_OF_ONE || state.places.values().sum::<usize>() >= MOST {
             return None;
         }
-        state.all += 1;
         state.places.insert(of, taken + 1);
         if !state.is_looked_for {
             state.is_looked_for = true;
@@ -89,7 +87,7 @@ impl Waiting {
             sleep(PAUSE).await;
             let sellers: Vec<_> = {
                 let mut state = self.0.state.lock();
-                state.is_looked_for = state.all > 0;
+                state.is_looked_for = !state.places.is_empty();
                 if !state.is_looked_for {
                     // The next ones do not go by what was seen long ago.
                     self.0.seen.send_replace(Some(HashMap::new()));
@@ -140,7 +138,6 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         let mut state = self.waiting.0.state.lock();
-        state.all -= 1;
         if let Entry::Occupied(mut taken) = state.places.entry(self.of) {
             *taken.get_mut() -= 1;
             if *taken.get() == 0 {

@@ -1,6 +1,6 @@
 //! `/panel/tokens`: personal tokens.
 
-use accounts::{PersonalToken, PersonalTokenRequest};
+use accounts::{PersonalToken, Rule, ValidPersonalToken};
 use actix_web::HttpResponse;
 use askama::Template;
 use chrono::{DateTime, Days, NaiveDate, NaiveTime, Utc};
@@ -39,21 +39,21 @@ pub(crate) async fn issue(request: SignedInRequest) -> Result<HttpResponse, Page
         let issues = Issues::one("expires_at", t.tokens.not_a_day);
         return render(&request, form.number, issues).await;
     };
-    let token = PersonalTokenRequest {
-        name: request.fields.text("name"),
-        scopes: request.fields.scopes(),
-        expires_at,
+    let (name, scopes) = (request.fields.text("name"), request.fields.scopes());
+    let new = match ValidPersonalToken::check(name, &scopes, expires_at) {
+        Ok(new) => new,
+        Err(violations) => return render(&request, form.number, Issues::of(&violations, t)).await,
     };
-    let input = (request.acting(), token);
-    let outcome = request.change_once(form, &request.path, input, |tx, panel, (by, token)| {
-        let (randomness, token) = (panel.ports.randomness.as_ref(), token.clone());
-        let issued = personal_tokens::issue_in_panel(tx, tx, randomness, *by, token, tx.now());
+    let input = (request.acting(), new);
+    let outcome = request.change_once(form, &request.path, input, |tx, panel, (by, new)| {
+        let (randomness, new) = (panel.ports.randomness.as_ref(), new.clone());
+        let issued = personal_tokens::issue_in_panel(tx, tx, randomness, *by, new, tx.now());
         Box::pin(issued.map_ok(Some))
     });
     let issues = match outcome.await? {
         Ok(()) => return once::redirect(form),
         Err(Refusal::Account(_) | Refusal::NoSuchToken) => return Err(PageError::NotFound),
-        Err(Refusal::Invalid(violations)) => Issues::of(&violations, t),
+        Err(Refusal::Expired) => Issues::one("expires_at", &t.rule(&Rule::FutureExpiry)),
         Err(Refusal::TooMany) => Issues::conflict("name", t.tokens.too_many),
         Err(Refusal::Suspended) => Issues::conflict("name", t.tokens.suspended),
     };

@@ -438,7 +438,7 @@ texts! {
                 "Nie można odczytać tego żądania",
                 "Nic nie zostało wykonane. Otwórz stronę ponownie i powtórz czynność.",
             );
-        too_many: fn(u64) -> (&'static str, String) =>
+        too_many: fn(u32) -> (&'static str, String) =>
             |seconds| ("Too many requests", format!("Wait {seconds} s, then try again.")),
             |seconds| {
                 (

@@ -15,12 +15,13 @@ use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use kernel::{SellerId, StoreError};
-use oauth::{ClientId, FamilyId, ScopeSet, SecretHash};
+use oauth::{ClientId, FamilyId, SecretHash};
 use usecases::LockSet;
 use uuid::Uuid;
 
 use super::{LinkRow, PasswordRow, SellerRow, usage};
 use crate::batch::{BatchQuery, Reader};
+use crate::oauth::scopes;
 use crate::schema::{operator_tokens, sellers, sessions};
 use crate::sql::microseconds;
 use crate::statement::statements;
@@ -70,8 +71,7 @@ impl TryFrom<TokenRow> for PersonalToken {
         Ok(Self {
             id,
             name: row.name,
-            scopes: ScopeSet::from_bits(row.scopes)
-                .map_err(|unknown| StoreError::corrupt("families", id, unknown.to_string()))?,
+            scopes: scopes("families", id, row.scopes)?,
             created_at: row.created_at,
             expires_at: row.expires_at,
         })
@@ -80,8 +80,8 @@ impl TryFrom<TokenRow> for PersonalToken {
 
 #[derive(Queryable, Selectable, QueryableByName)]
 #[diesel(table_name = operator_tokens, check_for_backend(Pg))]
-struct OperatorRow {
-    id: Uuid,
+pub(super) struct OperatorRow {
+    pub(super) id: Uuid,
     name: String,
     created_at: DateTime<Utc>,
     revoked_at: Option<DateTime<Utc>>,
@@ -116,7 +116,7 @@ impl TryFrom<SignedInRow> for SignedIn {
     type Error = StoreError;
 
     fn try_from(row: SignedInRow) -> Result<Self, StoreError> {
-        let seller = Seller::try_from(row.seller)?;
+        let seller = Seller::from(row.seller);
         let session = Session {
             hash: SecretHash::try_from(row.hash.as_slice()).map_err(StoreError::unexpected)?,
             seller: seller.id,
@@ -168,11 +168,7 @@ impl BatchQuery for Sessions {
 impl AccountReader for Reader<Sessions> {
     async fn seller(&self, id: SellerId) -> Result<Option<Seller>, StoreError> {
         let seller = sellers::table.find(id.uuid()).select(SellerRow::as_select());
-        self.statements
-            .row(seller)
-            .await?
-            .map(Seller::try_from)
-            .transpose()
+        Ok(self.statements.row(seller).await?.map(Seller::from))
     }
 
     async fn sellers(&self, after: i32, limit: u16) -> Result<Vec<Seller>, StoreError> {
@@ -181,12 +177,8 @@ impl AccountReader for Reader<Sessions> {
             .order(sellers::seller_no)
             .limit(limit.into())
             .select(SellerRow::as_select());
-        self.statements
-            .rows(some)
-            .await?
-            .into_iter()
-            .map(Seller::try_from)
-            .collect()
+        let rows = self.statements.rows(some).await?;
+        Ok(rows.into_iter().map(Seller::from).collect())
     }
 
     async fn account(&self, email: &str) -> Result<Option<Account>, StoreError> {
@@ -198,7 +190,7 @@ impl AccountReader for Reader<Sessions> {
         else {
             return Ok(None);
         };
-        let seller = Seller::try_from(seller)?;
+        let seller = Seller::from(seller);
         if !accounts::is_same_address(&seller.email, email) {
             return Ok(None);
         }
@@ -233,7 +225,7 @@ impl AccountReader for Reader<Sessions> {
         else {
             return Ok(None);
         };
-        let seller = Seller::try_from(seller)?;
+        let seller = Seller::from(seller);
         let corrupt = || StoreError::corrupt("links", seller.id, format!("kind {:?}", link.kind));
         let link = Link {
             hash,

@@ -6,42 +6,26 @@ use diesel::result::{DatabaseErrorInformation, DatabaseErrorKind, Error as Diese
 use diesel_async::pooled_connection::deadpool::PoolError;
 use kernel::StoreError;
 
-use Meaning::{Aborted, Deadlock, Denied, DiskFull, EndsConnection, LockTimeout, Outage};
+use Meaning::{
+    Aborted, Deadlock, Denied, DiskFull, Duplicate, EndsConnection, LockTimeout, Outage, Violation,
+};
 
 pub(crate) fn store_error(error: DieselError) -> StoreError {
-    let DieselError::DatabaseError(kind, information) = &error else {
+    let DieselError::DatabaseError(_, information) = &error else {
         return StoreError::unexpected(error);
     };
-    if is_duplicate(*kind, information.as_ref()) {
-        return StoreError::Conflict {
+    match meaning(&error) {
+        Some(Duplicate) => StoreError::Conflict {
             constraint: constraint(information.as_ref()).to_owned(),
-        };
-    }
-    match (kind, meaning(information.as_ref())) {
-        (DatabaseErrorKind::SerializationFailure, _) | (_, Some(Deadlock)) => {
-            StoreError::Retryable(error.into())
-        }
-        // A read-only server is a standby: the primary is elsewhere, or not promoted yet.
-        (
-            DatabaseErrorKind::UnableToSendCommand
-            | DatabaseErrorKind::ClosedConnection
-            | DatabaseErrorKind::ReadOnlyTransaction,
-            _,
-        )
-        | (_, Some(LockTimeout | Outage | EndsConnection)) => StoreError::Unavailable(error.into()),
-        (_, Some(DiskFull)) => StoreError::Unavailable(DiskIsFull(error).into()),
+        },
+        Some(Deadlock) => StoreError::Retryable(error.into()),
+        Some(LockTimeout | Outage | EndsConnection) => StoreError::Unavailable(error.into()),
+        Some(DiskFull) => StoreError::Unavailable(DiskIsFull(error).into()),
         _ if is_schema_outdated(information.message()) => {
             StoreError::Unavailable(SchemaOutdated(error).into())
         }
         _ => StoreError::unexpected(error),
     }
-}
-
-/// True for SQLSTATE 23505. Where Citus sent the rows to a shard by COPY, it reports another one with the
-/// same message.
-fn is_duplicate(kind: DatabaseErrorKind, information: &(dyn DatabaseErrorInformation + Send + Sync)) -> bool {
-    matches!(kind, DatabaseErrorKind::UniqueViolation)
-        || information.message().starts_with("duplicate key value")
 }
 
 /// The violated constraint. Citus forwards the message of a shard, without the field for the name, and
@@ -55,13 +39,17 @@ fn constraint(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> &st
     }
 }
 
-/// What an error means beyond the kinds that Diesel distinguishes.
+/// What an error means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Meaning {
     Aborted,
+    /// Or a serialization failure.
     Deadlock,
     DiskFull,
     Denied,
+    Duplicate,
+    /// Of any other constraint.
+    Violation,
     LockTimeout,
     /// The server cannot answer now.
     Outage,
@@ -72,7 +60,7 @@ enum Meaning {
 /// Diesel hides the SQLSTATE; until a version with its pull request 5232 is released, an error is known by
 /// the first of these words of an English server that it has. With another language it is `Unexpected`: a 500
 /// without the advice to retry.
-const WORDS: [(&str, &str, Meaning); 24] = [
+const WORDS: [(&str, &str, Meaning); 25] = [
     // Citus: a worker is away, silent or full, in its own words behind these. The coordinator's connection
     // stays usable.
     ("08006, Citus", "connection to the remote node", Outage),
@@ -86,6 +74,8 @@ const WORDS: [(&str, &str, Meaning); 24] = [
         "the total number of connections on the server is more",
         Outage,
     ),
+    // Where Citus sent the rows to a shard by COPY, it reports another SQLSTATE.
+    ("23505", "duplicate key value", Duplicate),
     ("25P02", "current transaction is aborted", Aborted),
     ("40P01", "deadlock detected", Deadlock),
     ("40P01, Citus", "involved in a distributed deadlock", Deadlock),
@@ -119,50 +109,47 @@ fn meaning_of(message: &str) -> Option<Meaning> {
 
 /// A deadlock is also known by what all server languages share: the detail lists the processes of the cycle,
 /// one a line, and a hint points to the log. No other error of this crate's statements has both.
-fn meaning(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> Option<Meaning> {
+fn meaning(error: &DieselError) -> Option<Meaning> {
+    use DatabaseErrorKind::{
+        CheckViolation, ClosedConnection, ExclusionViolation, ForeignKeyViolation, NotNullViolation,
+        ReadOnlyTransaction, RestrictViolation, SerializationFailure, UnableToSendCommand, UniqueViolation,
+    };
+    let DieselError::DatabaseError(kind, information) = error else {
+        return None;
+    };
+    let by_words = meaning_of(information.message());
     let lines = information.details().map_or(0, |details| details.lines().count());
-    let is_deadlock = information.hint().is_some() && lines >= 2;
-    meaning_of(information.message()).or(is_deadlock.then_some(Deadlock))
+    match kind {
+        UniqueViolation => Some(Duplicate),
+        ForeignKeyViolation | RestrictViolation | NotNullViolation | CheckViolation | ExclusionViolation => {
+            Some(Violation)
+        }
+        SerializationFailure => Some(Deadlock),
+        // A read-only server is a standby: the primary is elsewhere, or not promoted yet.
+        UnableToSendCommand | ClosedConnection | ReadOnlyTransaction => by_words.or(Some(EndsConnection)),
+        _ => by_words.or((information.hint().is_some() && lines >= 2).then_some(Deadlock)),
+    }
 }
 
 /// True if the server rejected a COMMIT, or a statement that is its own transaction: nothing of it was
 /// stored. An error sent while the server closes the connection leaves the outcome open, and has no kind of
 /// its own in Diesel; so only the kinds that Diesel distinguishes count, and a few messages.
 pub(crate) fn is_rolled_back(error: &DieselError) -> bool {
-    use DatabaseErrorKind::{
-        CheckViolation, ExclusionViolation, ForeignKeyViolation, NotNullViolation, RestrictViolation,
-        SerializationFailure, UniqueViolation,
-    };
-    let DieselError::DatabaseError(kind, information) = error else {
-        return false;
-    };
-    match kind {
-        UniqueViolation | ForeignKeyViolation | RestrictViolation | SerializationFailure
-        | NotNullViolation | CheckViolation | ExclusionViolation => true,
-        _ => matches!(meaning(information.as_ref()), Some(Aborted | DiskFull | Deadlock)),
-    }
+    matches!(
+        meaning(error),
+        Some(Aborted | Deadlock | DiskFull | Duplicate | Violation)
+    )
 }
 
 /// True if the connection is unusable: it is broken, its server is read-only or shutting down, or a pooler
 /// closes it.
 pub(crate) fn ends_connection(error: &DieselError) -> bool {
-    let DieselError::DatabaseError(kind, information) = error else {
-        return false;
-    };
-    match meaning(information.as_ref()) {
-        None => matches!(
-            kind,
-            DatabaseErrorKind::UnableToSendCommand
-                | DatabaseErrorKind::ClosedConnection
-                | DatabaseErrorKind::ReadOnlyTransaction
-        ),
-        known => known == Some(EndsConnection),
-    }
+    meaning(error) == Some(EndsConnection)
 }
 
 /// True if a statement exceeded the lock timeout.
 pub(crate) fn is_lock_timeout(error: &DieselError) -> bool {
-    matches!(error, DieselError::DatabaseError(_, information) if meaning(information.as_ref()) == Some(LockTimeout))
+    meaning(error) == Some(LockTimeout)
 }
 
 /// True for SQLSTATE 42P01, 42703 and 42883, recognised by the English messages: a table, column or function

@@ -1,7 +1,7 @@
 //! TLS to the database, configured by its URL: `sslmode`, `sslrootcert`, `sslcert` and `sslkey` have the same
 //! meaning as in libpq (PostgreSQL documentation, "SSL Support").
 
-use std::fs;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -75,14 +75,11 @@ impl TlsParameters {
         }
     }
 
-    /// The TLS connector; reads the named files. None without TLS.
-    pub(super) fn connector(&self) -> Result<Option<MakeRustlsConnect>, DatabaseUrlError> {
+    /// The TLS connector; reads the named files.
+    pub(super) fn connector(&self) -> Result<MakeRustlsConnect, DatabaseUrlError> {
         // A given root certificate must have an effect.
         if self.root_certificates.is_some() && matches!(self.mode, Mode::Disable | Mode::Prefer) {
             return Err(DatabaseUrlError::Unchecked);
-        }
-        if self.mode == Mode::Disable {
-            return Ok(None);
         }
         let provider = Arc::new(default_provider());
         let verifier = self.verifier(&provider)?;
@@ -90,15 +87,21 @@ impl TlsParameters {
         let builder = builder.map_err(|error| DatabaseUrlError::Tls(error.to_string()))?;
         let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
         let mut config = match (&self.certificate, &self.key) {
-            (None, None) => builder.with_no_client_auth(),
-            (Some(certificate), Some(key)) => builder
-                .with_client_auth_cert(certificates("sslcert", certificate)?, private_key("sslkey", key)?)
-                .map_err(|error| unusable("sslkey", key, &error))?,
-            _ => return Err(DatabaseUrlError::HalfIdentity),
+            (Some(certificate), Some(path)) if self.mode != Mode::Disable => {
+                let key = PrivateKeyDer::from_pem_file(path);
+                let key = key.map_err(|error| unusable("sslkey", path, &error))?;
+                builder
+                    .with_client_auth_cert(certificates("sslcert", certificate)?, key)
+                    .map_err(|error| unusable("sslkey", path, &error))?
+            }
+            (Some(_), None) | (None, Some(_)) if self.mode != Mode::Disable => {
+                return Err(DatabaseUrlError::HalfIdentity);
+            }
+            _ => builder.with_no_client_auth(),
         };
         // PostgreSQL 17 requires it for direct TLS (`sslnegotiation=direct`).
         config.alpn_protocols = vec![b"postgresql".to_vec()];
-        Ok(Some(MakeRustlsConnect::new(config)))
+        Ok(MakeRustlsConnect::new(config))
     }
 
     fn verifier(
@@ -147,11 +150,11 @@ impl TlsParameters {
     }
 }
 
-fn unusable(parameter: &'static str, path: &Path, error: &dyn std::error::Error) -> DatabaseUrlError {
+fn unusable(parameter: &'static str, path: &Path, reason: &dyn Display) -> DatabaseUrlError {
     DatabaseUrlError::File {
         parameter,
         path: path.to_owned(),
-        reason: error.to_string(),
+        reason: reason.to_string(),
     }
 }
 
@@ -159,22 +162,12 @@ fn certificates(
     parameter: &'static str,
     path: &Path,
 ) -> Result<Vec<CertificateDer<'static>>, DatabaseUrlError> {
-    let pem = fs::read(path).map_err(|error| unusable(parameter, path, &error))?;
-    let certificates = CertificateDer::pem_slice_iter(&pem).collect::<Result<Vec<_>, _>>();
+    let certificates = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
     let certificates = certificates.map_err(|error| unusable(parameter, path, &error))?;
     if certificates.is_empty() {
-        return Err(DatabaseUrlError::File {
-            parameter,
-            path: path.to_owned(),
-            reason: "it holds no certificate in PEM".to_owned(),
-        });
+        return Err(unusable(parameter, path, &"it holds no certificate in PEM"));
     }
     Ok(certificates)
-}
-
-fn private_key(parameter: &'static str, path: &Path) -> Result<PrivateKeyDer<'static>, DatabaseUrlError> {
-    let pem = fs::read(path).map_err(|error| unusable(parameter, path, &error))?;
-    PrivateKeyDer::from_pem_slice(&pem).map_err(|error| unusable(parameter, path, &error))
 }
 
 /// Advice about a failed handshake, if there is any.

@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use percent_encoding::percent_decode_str;
 use tokio_postgres::Config;
-use tokio_postgres::config::{Host as ConfigHost, TargetSessionAttrs};
+use tokio_postgres::config::{Host as ConfigHost, SslMode, TargetSessionAttrs};
 
 use super::{Host, tls::TlsParameters};
 
@@ -56,17 +56,21 @@ pub(crate) fn parse(url: &str) -> Result<Vec<Host>, DatabaseUrlError> {
             own.target_session_attrs(TargetSessionAttrs::ReadWrite);
         }
         let port = own.get_ports().first().copied().unwrap_or(5432);
-        let (name, tls) = match (own.get_hosts().first(), own.get_hostaddrs().first()) {
-            // The server supports no TLS on a Unix socket, and no one can eavesdrop there.
-            (Some(ConfigHost::Unix(folder)), _) => (folder.display().to_string(), None),
-            (Some(ConfigHost::Tcp(name)), _) => (format!("{name}:{port}"), connector.clone()),
-            (None, Some(address)) => (format!("{address}:{port}"), connector.clone()),
+        let name = match (own.get_hosts().first(), own.get_hostaddrs().first()) {
+            (Some(ConfigHost::Unix(folder)), _) => {
+                let name = folder.display().to_string();
+                // The server supports no TLS on a Unix socket, and no one can eavesdrop there.
+                own.ssl_mode(SslMode::Disable);
+                name
+            }
+            (Some(ConfigHost::Tcp(name)), _) => format!("{name}:{port}"),
+            (None, Some(address)) => format!("{address}:{port}"),
             (None, None) => return Err(DatabaseUrlError::NoHost),
         };
         Ok(Host {
             name,
             config: own,
-            tls,
+            tls: connector.clone(),
         })
     };
     each.iter().map(host).collect()
@@ -200,8 +204,6 @@ pub enum DatabaseUrlError {
 mod tests {
     use std::net::IpAddr;
 
-    use tokio_postgres::config::SslMode;
-
     use super::*;
 
     fn refusal(url: &str) -> DatabaseUrlError {
@@ -302,7 +304,6 @@ mod tests {
                 TargetSessionAttrs::ReadWrite,
                 "of several hosts, the one that accepts writes"
             );
-            assert!(host.tls.is_some());
         }
     }
 
@@ -328,14 +329,15 @@ mod tests {
 
     #[test]
     fn tls_is_off_where_disabled_and_on_sockets() {
-        assert!(only("postgres://u@db/x?sslmode=disable").tls.is_none());
-        assert!(
-            only("postgres://u@%2Frun%2Fpostgresql/x?sslmode=require")
-                .tls
-                .is_none()
-        );
-        let usual = only("postgres://u@db/x");
-        assert_eq!(usual.config.get_ssl_mode(), SslMode::Prefer);
-        assert!(usual.tls.is_some());
+        for (url, expected) in [
+            ("postgres://u@db/x?sslmode=disable", SslMode::Disable),
+            (
+                "postgres://u@%2Frun%2Fpostgresql/x?sslmode=require",
+                SslMode::Disable,
+            ),
+            ("postgres://u@db/x", SslMode::Prefer),
+        ] {
+            assert_eq!(only(url).config.get_ssl_mode(), expected, "{url}");
+        }
     }
 }

@@ -193,9 +193,7 @@ impl BatchQuery for Clients {
         mut connection: &AsyncPgConnection,
         clients: &[ClientId],
     ) -> QueryResult<Vec<Result<Self::Answer, StoreError>>> {
-        let mut ids: Vec<_> = clients.iter().map(|client| client.uuid()).collect();
-        ids.sort_unstable();
-        ids.dedup();
+        let ids: Vec<_> = clients.iter().map(|client| client.uuid()).collect();
         let found = applications::table
             .inner_join(sellers::table.on(sellers::id.eq(applications::owner_id)))
             .filter(applications::client_id.eq_any(ids))

@@ -6,10 +6,10 @@ use diesel::sql_types::{BigInt, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use diesel::{QueryResult, QueryableByName};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use kernel::{SellerId, StoreError};
-use oauth::{ClientId, ConnectedApplication, GrantReader, Holder, ScopeSet, TokenKey};
+use oauth::{ClientId, ConnectedApplication, GrantReader, Holder, TokenKey};
 use uuid::Uuid;
 
-use super::{CredentialRow, credentials};
+use super::{CredentialRow, credentials, scopes};
 use crate::batch::{BatchQuery, Reader};
 use crate::schema::applications;
 use crate::statement::statements;
@@ -40,15 +40,13 @@ impl TryFrom<ConnectionRow> for ConnectedApplication {
 
     fn try_from(row: ConnectionRow) -> Result<Self, StoreError> {
         let client_id = ClientId::from(row.client_id);
-        let scopes = ScopeSet::from_bits(row.scopes)
-            .map_err(|unknown| StoreError::corrupt("connections", client_id, unknown.to_string()))?;
         Ok(Self {
             client_id,
             name: row.name,
             owner: row.owner_id.into(),
             owner_name: row.owner_name,
             documentation_url: row.documentation_url,
-            scopes,
+            scopes: scopes("connections", client_id, row.scopes)?,
             connected_at: row.connected_at,
             used_at: row.used_at,
         })

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use diesel::QueryResult;
-use diesel::sql_types::{Array, BigInt, Binary, Integer, Text, Timestamptz, Uuid as SqlUuid};
+use diesel::sql_types::{Array, BigInt, Binary, Integer, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use kernel::{StoreError, TransactionError};
 use oauth::{Exchange, Grant, NewClientToken, NewPair, TokenIssuer, Verdict};
@@ -25,9 +25,9 @@ statements! {
     ISSUE: (
         Array<SqlUuid>, Array<SqlUuid>, Array<SqlUuid>, Array<Integer>, Array<Binary>, Array<BigInt>
     ) -> Stored;
-    EXCHANGE: (
-        Array<BigInt>, Array<SqlUuid>, Array<Binary>, Array<Text>, Array<Integer>, Array<Binary>, Array<Timestamptz>,
-        Array<Binary>, Array<Timestamptz>, Array<Timestamptz>
+    pub(super) EXCHANGE: (
+        Array<BigInt>, Array<SqlUuid>, Array<Binary>, Array<Nullable<Text>>, Array<Integer>, Array<Binary>,
+        Array<Timestamptz>, Array<Binary>, Array<Timestamptz>, Array<Nullable<Timestamptz>>
     ) -> Exchanged;
 }
 
@@ -141,13 +141,13 @@ async fn exchange(
         column(batch, |one| one.n),
         column(batch, |one| one.exchange.presented.key().family.uuid()),
         column(batch, |one| one.exchange.presented.key().hash.bytes().to_vec()),
-        column(batch, |one| one.versions.as_str()),
+        column(batch, |one| Some(one.versions.as_str())),
         column(batch, |one| one.pair.scopes.bits()),
         column(batch, |one| one.pair.access.bytes().as_slice()),
         column(batch, |one| one.pair.access_expires_at),
         column(batch, |one| one.pair.refresh.bytes().as_slice()),
         column(batch, |one| one.pair.refresh_expires_at),
-        column(batch, |one| one.exchange.asked_at),
+        column(batch, |one| Some(one.exchange.asked_at)),
     ));
     let rows = exchange.get_results::<Exchanged>(&mut connection).await?;
     let exchanged: HashSet<_> = rows.into_iter().map(|n| n.0).collect();

@@ -38,7 +38,8 @@ returning family_id
 -- One element each for each exchange: $1 its place; $2 the family; $3 the hash of the code or refresh token; $4 the
 -- versions of the rows that its verdict was about; $5 the scopes of its pair; $6 the access token's hash; $7 its expiry;
 -- $8 the refresh token's hash; $9 its expiry; $10 when the request was counted.
--- Uses each credential whose rows are free, and are still those that were read; returns the places.
+-- Uses each credential whose rows are free, and are still those that were read; returns the places. A transaction that
+-- has locked family and connection before it read the credential passes neither versions nor a time.
 --
 -- Locks are those of a single exchange, in its order: families, then connections. A locked row is skipped: nothing is
 -- waited for, so application and seller are compared as of about the same moment. A row that another transaction has
@@ -57,7 +58,8 @@ family as materialized (
     ) as k (n, id, hash, versions, scopes, access, access_expires_at, refresh, refresh_expires_at, asked_at)
     join families as f on f.id = k.id
     -- The request was counted before its body was read: one with a slow body goes alone.
-    where clock.at < k.asked_at + interval '5 seconds'
+    where k.asked_at is null
+       or clock.at < k.asked_at + interval '5 seconds'
     order by f.id
     for no key update of f skip locked
 ),
@@ -67,12 +69,14 @@ unchanged as materialized (
     join connections as c on c.client_id = f.client_id and c.seller_id = f.seller_id
     join applications as a on a.client_id = f.client_id
     join sellers as s on s.id = f.seller_id
-    where f.versions = concat_ws(' ', f.family_version, c.xmin, a.xmin, s.xmin)
+    where f.versions is null
+       or f.versions = concat_ws(' ', f.family_version, c.xmin, a.xmin, s.xmin)
     order by c.client_id, c.seller_id
     for share of c skip locked
 ),
 code as (
-    -- Of two uses of one credential, the second drops out.
+    -- Of two uses of one credential, the second drops out. The used hash is kept for 90 days, or as long as it would
+    -- have been valid, so that a second use is recognised.
     update authorization_codes as t
     set used_at = u.at, expires_at = greatest(t.expires_at, u.at + interval '90 days')
     from unchanged as u

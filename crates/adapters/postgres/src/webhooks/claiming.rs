@@ -135,9 +135,7 @@ impl TryFrom<DeliveryRow> for Due {
             progress: Progress {
                 attempt: count("attempt", row.attempt)?,
                 lost: count("lost", row.lost)?,
-                ..Progress::QUEUED
-            }
-            .lease(),
+            },
         })
     }
 }
@@ -147,59 +145,6 @@ fn full_owners(capacity: &Capacity, failing: bool) -> Vec<Uuid> {
     let owners = capacity.under_way.keys();
     let full = owners.filter(|owner| capacity.left(**owner, failing) == 0);
     full.map(|owner| owner.uuid()).collect()
-}
-
-/// A leased queue as it is stored, with its due deliveries.
-struct Leased {
-    lease: Lease,
-    at: DateTime<Utc>,
-    url: String,
-    secret: Vec<u8>,
-    deliveries: Vec<Due>,
-}
-
-/// Leases queues, which have these fences now, and returns the live ones with their due deliveries. An
-/// unreadable delivery is skipped: returned as an error, it would block all deliveries read with it.
-async fn lease(
-    mut connection: &AsyncPgConnection,
-    queues: &[Refill],
-    held: Vec<Option<Uuid>>,
-) -> QueryResult<Vec<Leased>> {
-    let running = queues.iter().zip(1_i64..);
-    let running = running.flat_map(|(queue, n)| queue.running.iter().map(move |id| (n, id.uuid())));
-    let (numbers, running): (Vec<_>, Vec<_>) = running.unzip();
-    let lease = LEASE.bind((
-        column(queues, |queue| queue.lease.queue.seller.uuid()),
-        column(queues, |queue| queue.lease.queue.subscription.uuid()),
-        held,
-        column(queues, |queue| queue.lease.fence),
-        column(queues, |queue| i32::from(queue.capacity)),
-        column(queues, |queue| i32::from(queue.repeats)),
-        numbers,
-        running,
-    ));
-    // Rows of one queue are adjacent.
-    let mut leased = Vec::<Leased>::new();
-    for row in lease.get_results::<LeasedRow>(&mut connection).await? {
-        let lease = Lease {
-            queue: key(row.seller_id, row.subscription_id),
-            fence: row.fence,
-        };
-        if leased.last().is_none_or(|queue| queue.lease != lease) {
-            leased.push(Leased {
-                lease,
-                at: row.at,
-                url: row.url,
-                secret: row.secret,
-                deliveries: Vec::new(),
-            });
-        }
-        if let Some(queue) = leased.last_mut().filter(|queue| queue.lease == lease) {
-            let delivery = row.delivery.map(Due::try_from);
-            queue.deliveries.extend(delivery.and_then(readable));
-        }
-    }
-    Ok(leased)
 }
 
 fn key(seller: Uuid, subscription: Uuid) -> QueueKey {
@@ -234,7 +179,7 @@ impl Claims {
     }
 
     /// Locks due queues, leases those that get a share of the capacity, and reads their deliveries. Returns
-    /// also those that are not live.
+    /// also those that are not live or cannot be read.
     pub(super) async fn claim(
         &self,
         mut connection: &AsyncPgConnection,
@@ -243,7 +188,7 @@ impl Claims {
     ) -> QueryResult<(ClaimedQueues, Vec<QueueKey>)> {
         let (due, mut more) = self.lock_due(connection, &capacity).await?;
         let (mut leases, mut held, mut abandoned) = (Vec::new(), Vec::new(), Vec::new());
-        let mut opened = BTreeMap::new();
+        let mut claimed = BTreeMap::new();
         for row in due {
             // Those that get no share stay due.
             let Some(share) = capacity.share(&row.due()) else {
@@ -254,41 +199,36 @@ impl Claims {
             let lease = Lease { queue, fence };
             abandoned.extend(row.fence.map(|_| queue));
             held.push(row.fence);
-            let opened_row = self.open(queue, row.at, &row.url, &row.secret);
-            let queue = opened_row.map(|(url, secrets)| SubscriptionQueue {
-                lease,
-                client_id: row.client_id.into(),
-                owner: row.owner_id.into(),
-                url,
-                secrets,
-                failing: row.failing,
-                deliveries: Vec::new(),
-            });
+            let is_readable = self.open(queue, row.at, &row.url, &row.secret).is_ok();
             leases.push(Refill {
                 lease,
                 running: Vec::new(),
-                capacity: queue.as_ref().map_or(0, |_| share.attempts),
+                capacity: if is_readable { share.attempts } else { 0 },
                 repeats: share.repeats,
             });
-            opened.insert(lease, queue);
+            claimed.insert(lease, row);
         }
-        let mut queues = Vec::new();
         if !abandoned.is_empty() {
             let lose = LOSE.bind(columns(&abandoned));
             lose.execute(&mut connection).await?;
         }
+        let mut queues = Vec::new();
         if !leases.is_empty() {
-            for Leased {
-                lease, deliveries, ..
-            } in lease(connection, &leases, held).await?
-            {
-                let queue = opened.remove(&lease).flatten();
-                queues.extend(queue.map(|queue| SubscriptionQueue { deliveries, ..queue }));
+            for leased in self.lease(connection, &leases, held).await? {
+                queues.extend(claimed.remove(&leased.lease).map(|row| SubscriptionQueue {
+                    lease: leased.lease,
+                    client_id: row.client_id.into(),
+                    owner: row.owner_id.into(),
+                    url: leased.url,
+                    secrets: leased.secrets,
+                    failing: row.failing,
+                    deliveries: leased.deliveries,
+                }));
             }
         }
         connection.batch_execute("commit").await?;
-        let not_live = opened.into_keys().map(|lease| lease.queue);
-        Ok((ClaimedQueues { queues, more }, not_live.collect()))
+        let others = claimed.into_keys().map(|lease| lease.queue);
+        Ok((ClaimedQueues { queues, more }, others.collect()))
     }
 
     /// Extends leases, and reads further deliveries and the present URLs and secrets.
@@ -298,17 +238,55 @@ impl Claims {
         queues: &[Refill],
     ) -> QueryResult<Vec<Refilled>> {
         let held = column(queues, |queue| Some(queue.lease.fence));
-        let leased = lease(connection, queues, held).await?;
-        let refilled = leased.into_iter().filter_map(|leased| {
-            let (url, secrets) = self.open(leased.lease.queue, leased.at, &leased.url, &leased.secret)?;
-            Some(Refilled {
-                lease: leased.lease,
-                url,
-                secrets,
-                deliveries: leased.deliveries,
-            })
-        });
-        Ok(refilled.collect())
+        self.lease(connection, queues, held).await
+    }
+
+    /// Leases queues, which have these fences now, and returns the live ones with their due deliveries. An
+    /// unreadable delivery is skipped: returned as an error, it would block all deliveries read with it. So is
+    /// an unreadable queue, which gets no delivery until its lease expires.
+    async fn lease(
+        &self,
+        mut connection: &AsyncPgConnection,
+        queues: &[Refill],
+        held: Vec<Option<Uuid>>,
+    ) -> QueryResult<Vec<Refilled>> {
+        let running = queues.iter().zip(1_i64..);
+        let running = running.flat_map(|(queue, n)| queue.running.iter().map(move |id| (n, id.uuid())));
+        let (numbers, running): (Vec<_>, Vec<_>) = running.unzip();
+        let lease = LEASE.bind((
+            column(queues, |queue| queue.lease.queue.seller.uuid()),
+            column(queues, |queue| queue.lease.queue.subscription.uuid()),
+            held,
+            column(queues, |queue| queue.lease.fence),
+            column(queues, |queue| i32::from(queue.capacity)),
+            column(queues, |queue| i32::from(queue.repeats)),
+            numbers,
+            running,
+        ));
+        // Rows of one queue are adjacent.
+        let mut leased = Vec::<Refilled>::new();
+        for row in lease.get_results::<LeasedRow>(&mut connection).await? {
+            let lease = Lease {
+                queue: key(row.seller_id, row.subscription_id),
+                fence: row.fence,
+            };
+            if leased.last().is_none_or(|queue| queue.lease != lease) {
+                let opened = self.open(lease.queue, row.at, &row.url, &row.secret);
+                let opened = opened.inspect_err(|error| self.unreadable.note(error));
+                let Ok((url, secrets)) = opened else { continue };
+                leased.push(Refilled {
+                    lease,
+                    url,
+                    secrets,
+                    deliveries: Vec::new(),
+                });
+            }
+            if let Some(queue) = leased.last_mut() {
+                let delivery = row.delivery.map(Due::try_from);
+                queue.deliveries.extend(delivery.and_then(readable));
+            }
+        }
+        Ok(leased)
     }
 
     /// Begins the transaction, and locks queues that are due. Returns whether there may be more.
@@ -346,21 +324,18 @@ impl Claims {
         Ok((due, more))
     }
 
-    /// The URL of a queue, and its secrets at this time. If they are unreadable, that is logged, and the queue
-    /// gets no delivery until its lease expires.
+    /// The URL of a queue, and its secrets at this time.
     fn open(
         &self,
         queue: QueueKey,
         at: DateTime<Utc>,
         url: &str,
         secret: &[u8],
-    ) -> Option<(WebhookUrl, SigningSecrets)> {
+    ) -> Result<(WebhookUrl, SigningSecrets), StoreError> {
         let QueueKey { seller, subscription } = queue;
-        let opened = super::url(subscription, url).and_then(|url| {
-            let secrets = super::open_secrets(&self.sealing, seller, subscription, secret)?;
-            Ok((url, secrets.at(at)))
-        });
-        opened.inspect_err(|error| self.unreadable.note(error)).ok()
+        let url = super::url(subscription, url)?;
+        let secrets = super::open_secrets(&self.sealing, seller, subscription, secret)?;
+        Ok((url, secrets.at(at)))
     }
 }
 

@@ -1,5 +1,5 @@
-//! Ends and deletes subscriptions with their pending deliveries, and wakes the queues of an application that
-//! is reinstated, in batches.
+//! Ends subscriptions with their pending deliveries, deletes those of an application, and wakes the queues of
+//! one that is reinstated, in batches.
 //!
 //! What ends a subscription is a row of its application, an account or the connection, which claims, fan-outs
 //! and lists read themselves. So nothing is given out any more from that row's commit on, however many
@@ -11,10 +11,9 @@
 use chrono::{DateTime, Utc};
 use diesel::QueryableByName;
 use diesel::sql_types::{Array, BigInt, Binary, Nullable, Timestamptz, Uuid as SqlUuid};
-use kernel::{SellerId, StoreError};
-use oauth::ClientId;
+use kernel::StoreError;
 use uuid::Uuid;
-use webhooks::{Event, SubscriptionId};
+use webhooks::Event;
 
 use super::Queue;
 use crate::sql::column;
@@ -24,18 +23,10 @@ use crate::unit_of_work::Tx;
 statements! {
     "ending.sql";
     STOP_DELIVERIES: (Nullable<SqlUuid>, Nullable<SqlUuid>, BigInt) -> Ended;
-    DEACTIVATE: (
-        Array<SqlUuid>, Array<SqlUuid>, Array<Nullable<Binary>>, Array<Nullable<Binary>>, Array<Nullable<Binary>>
-    );
-    REMOVE: (SqlUuid, SqlUuid, SqlUuid) -> Queue;
-    DELETE_OF_APPLICATION: (SqlUuid, BigInt) -> Queue;
+    DEACTIVATE: (Array<SqlUuid>, Array<SqlUuid>, Array<Nullable<Binary>>);
+    DELETE_OF_APPLICATION: (SqlUuid, BigInt);
     DELETE_QUOTAS: (SqlUuid, BigInt);
-    DELETE_DELIVERIES: (Array<SqlUuid>, Array<SqlUuid>);
     WAKE: (Nullable<SqlUuid>, Nullable<SqlUuid>, BigInt) -> Only<BigInt, i64>;
-}
-
-fn keys(queues: &[Queue]) -> (Vec<Uuid>, Vec<Uuid>) {
-    queues.iter().map(|queue| (queue.seller_id, queue.id)).unzip()
 }
 
 /// Subscriptions ended or woken per batch.
@@ -52,9 +43,9 @@ struct Ended {
 }
 
 impl Ended {
-    fn last_delivery(&self) -> Result<Option<[Vec<u8>; 3]>, StoreError> {
+    fn last_delivery(&self) -> Result<Option<Vec<u8>>, StoreError> {
         let event = Event::of_ended_connection(self.queue.seller_id.into());
-        let body = self.ended_at.map(|at| event.around_ids(at));
+        let body = self.ended_at.map(|at| event.body_without_ids(at));
         body.transpose().map_err(StoreError::unexpected)
     }
 }
@@ -76,15 +67,7 @@ pub(crate) async fn end_subscriptions(
     let deactivate = DEACTIVATE.bind((
         column(&batch, |ended| ended.queue.seller_id),
         column(&batch, |ended| ended.queue.id),
-        column(&bodies, |body| {
-            body.as_ref().map(|[before, _, _]| before.as_slice())
-        }),
-        column(&bodies, |body| {
-            body.as_ref().map(|[_, between, _]| between.as_slice())
-        }),
-        column(&bodies, |body| {
-            body.as_ref().map(|[_, _, after]| after.as_slice())
-        }),
+        column(&bodies, Option::as_deref),
     ));
     tx.execute(deactivate).await?;
     if bodies.iter().any(Option::is_some) {
@@ -93,35 +76,14 @@ pub(crate) async fn end_subscriptions(
     Ok(batch.len())
 }
 
-/// Deletes one subscription of an application with its history; false if there is none.
-pub(super) async fn remove_subscription(
-    tx: &Tx,
-    seller: SellerId,
-    client_id: ClientId,
-    id: SubscriptionId,
-) -> Result<bool, StoreError> {
-    let remove = REMOVE.bind((seller.uuid(), id.uuid(), client_id.uuid()));
-    let Some(removed) = tx.row(remove).await? else {
-        return Ok(false);
-    };
-    delete_deliveries(tx, &[removed]).await?;
-    Ok(true)
-}
-
 /// Deletes a batch of the subscriptions of a deleted application, then of its counts of them, and returns its
-/// size.
+/// size. Retention deletes their deliveries.
 pub(crate) async fn delete_subscriptions(tx: &Tx, client: Uuid) -> Result<usize, StoreError> {
-    let deleted = tx.rows(DELETE_OF_APPLICATION.bind((client, BATCH))).await?;
-    if deleted.is_empty() {
-        return tx.execute(DELETE_QUOTAS.bind((client, BATCH))).await;
+    let deleted = tx.execute(DELETE_OF_APPLICATION.bind((client, BATCH))).await?;
+    if deleted > 0 {
+        return Ok(deleted);
     }
-    delete_deliveries(tx, &deleted).await?;
-    Ok(deleted.len())
-}
-
-/// Deletes some deliveries of deleted subscriptions; retention deletes the rest.
-async fn delete_deliveries(tx: &Tx, deleted: &[Queue]) -> Result<(), StoreError> {
-    tx.execute(DELETE_DELIVERIES.bind(keys(deleted))).await.map(drop)
+    tx.execute(DELETE_QUOTAS.bind((client, BATCH))).await
 }
 
 /// Wakes a batch of sleeping queues with pending deliveries, those put to sleep while their application was

@@ -83,15 +83,14 @@ join sellers as o on o.id = a.owner_id
 left join connections as c on c.client_id = t.client_id and c.seller_id = t.seller_id
 
 -- name: DEACTIVATE
--- $1 the sellers and $2 the ids of the subscriptions; $3, $4 and $5 the bodies of their last deliveries before, between and after
--- the ids of delivery and event, or null.
+-- $1 the sellers and $2 the ids of the subscriptions; $3 the bodies of their last deliveries, with nil ids as in `ANNOUNCE`, or null.
 -- Those without pending deliveries become inactive, and their last deliveries are queued.
 with clock as materialized (
     select api_now() as at
 ),
 done as materialized (
-    select q.seller_id, q.id, t.before, t.between_ids, t.after
-    from unnest($1::uuid[], $2::uuid[], $3::bytea[], $4::bytea[], $5::bytea[]) as t (seller_id, id, before, between_ids, after)
+    select q.seller_id, q.id, t.body
+    from unnest($1::uuid[], $2::uuid[], $3::bytea[]) as t (seller_id, id, body)
     join subscription_queues as q on q.seller_id = t.seller_id and q.id = t.id
     where q.first_due is null
 ),
@@ -99,43 +98,27 @@ last as (
     insert into deliveries (seller_id, subscription_id, id, created_at, due_at, event, body)
     select
         d.seller_id, d.id, d.delivery, d.at, d.at, 'connection.ended',
-        d.before || convert_to(d.delivery::text, 'UTF8') || d.between_ids || convert_to(d.event::text, 'UTF8') || d.after
+        overlay(
+            overlay(d.body placing convert_to(d.delivery::text, 'UTF8') from 8)
+            placing convert_to(d.event::text, 'UTF8') from octet_length(d.body) - 38
+        )
     from (
         select d.*, c.at, api_uuid(c.at) as delivery, api_uuid(c.at) as event
         from done as d
         cross join clock as c
-        where d.before is not null
+        where d.body is not null
     ) as d
 )
 update subscriptions as s
 set active = false,
-    is_ending = d.before is not null,
+    is_ending = d.body is not null,
     wake_at = case
         when s.leased then s.wake_at
-        when d.before is not null then c.at
+        when d.body is not null then c.at
     end
 from done as d, clock as c
 where s.seller_id = d.seller_id
   and s.id = d.id
-
--- name: REMOVE
--- $1 the seller; $2 the subscription; $3 its application.
-with removed as (
-    delete from subscriptions
-    where seller_id = $1
-      and id = $2
-      and client_id = $3
-    returning seller_id, client_id, id
-),
-freed as (
-    update subscription_quota as q
-    set used = q.used - 1
-    from removed as r
-    where q.seller_id = r.seller_id
-      and q.client_id = r.client_id
-)
-select seller_id, id
-from removed
 
 -- name: DELETE_OF_APPLICATION
 -- $1 the application; $2 how many subscriptions at most.
@@ -151,7 +134,6 @@ delete from subscriptions as s
 using theirs as t
 where s.seller_id = t.seller_id
   and s.id = t.id
-returning s.seller_id, s.id
 
 -- name: DELETE_QUOTAS
 -- $1 the application; $2 how many rows at most.
@@ -162,26 +144,6 @@ where (seller_id, client_id) in (
         where client_id = $1
         limit $2
       )
-
--- name: DELETE_DELIVERIES
--- $1 the sellers and $2 the ids of the subscriptions.
-delete from deliveries as d
-using (
-    select x.seller_id, x.subscription_id, x.id
-    from unnest($1::uuid[], $2::uuid[]) as l (seller_id, id)
-    cross join lateral (
-        select seller_id, subscription_id, id
-        from deliveries as y
-        where y.seller_id = l.seller_id
-          and y.subscription_id = l.id
-        order by y.id
-        limit 1000
-    ) as x
-    limit 5000
-) as x
-where d.seller_id = x.seller_id
-  and d.subscription_id = x.subscription_id
-  and d.id = x.id
 
 -- name: WAKE
 -- $1 the owner; $2 the application; $3 how many queues at most.

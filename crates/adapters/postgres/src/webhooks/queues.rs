@@ -76,9 +76,6 @@ impl SubscriptionQueues for StoredQueues {
     }
 
     async fn record(&self, records: &[AttemptRecord], releases: &[Release]) -> Result<(), StoreError> {
-        if records.is_empty() && releases.is_empty() {
-            return Ok(());
-        }
         let sending = |leased: Arc<Leased>| async move {
             Box::pin(recording::send(records, releases, leased.connection())).await
         };

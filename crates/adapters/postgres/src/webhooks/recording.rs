@@ -57,7 +57,7 @@ async fn record(records: &[AttemptRecord], mut connection: &AsyncPgConnection) -
         Outcome::Failed(failure) => Ok((None, Some(failure.to_text()))),
     });
     let outcomes = outcomes.collect::<QueryResult<Vec<_>>>()?;
-    let delay = |record: &AttemptRecord| match record.next.phase {
+    let delay = |record: &AttemptRecord| match record.phase {
         Phase::Waiting(delay) => Some(microseconds(delay)),
         _ => None,
     };
@@ -72,7 +72,7 @@ async fn record(records: &[AttemptRecord], mut connection: &AsyncPgConnection) -
         column(records, |record| i16::from(record.from.lost)),
         column(records, |record| i16::from(record.next.attempt)),
         column(records, |record| i16::from(record.next.lost)),
-        column(records, |record| record.next.phase == Phase::Delivered),
+        column(records, |record| record.phase == Phase::Delivered),
         column(records, delay),
         column(records, |record| record.duration_ms),
         column(&outcomes, |(status, _)| *status),

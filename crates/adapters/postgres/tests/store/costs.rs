@@ -27,15 +27,19 @@ impl Fixture {
 
     /// A number of the server's statistics, once all sessions have reported theirs.
     pub(crate) async fn statistic(&self, sql: &str) -> i64 {
+        self.reported().await;
+        self.count(sql).await
+    }
+
+    /// Waits until all sessions have reported their statistics.
+    async fn reported(&self) {
         self.wait_until_alone().await;
         self.tamper("select pg_stat_force_next_flush()").await;
-        self.count(sql).await
     }
 
     /// Table rows read, and pages read of tables and indexes.
     async fn read(&self) -> (i64, i64) {
-        self.wait_until_alone().await;
-        self.tamper("select pg_stat_force_next_flush()").await;
+        self.reported().await;
         let sql = "select (select sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) from pg_stat_user_tables)::bigint, \
             (select sum(heap_blks_hit + heap_blks_read + coalesce(idx_blks_hit + idx_blks_read, 0)) from pg_statio_user_tables)::bigint";
         let row = self.client.query_one(sql, &[]).await.unwrap();
@@ -105,11 +109,8 @@ async fn coded_offers_are_read_by_their_index(fixture: &Fixture, seller: SellerI
         };
         let what = format!("{filter:?}");
         let read = async |database: &Database| {
-            let page = database
-                .offer_reader()
-                .offers(seller, filter, None, size)
-                .await
-                .unwrap();
+            let page = database.offer_reader().offers(seller, filter, None, size).await;
+            let page = page.unwrap();
             assert_eq!((page.items.len(), page.next.is_some()), expected, "{what}");
         };
         fixture.costs(&what, most, read).await;
@@ -143,10 +144,8 @@ async fn deep_pages_of_lists_are_read_by_their_index() {
             };
             let what = format!("{filter:?}");
             let read = async |database: &Database| {
-                let page = database
-                    .offer_reader()
-                    .offers(seller, filter.clone(), after, size)
-                    .await;
+                let reader = database.offer_reader();
+                let page = reader.offers(seller, filter.clone(), after, size).await;
                 assert_eq!(page.unwrap().items.len(), 200, "{what}");
             };
             fixture.costs(&what, most, read).await;
@@ -178,10 +177,8 @@ async fn deep_pages_of_lists_are_read_by_their_index() {
         let by_id = OrderRef::Id(deep.into());
         let order = database.order_reader().order(seller, &by_id).await.unwrap();
         let by_number = "N-30000-0".parse::<OrderRef>().unwrap();
-        assert_eq!(
-            database.order_reader().order(seller, &by_number).await.unwrap(),
-            order
-        );
+        let numbered = database.order_reader().order(seller, &by_number).await;
+        assert_eq!(numbered.unwrap(), order);
         let parts = database.order_directory().parts(&by_id).await.unwrap();
         assert!(offer.unwrap().is_some() && order.is_some() && parts.len() == 2);
     };
@@ -266,11 +263,8 @@ async fn whatever_the_filter_a_page_examines_a_bounded_number_of_rows_and_leads_
             ..OfferFilter::default()
         };
         let page = async |database: &Database, after| {
-            let page = database
-                .offer_reader()
-                .offers(seller, filter.clone(), after, size)
-                .await
-                .unwrap();
+            let reader = database.offer_reader();
+            let page = reader.offers(seller, filter.clone(), after, size).await.unwrap();
             (page.items.len(), page.next)
         };
         leads_to(&fixture, items, &format!("{filter:?}"), page).await;
@@ -280,11 +274,8 @@ async fn whatever_the_filter_a_page_examines_a_bounded_number_of_rows_and_leads_
             updated_after,
         };
         let page = async |database: &Database, after| {
-            let page = database
-                .order_reader()
-                .orders(seller, filter, after, size)
-                .await
-                .unwrap();
+            let reader = database.order_reader();
+            let page = reader.orders(seller, filter, after, size).await.unwrap();
             (page.items.len(), page.next)
         };
         leads_to(&fixture, items, &format!("{filter:?}"), page).await;
@@ -357,17 +348,11 @@ async fn the_panel_reads_the_rows_that_it_shows() {
         .await;
     let now = fixture.now().await;
     let shown = async |database: &Database| {
-        let (hours, _) = database
-            .panel()
-            .usage(client_id, now - TimeDelta::days(1))
-            .await
-            .unwrap();
-        let calls = |status| {
-            hours
-                .iter()
-                .filter(|hour| hour.status == status)
-                .map(|hour| hour.calls)
-                .sum::<u64>()
+        let since = now - TimeDelta::days(1);
+        let (hours, _) = database.panel().usage(client_id, since).await.unwrap();
+        let calls = |status| -> u64 {
+            let of_it = hours.iter().filter(|hour| hour.status == status);
+            of_it.map(|hour| hour.calls).sum()
         };
         assert_eq!((calls(201), calls(404), calls(200)), (14, 4_012, 4_014));
     };
@@ -410,16 +395,12 @@ async fn the_panel_reads_the_rows_that_it_shows() {
             let (reader, mut listed) = (database.subscriptions(), Vec::new());
             for _ in 0..2 {
                 let before = listed.last().copied();
-                let page = reader
-                    .deliveries_of_seller(seller, filter, before, 51)
-                    .await
-                    .unwrap();
-                assert!(
-                    page.len() == 51
-                        && page
-                            .iter()
-                            .all(|row| row.active && row.app_name.starts_with("App "))
-                );
+                let page = reader.deliveries_of_seller(seller, filter, before, 51).await;
+                let page = page.unwrap();
+                assert_eq!(page.len(), 51);
+                for row in &page {
+                    assert!(row.active && row.app_name.starts_with("App "));
+                }
                 listed.extend(page.iter().map(|row| row.delivery.id));
             }
             assert!(listed.windows(2).all(|two| two[0] > two[1]));

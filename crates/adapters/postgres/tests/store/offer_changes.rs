@@ -129,11 +129,8 @@ async fn a_member_drops_out_of_its_batch_alone() {
         assert_eq!(saved.unwrap(), is_through, "{:?}", patch.claim);
         let found = fixture.claim_key(&again(&patch.claim)).await;
         let is_stored = found == Claimed::Completed(answer("saved"));
-        assert_eq!(
-            is_stored,
-            is_through || patch.offer == same_key.offer,
-            "{found:?}"
-        );
+        let expected = is_through || patch.offer == same_key.offer;
+        assert_eq!(is_stored, expected, "{found:?}");
     }
     for (patch, stock) in [
         (&moved, 3),
@@ -147,10 +144,8 @@ async fn a_member_drops_out_of_its_batch_alone() {
     // The unmoved one has no item.
     assert_eq!(fixture.rows_of("changes").await - written, 4);
     let read = async |claim: &Claim| changes.read(moved.seller, moved.offer, claim).await.unwrap().key;
-    assert_eq!(
-        read(&again(&moved.claim)).await,
-        Claimed::Completed(answer("saved"))
-    );
+    let known = read(&again(&moved.claim)).await;
+    assert_eq!(known, Claimed::Completed(answer("saved")));
     let other = claim(moved.seller, "k", "b");
     assert_eq!(read(&other).await, Claimed::Reused);
     clock.advance(TimeDelta::hours(24)).await;
@@ -223,10 +218,8 @@ async fn changes_beyond_the_limits_are_refused_or_drop_out_and_hold_up_no_other_
     };
     assert!(beside.is_ok(), "{beside:?}");
     let reads = many.await;
-    let full = reads
-        .iter()
-        .filter(|read| matches!(read, Err(StoreError::Unavailable(_))));
-    assert_eq!(full.count(), 2_000 - 256 - 1_024);
+    let is_full = |read: &&Result<_, _>| matches!(read, Err(StoreError::Unavailable(_)));
+    assert_eq!(reads.iter().filter(is_full).count(), 2_000 - 256 - 1_024);
 
     let [large, small] = Patch::several(&fixture).await;
     let (first, second) = (large.decide(&changes).await, small.decide(&changes).await);
@@ -285,13 +278,9 @@ async fn a_lost_answer_is_unknown_and_an_unsent_change_is_not() {
     assert!(is_unavailable(&overdue.await));
     assert_eq!(fixture.rows_of("idempotency").await, 0);
     fixture.tamper("alter table changes rename to away").await;
-    let outcome = changes
-        .save(change.clone(), &patch.claim, &answer("saved"), LONG)
-        .await;
-    assert!(
-        matches!(outcome, Err(TransactionError::Unknown(_))),
-        "{outcome:?}"
-    );
+    let outcome = changes.save(change.clone(), &patch.claim, &answered, LONG).await;
+    let is_unknown = matches!(outcome, Err(TransactionError::Unknown(_)));
+    assert!(is_unknown, "{outcome:?}");
     let found = fixture.database.claims().outcome(&patch.claim).await;
     assert_eq!(found.unwrap(), None);
     let gone = handle(settings("postgres://u@127.0.0.1:1/d", 1));
@@ -357,11 +346,8 @@ async fn stock_taken_by_orders_and_set_in_batches_loses_no_update() {
             loop {
                 let read = changes.read(seller, offer, &claim).await.unwrap();
                 let change = decide_patch(read.offer, patch.clone(), read.at).unwrap();
-                if changes
-                    .save(change, &claim, &answer("saved"), LONG)
-                    .await
-                    .unwrap()
-                {
+                let saved = changes.save(change, &claim, &answer("saved"), LONG).await;
+                if saved.unwrap() {
                     return tries;
                 }
                 tries += 1;

@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 use futures_util::future::join_all;
 use kernel::{Money, StoreError};
-use offers::{Offer, OfferStatus, Price, PriceSource, Stock};
+use offers::{Offer, OfferStatus, Price, PriceSource, Product, Stock};
 
 use crate::support::{Fixture, changed, created, instant, is_rolled_back, is_unexpected, offer};
 
@@ -21,19 +21,21 @@ async fn an_update_alone_or_with_others_writes_every_field_of_its_own_sellers_of
     let after = before.clone().map(|offer| Offer {
         seller,
         id: offer.id,
-        title: format!("{} 2", offer.title),
-        handle: format!("{}-2", offer.handle),
+        product: Product {
+            title: format!("{} 2", offer.product.title),
+            handle: format!("{}-2", offer.product.handle),
+            ean: Some("4006381333931".to_owned()),
+            brand: Some("Inna".to_owned()),
+            signature: Some("2|Inna|4006381333931".to_owned()),
+            thumbnail: Some("https://img.example/2.jpg".to_owned()),
+            url: format!("{}/2", offer.product.url),
+        },
         status: OfferStatus::Draft,
         price: Some(Price {
             money: Money::pln(1).unwrap(),
             source: PriceSource::Manual,
         }),
         stock: Stock::new(1).ok(),
-        ean: Some("4006381333931".to_owned()),
-        brand: Some("Inna".to_owned()),
-        signature: Some("2|Inna|4006381333931".to_owned()),
-        thumbnail: Some("https://img.example/2.jpg".to_owned()),
-        url: format!("{}/2", offer.url),
         external_id: Some("CZ-2".to_owned()),
         created_at: offer.created_at,
         updated_at: instant() + TimeDelta::hours(1),
@@ -60,12 +62,15 @@ async fn each_caller_of_a_batch_gets_its_own_answer() {
     let bare = Offer {
         price: None,
         stock: None,
-        ean: None,
-        brand: None,
-        signature: None,
-        thumbnail: None,
         external_id: None,
         status: OfferStatus::Proposed,
+        product: Product {
+            ean: None,
+            brand: None,
+            signature: None,
+            thumbnail: None,
+            ..offer(seller).product
+        },
         ..offer(seller)
     };
     let mine: Vec<_> = (0..300).map(|_| offer(seller)).chain([bare]).collect();

@@ -25,6 +25,7 @@ pub(crate) fn parts_of_every_state(seller: SellerId) -> Vec<SellerOrder> {
     let seen = |status| tracking_report(status, Some(instant() + TimeDelta::minutes(30)));
     let mut delivered_already = shipment(Carrier::PocztaPolska);
     delivered_already.tracking_report = Some(seen(TrackingStatus::Delivered));
+    let delivered = paid(new()).ship(delivered_already, Cause::Seller, at);
     let apply_tracking = |carrier, status| shipped(new(), carrier).apply_tracking(&seen(status), at).after;
     let correction = Correction {
         carrier: Some(Carrier::Other),
@@ -38,10 +39,7 @@ pub(crate) fn parts_of_every_state(seller: SellerId) -> Vec<SellerOrder> {
         shipped(new(), Carrier::Other),
         apply_tracking(Carrier::Inpost, TrackingStatus::OutForDelivery),
         apply_tracking(Carrier::Gls, TrackingStatus::Delivered),
-        paid(new())
-            .ship(delivered_already, Cause::Seller, at)
-            .unwrap()
-            .after,
+        delivered.unwrap().after,
         corrected.unwrap().after,
         paid(new()).deliver(at).unwrap().after,
         new().cancel(at).unwrap().after,
@@ -110,10 +108,8 @@ async fn a_part_of_every_state_reads_back_by_id_and_number() {
     let sql = "select count(*) from seller_orders where items_length = octet_length(items::text)";
     assert_eq!(fixture.count(sql).await, i64::try_from(parts.len()).unwrap());
     let size = kernel::PageSize::clamped(200);
-    let page = reader
-        .orders(seller, OrderFilter::default(), None, size)
-        .await
-        .unwrap();
+    let page = reader.orders(seller, OrderFilter::default(), None, size).await;
+    let page = page.unwrap();
     let mut listed: Vec<_> = parts.into_iter().filter(|part| !part.is_test).collect();
     listed.sort_by_key(|part| std::cmp::Reverse(part.id));
     assert_eq!((page.items, page.next), (listed, None));
@@ -214,10 +210,8 @@ async fn ship(fixture: &Fixture, seller: SellerId, carrier: Carrier) -> SellerOr
     let part = paid(part(seller, instant()));
     fixture.save(std::slice::from_ref(&part)).await;
     let ship = async |tx: &dyn Transaction| {
-        let shipped = part
-            .ship(shipment(carrier), Cause::Seller, tx.now())
-            .unwrap()
-            .after;
+        let shipped = part.ship(shipment(carrier), Cause::Seller, tx.now());
+        let shipped = shipped.unwrap().after;
         tx.save_parts(vec![changed(shipped.clone())]).await.unwrap();
         let parcel = SCHEDULE.begin(&shipped, tx.now()).unwrap();
         tx.begin_tracking(parcel).await.unwrap();
@@ -279,16 +273,11 @@ async fn a_parcel_is_rescheduled_or_ended_by_the_holder_of_its_lease_alone() {
     let second = lease(&*queue, Carrier::Dhl, 10).await.remove(0);
     for next in [None, Some(now)] {
         queue.schedule_parcel(&first, next).await.unwrap();
-        assert_eq!(
-            lease(&*queue, Carrier::Dhl, 10).await,
-            [],
-            "a lost lease changed something"
-        );
+        let due = lease(&*queue, Carrier::Dhl, 10).await;
+        assert_eq!(due, [], "a lost lease changed something");
     }
-    queue
-        .schedule_parcel(&second, Some(now + TimeDelta::hours(2)))
-        .await
-        .unwrap();
+    let later = now + TimeDelta::hours(2);
+    queue.schedule_parcel(&second, Some(later)).await.unwrap();
     assert_eq!(lease(&*queue, Carrier::Dhl, 10).await, []);
     clock.advance(TimeDelta::hours(2)).await;
     let third = lease(&*queue, Carrier::Dhl, 10).await.remove(0);

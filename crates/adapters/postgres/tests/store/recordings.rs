@@ -26,10 +26,7 @@ async fn recorded_attempts_read_back() {
         let end = ended(claimed.lease, &claimed.deliveries[n], 500);
         AttemptRecord {
             outcome: Outcome::Failed(failure),
-            next: Progress {
-                phase: Phase::Waiting(delay),
-                ..end.next
-            },
+            phase: Phase::Waiting(delay),
             ..end
         }
     };
@@ -63,7 +60,7 @@ async fn recorded_attempts_read_back() {
         };
         assert_eq!((attempt, &last.outcome), (1, &record.outcome));
         assert_eq!(last.duration, Duration::from_millis(12));
-        let delay = match record.next.phase {
+        let delay = match record.phase {
             Phase::Waiting(delay) => Some(delay),
             _ => None,
         };
@@ -224,7 +221,7 @@ async fn a_queue_is_due_after_its_pause_with_all_its_deliveries() {
         again
             .deliveries
             .iter()
-            .all(|due| due.progress == Progress::QUEUED.lease())
+            .all(|due| due.progress == Progress::default())
     );
     // A queue without pending deliveries sleeps, too.
     fixture
@@ -248,8 +245,8 @@ async fn a_queue_is_taken_over_after_its_lease_and_its_running_attempts_are_lost
     clock.advance(TimeDelta::minutes(2)).await;
     let second = fixture.claim_one().await;
     let given = second.deliveries.iter().map(|due| (due.id, due.progress));
-    let lost = first.deliveries[1].progress.lose();
-    let expected = [(queued[1], lost.lease()), (queued[0], end.next.lease())];
+    let lost = Progress { attempt: 0, lost: 1 };
+    let expected = [(queued[1], lost), (queued[0], end.next)];
     assert_eq!(given.collect::<Vec<_>>(), expected);
     fixture.release(second.lease).await;
     let third = fixture.claim_one().await;

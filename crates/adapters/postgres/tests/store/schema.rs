@@ -126,12 +126,10 @@ async fn the_schema_state_follows_versions_and_writability() {
         fixture.tamper(change).await;
         assert_eq!(fixture.database.schema_state().await.unwrap(), expected);
     }
-    fixture
-        .tamper("delete from schema_facts where version = '9999'")
-        .await;
-    fixture
-        .tamper("delete from __diesel_schema_migrations where version = '9999'")
-        .await;
+    for table in ["schema_facts", "__diesel_schema_migrations"] {
+        let remove = format!("delete from {table} where version = '9999'");
+        fixture.tamper(&remove).await;
+    }
     // A read-only server is not usable.
     for (read_only, expected) in [("on", SchemaState::ReadOnly), ("off", SchemaState::Ready)] {
         fixture.set("default_transaction_read_only", read_only).await;
@@ -168,10 +166,8 @@ async fn a_schema_that_an_older_program_may_use_is_finished_on_request() {
 async fn a_failed_migration_is_named_and_rolled_back() {
     let empty = TestDatabase::empty().await;
     let client = empty.connect().await;
-    client
-        .batch_execute("create table offers (mine int)")
-        .await
-        .unwrap();
+    let rival = "create table offers (mine int)";
+    client.batch_execute(rival).await.unwrap();
     let (report, _) = migrated(empty.url()).await;
     let MigrateError::Failed { name, .. } = report.unwrap_err() else {
         panic!("another failure")
@@ -240,10 +236,8 @@ async fn down_restores_the_schema_before_up() {
         before = vec![texts(&client, &catalog).await, texts(&client, facts).await];
     }
     let versions: Vec<_> = embedded().iter().map(|name| name[..4].to_owned()).collect();
-    assert_eq!(
-        texts(&client, "select version from schema_facts order by 1").await,
-        versions
-    );
+    let stored = "select version from schema_facts order by 1";
+    assert_eq!(texts(&client, stored).await, versions);
     for folder in folders().iter().rev() {
         run(folder, "down.sql").await;
     }
@@ -276,10 +270,7 @@ const ATTACK: &str = "
 #[tokio::test]
 async fn a_login_without_rights_cannot_act_as_the_owner() {
     let fixture = Fixture::new().await;
-    let (stranger, shop) = (
-        format!("stranger_{}", id().simple()),
-        format!("shop_{}", id().simple()),
-    );
+    let [stranger, shop] = ["stranger", "shop"].map(|name| format!("{name}_{}", id().simple()));
     let roles = format!("create role {stranger}; create role {shop}; grant insert on offers to {shop}");
     fixture.tamper(&roles).await;
     let attack = async || {
@@ -289,35 +280,27 @@ async fn a_login_without_rights_cannot_act_as_the_owner() {
         let error = client.batch_execute(ATTACK).await.err();
         let planted = fixture.rows_of("operator_tokens").await;
         fixture.tamper("delete from operator_tokens").await;
-        (
-            planted,
-            error.map(|error| format!("{error:?}")).unwrap_or_default(),
-        )
+        let error = error.map(|error| format!("{error:?}"));
+        (planted, error.unwrap_or_default())
     };
-    let folder = folders()
-        .into_iter()
-        .find(|folder| name(folder).starts_with("0019"))
-        .unwrap();
+    let mut folders = folders().into_iter();
+    let folder = folders.find(|folder| name(folder).starts_with("0019")).unwrap();
     let migration = |file: &str| fs::read_to_string(folder.join(file)).unwrap();
     fixture.tamper(&migration("down.sql")).await;
     assert_eq!(attack().await.0, 1, "the attack works on the function as it was");
     fixture.tamper(&migration("up.sql")).await;
     let (planted, error) = attack().await;
-    assert!(
-        planted == 0 && error.contains("permission denied for function"),
-        "{error}"
-    );
+    let is_denied = error.contains("permission denied for function");
+    assert!(planted == 0 && is_denied, "{error}");
 
     // The role that fills tables got the right. With it, the attack has no effect.
     fixture.set("role", &shop).await;
     let analyzed = fixture.another(1).analyze_grown_tables().await;
     assert_eq!(analyzed.unwrap(), None);
     fixture.set("role", &stranger).await;
-    let grant = fixture.another(1).analyze_grown_tables().await.unwrap().unwrap();
-    assert_eq!(
-        grant,
-        format!("GRANT EXECUTE ON FUNCTION analyze_grown_tables() TO {stranger}")
-    );
+    let missing = fixture.another(1).analyze_grown_tables().await.unwrap();
+    let grant = format!("GRANT EXECUTE ON FUNCTION analyze_grown_tables() TO {stranger}");
+    assert_eq!(missing.as_ref(), Some(&grant));
     fixture.tamper(&grant).await;
     assert_eq!(fixture.another(1).analyze_grown_tables().await.unwrap(), None);
     fixture.set("role", "none").await;

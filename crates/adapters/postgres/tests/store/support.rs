@@ -22,13 +22,16 @@ use oauth::{
     Application, ApplicationStatus, ClientId, ClientSecret, ClientType, Grant, NewClientToken, Purpose,
     Scope, ScopeSet, SecretHash, TokenKey,
 };
-use offers::{Offer, OfferStatus, Price, PriceSource, Stock};
+use offers::{Offer, OfferStatus, Price, PriceSource, Product, Stock};
 use testkit::{TestClock, TestDatabase};
 use tokio_postgres::{Client, Row};
 use usecases::{Announcement, LockSet, Transaction};
 use uuid::Uuid;
 
 pub(crate) use self::{consents::*, trade::*, webhooks::*};
+
+/// The sessions that wait for a lock.
+const LOCK_WAITS: &str = "pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
 
 static NUMBER: AtomicU64 = AtomicU64::new(1);
 
@@ -193,18 +196,14 @@ impl Fixture {
 
     /// The database's clock.
     pub(crate) async fn now(&self) -> DateTime<Utc> {
-        self.client
-            .query_one("select api_now()", &[])
-            .await
-            .unwrap()
-            .get(0)
+        let now = self.client.query_one("select api_now()", &[]).await;
+        now.unwrap().get(0)
     }
 
     /// Waits until a session waits for a lock.
     pub(crate) async fn wait_for_blocked_session(&self) {
         let end = Instant::now() + Duration::from_secs(20);
-        let waiting = "pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
-        while self.rows_of(waiting).await == 0 {
+        while self.rows_of(LOCK_WAITS).await == 0 {
             assert!(Instant::now() < end, "no session waits for a lock");
             tokio::task::yield_now().await;
         }
@@ -212,15 +211,11 @@ impl Fixture {
 
     /// The sessions that wait for a lock end although it is still held.
     pub(crate) async fn nothing_waits(&self) {
-        let waiting = "pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
-        let ended = async {
-            while self.rows_of(waiting).await > 0 {
-                tokio::task::yield_now().await;
-            }
-        };
-        tokio::time::timeout(Duration::from_secs(20), ended)
-            .await
-            .unwrap();
+        let end = Instant::now() + Duration::from_secs(20);
+        while self.rows_of(LOCK_WAITS).await > 0 {
+            assert!(Instant::now() < end, "a session waits for a lock");
+            tokio::task::yield_now().await;
+        }
     }
 
     /// Ends an open transaction once another one waits for it.
@@ -234,16 +229,10 @@ impl Fixture {
     /// Waits until no other session except the clock's is connected: a server process reports its statistics
     /// when it ends.
     pub(crate) async fn wait_until_alone(&self) {
-        let idle = "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() \
-            and application_name = 'seller-api' and state = 'idle'";
-        while self
-            .rows_of(
-                "pg_stat_activity where datname = current_database() and application_name = 'seller-api'",
-            )
-            .await
-            > 0
-        {
-            self.tamper(idle).await;
+        let own = "pg_stat_activity where datname = current_database() and application_name = 'seller-api'";
+        let end_idle = format!("select pg_terminate_backend(pid) from {own} and state = 'idle'");
+        while self.rows_of(own).await > 0 {
+            self.tamper(&end_idle).await;
         }
     }
 
@@ -262,10 +251,8 @@ impl Fixture {
     }
 
     pub(crate) async fn close(&self, seller: SellerId) {
-        assert!(
-            self.tx(async |tx| tx.close_seller(seller, tx.now()).await.unwrap())
-                .await
-        );
+        let close = async |tx: &dyn Transaction| tx.close_seller(seller, tx.now()).await;
+        assert!(self.tx(close).await.unwrap());
     }
 
     pub(crate) async fn application(&self, owner: SellerId) -> Application {
@@ -470,19 +457,21 @@ pub(crate) fn offer(seller: SellerId) -> Offer {
     Offer {
         seller,
         id,
-        title: format!("Czajnik żółty {id}"),
-        handle: format!("czajnik-{id}"),
+        product: Product {
+            title: format!("Czajnik żółty {id}"),
+            handle: format!("czajnik-{id}"),
+            ean: Some("5901234123457".to_owned()),
+            brand: Some("Czajnex".to_owned()),
+            signature: Some("1|Czajnex|5901234123457".to_owned()),
+            thumbnail: Some("https://img.example/1.jpg".to_owned()),
+            url: "https://shop.example/czajnik".to_owned(),
+        },
         status: OfferStatus::Published,
         price: Some(Price {
             money: Money::pln(12_999).unwrap(),
             source: PriceSource::Automatic,
         }),
         stock: Some(Stock::new(3).unwrap()),
-        ean: Some("5901234123457".to_owned()),
-        brand: Some("Czajnex".to_owned()),
-        signature: Some("1|Czajnex|5901234123457".to_owned()),
-        thumbnail: Some("https://img.example/1.jpg".to_owned()),
-        url: "https://shop.example/czajnik".to_owned(),
         external_id: Some("CZ 1/ż".to_owned()),
         created_at: instant(),
         updated_at: instant(),

@@ -157,11 +157,8 @@ async fn a_transaction_dropped_during_a_statement_is_rolled_back() {
     holder.lock_seller(other).await.unwrap();
     let began = Instant::now();
     is_unavailable(fixture.begin().await.lock_seller(other).await);
-    assert!(
-        began.elapsed() < Duration::from_millis(4_500),
-        "{:?}",
-        began.elapsed()
-    );
+    let took = began.elapsed();
+    assert!(took < Duration::from_millis(4_500), "{took:?}");
     holder.commit().await.unwrap();
     assert!(fixture.begin().await.lock_seller(seller).await.unwrap().is_some());
 }
@@ -176,12 +173,9 @@ async fn a_transaction_with_a_failed_statement_is_rolled_back() {
     assert_eq!(fixture.database.sellers().seller(seller.id).await.unwrap(), None);
 
     // A constraint checked at the commit.
-    fixture
-        .tamper(
-            "alter table applications alter constraint applications_owner_id_fkey deferrable initially deferred; \
-             alter table families alter constraint families_seller_id_fkey deferrable initially deferred",
-        )
-        .await;
+    let deferred = "alter table applications alter constraint applications_owner_id_fkey deferrable initially deferred; \
+        alter table families alter constraint families_seller_id_fkey deferrable initially deferred";
+    fixture.tamper(deferred).await;
     let orphan = application(SellerId::from(id()));
     let tx = fixture.begin().await;
     tx.save_application(created(orphan.clone())).await.unwrap();
@@ -210,11 +204,8 @@ async fn a_transaction_is_read_committed_with_timeouts_of_its_own() {
     tx.add_seller(new_seller("a@b")).await.unwrap();
     tx.commit().await.unwrap();
     let subject = Subject::client(id().into());
-    database
-        .rate_counter()
-        .count(Limiter::TokenByClient, subject)
-        .await
-        .unwrap();
+    let counter = database.rate_counter();
+    counter.count(Limiter::TokenByClient, subject).await.unwrap();
     let bounds = fixture.texts("select bounds from seen order by n").await;
     assert_eq!(bounds, ["10000 2000 5000 read committed", "0 0 0 read committed"]);
 }
@@ -226,10 +217,8 @@ async fn deadlocks_and_serialization_failures_are_retryable() {
     // The server detects deadlocks after a second; here at once.
     fixture.set("deadlock_timeout", "50ms").await;
     let database = fixture.another(2);
-    let (first, second) = (
-        database.units().begin(&LockSet::default()).await.unwrap(),
-        database.units().begin(&LockSet::default()).await.unwrap(),
-    );
+    let begin = async || database.units().begin(&LockSet::default()).await.unwrap();
+    let (first, second) = (begin().await, begin().await);
     first.lock_seller(one).await.unwrap();
     second.lock_seller(other).await.unwrap();
     let lock = async |tx: Box<dyn usecases::Transaction>, seller| tx.lock_seller(seller).await;
@@ -238,19 +227,12 @@ async fn deadlocks_and_serialization_failures_are_retryable() {
     assert_eq!((lost.len(), won.len()), (1, 1));
     assert!(matches!(lost[0], Err(StoreError::Retryable(_))), "{lost:?}");
 
-    fixture
-        .tamper(
-            "create function lose() returns trigger language plpgsql as \
-             'begin raise exception ''lost'' using errcode = ''40001''; end'; \
-             create trigger lose before update on sellers for each row execute function lose()",
-        )
-        .await;
-    let error = fixture
-        .begin()
-        .await
-        .close_seller(one, instant())
-        .await
-        .unwrap_err();
+    let lose = "create function lose() returns trigger language plpgsql as \
+        'begin raise exception ''lost'' using errcode = ''40001''; end'; \
+        create trigger lose before update on sellers for each row execute function lose()";
+    fixture.tamper(lose).await;
+    let closed = fixture.begin().await.close_seller(one, instant()).await;
+    let error = closed.unwrap_err();
     assert!(matches!(error, StoreError::Retryable(_)), "{error:?}");
 }
 
@@ -270,14 +252,8 @@ async fn a_blocked_statement_times_out() {
             .offers(seller, OfferFilter::default(), None, PageSize::clamped(50))
             .await;
         assert_eq!(page.unwrap().items, std::slice::from_ref(&offer));
-        database
-            .units()
-            .begin(&LockSet::default())
-            .await
-            .unwrap()
-            .commit()
-            .await
-            .unwrap();
+        let tx = database.units().begin(&LockSet::default()).await.unwrap();
+        tx.commit().await.unwrap();
         assert_eq!(database.schema_state().await.unwrap(), SchemaState::Ready);
     };
     works().await;

@@ -5,11 +5,10 @@ use offers::OfferStatus;
 use reqwest::Method;
 use serde_json::{Value, json};
 use url::{Position, Url};
-use web::form::Form;
 
 use super::{Frame, Shown, html, see_other, trade, unread};
 use crate::calls::{By, Call, text};
-use crate::{SandboxPage, SandboxSeller, shippable};
+use crate::{Chosen, SandboxPage, SandboxSeller, shippable};
 
 #[derive(Template)]
 #[template(path = "first_steps.html")]
@@ -27,12 +26,11 @@ impl FirstStepsPage<'_> {
 }
 
 /// `GET /sandbox`.
-pub(crate) async fn first_steps(page: &SandboxPage) -> Shown {
-    let (_, seller) = page.seller(&Form::default())?;
+pub(crate) async fn first_steps(page: &SandboxPage, (n, seller): Chosen<'_>) -> Shown {
     let offers = trade::newest(page, seller, Some(OfferStatus::Published)).await?;
     let offer = offers.first().map(|offer| offer.id.to_string());
     let offer = offer.unwrap_or_default();
-    let first = |method, path: &str, body| Call::new(By::Seller(0), method, path, body);
+    let first = |method, path: &str, body| Call::new(By::Seller(n), method, path, body);
     let read = |path: &str| first(Method::GET, path, Value::Null);
     let calls = [
         ("Who am I?", read("/v1/me")),
@@ -63,8 +61,7 @@ fn link(seller: &SandboxSeller) -> Call {
 }
 
 /// `POST /sandbox/sign-in`: into the panel as a seller.
-pub(crate) async fn sign_in(page: &SandboxPage, form: &Form) -> Shown {
-    let (_, seller) = page.seller(form)?;
+pub(crate) async fn sign_in(page: &SandboxPage, (_, seller): Chosen<'_>) -> Shown {
     let link = page.make(&link(seller)).await?.accepted()?.json();
     let url = Url::parse(text(&link, "url")).map_err(|error| format!("The link is no URL: {error}."))?;
     // The path alone: the browser stays at the name by which it came.

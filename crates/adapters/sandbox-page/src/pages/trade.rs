@@ -1,7 +1,7 @@
 //! The buyer's page: the catalogue of all sellers, a basket, orders; and the marketplace's: orders, offers,
 //! applications, and the carriers that the sandbox simulates.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use actix_web::HttpResponse;
 use askama::Template;
@@ -15,7 +15,7 @@ use web::form::Form;
 
 use super::{Card, Frame, Input, Shown, html, unread};
 use crate::calls::{Answered, By, Call, text};
-use crate::{SandboxPage, SandboxSeller};
+use crate::{Chosen, SandboxPage, SandboxSeller};
 
 /// How many offers of each seller are listed.
 const LISTED: i64 = 100;
@@ -104,7 +104,7 @@ pub(crate) async fn offers_json(page: &SandboxPage) -> Shown {
     let item = |(_, seller, offer): &Listed<'_>| {
         json!({
             "seller_id": seller.id.to_string(), "seller_no": seller.seller_no, "id": offer.id.to_string(),
-            "title": offer.title, "status": offer.status.as_str(), "price": amount(offer),
+            "title": offer.product.title, "status": offer.status.as_str(), "price": amount(offer),
             "stock": offer.stock.map(Stock::get),
         })
     };
@@ -148,8 +148,7 @@ struct MarketplacePage<'a> {
 }
 
 /// `GET /sandbox/marketplace`: all orders, and one seller's offers and applications.
-pub(crate) async fn marketplace(page: &SandboxPage, form: &Form) -> Shown {
-    let (n, seller) = page.seller(form)?;
+pub(crate) async fn marketplace(page: &SandboxPage, (n, seller): Chosen<'_>) -> Shown {
     let offers = newest(page, seller, None).await?.into_iter().take(15);
     let directory = &page.settings.applications;
     let applications = directory.applications_at(seller.id, None, 50).await;
@@ -215,7 +214,7 @@ fn offer_card(page: &SandboxPage, n: usize, seller: &SandboxSeller, offer: Offer
         ],
         id: offer.id.to_string(),
         buttons,
-        title: offer.title,
+        title: offer.product.title,
     }
 }
 
@@ -259,19 +258,16 @@ pub(crate) async fn carrier(page: &SandboxPage, form: &Form) -> Shown {
 
 /// The latest orders of all sellers, newest first, with what can be done to each.
 async fn latest(page: &SandboxPage, role: Role) -> Result<Vec<Card>, String> {
-    let mut all: Vec<Vec<SellerOrder>> = Vec::new();
+    // One order's parts stand together.
+    let mut all: BTreeMap<_, Vec<SellerOrder>> = BTreeMap::new();
     for seller in &page.sellers {
         let (filter, most) = (OrderFilter::default(), PageSize::clamped(LATEST));
         let orders = page.settings.orders.orders(seller.id, filter, None, most).await;
         for part in orders.map_err(|error| unread(&error))?.items {
-            // One order's parts stand together.
-            let is_same = |parts: &&mut Vec<SellerOrder>| parts.iter().any(|other| other.id == part.id);
-            match all.iter_mut().find(is_same) {
-                Some(parts) => parts.push(part),
-                None => all.push(vec![part]),
-            }
+            all.entry(part.id).or_default().push(part);
         }
     }
+    let mut all: Vec<_> = all.into_values().collect();
     all.sort_by_key(|parts| std::cmp::Reverse(parts.first().map(|part| part.placed_at)));
     all.truncate(usize::try_from(LATEST).unwrap_or_default());
     Ok(all
@@ -286,16 +282,10 @@ fn order_card(page: &SandboxPage, role: Role, parts: &[SellerOrder]) -> Option<C
     let status = OrderStatus::aggregate(parts.iter().map(SellerOrder::status))?;
     let sellers: Vec<_> = parts.iter().map(|part| part.seller.to_string()).collect();
     // One parcel may have several sellers' parts.
-    let parcels: BTreeSet<_> = parts
-        .iter()
-        .filter_map(parcel)
-        .filter(|_| role == Role::Marketplace)
-        .collect();
+    let parcels: BTreeMap<_, _> = parts.iter().filter_map(parcel).collect();
     let mut buttons = buttons(page, role, &id, status, &sellers);
     if (role, status) == (Role::Marketplace, OrderStatus::Shipped) {
-        let parcels = parts.iter().filter_map(SellerOrder::shipment);
-        let numbers: BTreeSet<_> = parcels.map(|parcel| parcel.tracking_number.as_str()).collect();
-        buttons.extend(numbers.into_iter().map(|number| carriers_say(page, number)));
+        buttons.extend(parcels.keys().map(|number| carriers_say(page, number)));
     }
     Some(Card {
         title: first.number.as_str().to_owned(),
@@ -304,7 +294,7 @@ fn order_card(page: &SandboxPage, role: Role, parts: &[SellerOrder]) -> Option<C
             .iter()
             .flat_map(|part| &part.items)
             .map(item)
-            .chain(parcels)
+            .chain(parcels.into_values())
             .collect(),
         buttons,
         id,
@@ -317,13 +307,13 @@ fn item(item: &OrderItem) -> String {
     format!("{} × {title}", item.quantity)
 }
 
-/// A parcel for people.
-fn parcel(part: &SellerOrder) -> Option<String> {
+/// A parcel's number, and the parcel for people.
+fn parcel(part: &SellerOrder) -> Option<(&str, String)> {
     let shipment = part.shipment()?;
     let status = shipment.tracking_status;
     let status = status.map_or("not known to the carrier yet", TrackingStatus::as_str);
     let (carrier, number) = (shipment.carrier.display_name(), shipment.tracking_number.as_str());
-    Some(format!("Parcel {number} with {carrier}: {status}"))
+    Some((number, format!("Parcel {number} with {carrier}: {status}")))
 }
 
 /// What can be done to an order with parts of these sellers.

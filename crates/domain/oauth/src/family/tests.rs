@@ -60,19 +60,18 @@ fn a_client_is_authenticated_by_its_type_its_secret_and_its_status() {
     let rotated = confidential.clone().with_secret(&new).after;
     let (right, wrong) = (secret.reveal(), "pss_wrong");
     for (application, secret, expected) in [
-        (&confidential, Some(right), Ok(())),
-        (&confidential, Some(wrong), Err(Credentials)),
-        (&confidential, None, Err(SecretMissing)),
-        (&confidential, Some(""), Err(SecretMissing)),
+        (&confidential, right, Ok(())),
+        (&confidential, wrong, Err(Credentials)),
+        (&confidential, "", Err(SecretMissing)),
         // A public client has no secret: any is wrong.
-        (&public, Some(""), Ok(())),
-        (&public, Some(right), Err(Credentials)),
+        (&public, "", Ok(())),
+        (&public, right, Err(Credentials)),
         // Only the client itself learns that it is suspended.
-        (&suspended, Some(right), Err(Suspended { is_proved: true })),
-        (&suspended, Some(wrong), Err(Credentials)),
-        (&suspended_public, None, Err(Suspended { is_proved: false })),
-        (&rotated, Some(right), Err(Credentials)),
-        (&rotated, Some(new.reveal()), Ok(())),
+        (&suspended, right, Err(Suspended { is_proved: true })),
+        (&suspended, wrong, Err(Credentials)),
+        (&suspended_public, "", Err(Suspended { is_proved: false })),
+        (&rotated, right, Err(Credentials)),
+        (&rotated, new.reveal(), Ok(())),
     ] {
         let result = authenticate(application, secret);
         assert_eq!(result, expected, "{application:?} {secret:?}");

@@ -10,23 +10,24 @@ use crate::patch::tests::at;
 fn feed(status: OfferStatus, price: Option<i64>) -> OfferInput {
     OfferInput {
         id: Uuid::from_u128(7).into(),
-        title: "Kettle".to_owned(),
-        handle: "kettle".to_owned(),
+        product: product("Kettle"),
         status,
         price: price.map(|amount| Money::pln(amount).unwrap()),
         stock: Some(Stock::new(3).unwrap()),
-        ean: None,
-        brand: None,
-        signature: None,
-        thumbnail: None,
-        url: "https://shop.example/kettle".to_owned(),
+    }
+}
+
+fn product(title: &str) -> Product {
+    Product {
+        title: title.to_owned(),
+        ..Product::default()
     }
 }
 
 /// A published offer with another title than the one that is stored.
 fn retitled(price: Option<i64>) -> OfferInput {
     OfferInput {
-        title: "Steel kettle".to_owned(),
+        product: product("Steel kettle"),
         ..feed(OfferStatus::Published, price)
     }
 }

@@ -32,6 +32,8 @@ struct StoredQueue {
     fence: Option<Uuid>,
     failing: bool,
     due: Vec<Due>,
+    /// Those of `due` that a worker was given and has not returned.
+    in_hand: Vec<DeliveryId>,
     /// Attempts whose end was recorded.
     ended: usize,
     /// Turns since it was put at the back.
@@ -48,7 +50,8 @@ impl StoredQueue {
     /// beginning with a first one.
     fn lease(&mut self, running: &[DeliveryId], capacity: u16, repeats: u16) -> Vec<Due> {
         self.postpone(running);
-        let waiting = || self.due.iter().filter(|due| due.progress.phase != Phase::Leased);
+        let in_hand = &self.in_hand;
+        let waiting = || self.due.iter().filter(move |due| !in_hand.contains(&due.id));
         let firsts = waiting()
             .filter(|due| due.progress.attempt == 0)
             .take(capacity.into());
@@ -64,12 +67,9 @@ impl StoredQueue {
         placed.sort_by_key(|(place, _)| *place);
         let ids = placed.into_iter().map(|(_, id)| id);
         let ids: Vec<_> = ids.take(capacity.into()).collect();
-        let lease = |id| {
-            let due = self.due.iter_mut().find(|due| due.id == id).unwrap();
-            due.progress = due.progress.lease();
-            due.clone()
-        };
-        ids.into_iter().map(lease).collect()
+        self.in_hand.extend(&ids);
+        let leased = |id| self.due.iter().find(|due| due.id == id).unwrap().clone();
+        ids.into_iter().map(leased).collect()
     }
 
     fn url(&self, number: u128) -> WebhookUrl {
@@ -90,9 +90,7 @@ impl StoredQueue {
 
     /// What the worker no longer has in hand waits again.
     fn postpone(&mut self, running: &[DeliveryId]) {
-        for due in self.due.iter_mut().filter(|due| !running.contains(&due.id)) {
-            due.progress = due.progress.postpone();
-        }
+        self.in_hand.retain(|id| running.contains(id));
     }
 }
 
@@ -105,7 +103,7 @@ struct State {
     next_id: u128,
     suspended: usize,
     delivered: usize,
-    failures: Vec<(Outcome, Progress)>,
+    failures: Vec<(Outcome, Phase)>,
 }
 
 impl State {
@@ -136,10 +134,7 @@ impl Store {
             event: WebhookEvent::OrderPaid,
             body: Arc::from(format!("{id}").into_bytes()),
             due_at: now(),
-            progress: Progress {
-                attempt,
-                ..Progress::QUEUED
-            },
+            progress: Progress { attempt, lost: 0 },
         });
         id
     }
@@ -151,9 +146,7 @@ impl Store {
 
     /// How many deliveries of the queue would be lost if its worker crashed now.
     pub(super) fn in_hand(&self, queue: u128) -> usize {
-        let state = self.state();
-        let due = state.queues[&queue].due.iter();
-        due.filter(|due| due.progress.phase == Phase::Leased).count()
+        self.state().queues[&queue].in_hand.len()
     }
 
     pub(super) fn set_failing(&self, queue: u128) {
@@ -179,12 +172,7 @@ impl Store {
 
     /// Another worker takes the queue over.
     pub(super) fn take_over(&self, queue: u128) {
-        let mut state = self.state();
-        let queue = state.queues.entry(queue).or_default();
-        queue.fence = Some(Uuid::max());
-        for due in &mut queue.due {
-            due.progress = due.progress.lose();
-        }
+        self.state().queues.entry(queue).or_default().fence = Some(Uuid::max());
     }
 
     pub(super) fn set_unavailable(&self, unavailable: bool) {
@@ -209,7 +197,7 @@ impl Store {
             .count()
     }
 
-    pub(super) fn failures(&self) -> Vec<(Outcome, Progress)> {
+    pub(super) fn failures(&self) -> Vec<(Outcome, Phase)> {
         self.state().failures.clone()
     }
 
@@ -329,11 +317,12 @@ impl SubscriptionQueues for Store {
             let is_recorded = |due: &Due| (due.id, due.progress) == (record.delivery, record.from);
             queue.due.retain(|due| !is_recorded(due));
             assert_eq!(queue.due.len() + 1, before, "recorded twice");
+            queue.in_hand.retain(|id| *id != record.delivery);
             queue.ended += 1;
-            if record.next.phase == Phase::Delivered {
+            if record.phase == Phase::Delivered {
                 state.delivered += 1;
             } else {
-                state.failures.push((record.outcome.clone(), record.next));
+                state.failures.push((record.outcome.clone(), record.phase));
             }
         }
         for release in released {

@@ -62,10 +62,8 @@ impl Parties {
     /// The committed pair of a code.
     pub(crate) async fn pair(&self, fixture: &Fixture) -> Pair {
         let code = self.code(fixture).await;
-        fixture
-            .tx(async |tx| self.exchange(tx, code).await.unwrap())
-            .await
-            .unwrap()
+        let exchanged = fixture.tx(async |tx| self.exchange(tx, code).await).await;
+        exchanged.unwrap().unwrap()
     }
 
     pub(crate) async fn disconnect(&self, tx: &dyn Transaction) {

@@ -1,13 +1,12 @@
 //! A database handle for a URL, and the result of connecting to it.
 
 use std::error::Error as _;
-use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
 use adapter_postgres::{Database, DatabaseSettings, Layout};
 use kernel::StoreError;
 use private_postgres::{Cluster, Error, Options};
-use tokio_postgres::{Client, NoTls};
+use testkit::TestDatabase;
 
 /// A cluster for one test; dropping it deletes its data. A process that another test is just starting may
 /// briefly hold the lock of the directory's previous owner.
@@ -27,13 +26,10 @@ pub(crate) async fn start(options: Options) -> Cluster {
 
 pub(crate) fn database(url: &str) -> Database {
     let settings = DatabaseSettings {
-        url: url.to_owned(),
-        pool_size: 2,
         connect_timeout: Duration::from_secs(2),
         acquire_timeout: Duration::from_secs(2),
-        statement_timeout: Duration::from_secs(5),
         layout: Layout::Single,
-        default_rate_limit: NonZeroU32::MIN,
+        ..super::settings(url, 2)
     };
     Database::new(settings).unwrap()
 }
@@ -58,21 +54,13 @@ pub(crate) async fn refusal(url: &str) -> String {
 
 /// Runs SQL directly, without the adapter.
 pub(crate) async fn tamper(url: &str, sql: &str) {
-    connect(url).await.batch_execute(sql).await.unwrap();
+    let client = TestDatabase::at_url(url).connect().await;
+    client.batch_execute(sql).await.unwrap();
 }
 
 /// A setting of a new session.
 pub(crate) async fn shown(url: &str, setting: &str) -> String {
-    let row = connect(url)
-        .await
-        .query_one(&format!("show {setting}"), &[])
-        .await;
+    let client = TestDatabase::at_url(url).connect().await;
+    let row = client.query_one(&format!("show {setting}"), &[]).await;
     row.unwrap().get(0)
-}
-
-async fn connect(url: &str) -> Client {
-    let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
-    // The connection ends with the client.
-    tokio::spawn(async move { drop(connection.await) });
-    client
 }

@@ -86,11 +86,9 @@ impl Fixture {
     }
 
     pub(crate) async fn set_queue(&self, queue: QueueKey, set: &str) {
-        self.tamper(&format!(
-            "update subscriptions set {set} where id = '{}'",
-            queue.subscription
-        ))
-        .await;
+        let id = queue.subscription;
+        let update = format!("update subscriptions set {set} where id = '{id}'");
+        self.tamper(&update).await;
     }
 
     pub(crate) async fn claim_within(&self, capacity: Capacity) -> Vec<SubscriptionQueue> {
@@ -170,10 +168,8 @@ impl Fixture {
     /// A subscription's deliveries as its application sees them.
     pub(crate) async fn history(&self, client_id: ClientId, queue: QueueKey) -> Option<Vec<Delivery>> {
         let reader = self.database.subscriptions();
-        reader
-            .history(queue.seller, client_id, queue.subscription)
-            .await
-            .unwrap()
+        let history = reader.history(queue.seller, client_id, queue.subscription).await;
+        history.unwrap()
     }
 }
 
@@ -182,11 +178,8 @@ pub(crate) async fn queue_one(tx: &dyn Transaction, queue: QueueKey) -> Option<D
     let id = DeliveryId::from(id());
     let body = format!("{{\"id\":\"{id}\"}}").into_bytes();
     let new = Delivery::queued(id, WebhookEvent::OrderPaid, body, tx.now());
-    let queued = tx
-        .queue_delivery(queue.seller, queue.subscription, &new)
-        .await
-        .unwrap();
-    queued.then_some(id)
+    let queued = tx.queue_delivery(queue.seller, queue.subscription, &new).await;
+    queued.unwrap().then_some(id)
 }
 
 pub(crate) fn subscription(seller: SellerId, client_id: ClientId) -> NewSubscription {
@@ -212,11 +205,13 @@ pub(crate) fn key(new: &NewSubscription) -> QueueKey {
 pub(crate) fn ended(lease: Lease, due: &Due, status: u16) -> AttemptRecord {
     let outcome = Outcome::Answered(status);
     let schedule = RetrySchedule([TimeDelta::minutes(1); 5]);
+    let (next, phase) = due.progress.end(&outcome, &schedule, 0);
     AttemptRecord {
         lease,
         delivery: due.id,
         from: due.progress,
-        next: due.progress.end(&outcome, &schedule, 0.0),
+        next,
+        phase,
         outcome,
         duration_ms: 12,
     }

@@ -1,5 +1,5 @@
-//! A client exchanges an authorization code or a refresh token for a token pair: an access token and a new
-//! refresh token.
+//! A client obtains tokens: one for its owner's account (`client_credentials`), or a pair of an access token and
+//! a new refresh token, in exchange for an authorization code or a refresh token.
 //!
 //! The pair's secrets are made before it is stored. If the store's answer is lost, the same pair can be looked
 //! up, and returned if it was stored. If the client's answer is lost, a client that has sent an
@@ -9,10 +9,34 @@ use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Randomness, SealPurpose, Sealer, StoreError};
 use oauth::{
     BearerToken, Credential, CredentialKind, Exchange, Family, FamilyId, Grant, GrantRefusal, GrantStore,
-    StoredCredential, TokenKind, Verdict,
+    InvalidClient, NewClientToken, StoredCredential, TokenIssuer, TokenKind, Verdict,
 };
 
-use crate::{Failure, failure::refuse};
+use crate::{Failure, failure::refuse, repeat};
+
+/// Issues an access token that expires `lifetime` after it is stored. If the application or the account has
+/// ended since the client was authenticated, the client gets the refusal of authentication. After a failure
+/// the token is not returned.
+pub async fn issue_client_token(
+    tokens: &dyn TokenIssuer,
+    randomness: &dyn Randomness,
+    grant: Grant,
+    lifetime: TimeDelta,
+) -> Result<BearerToken, Failure<InvalidClient>> {
+    let family = FamilyId::from(randomness.uuid());
+    let token = BearerToken::from_random(TokenKind::Access, family, &randomness.secret());
+    let new = NewClientToken {
+        family,
+        grant,
+        hash: token.key().hash,
+        lifetime,
+    };
+    let issued = repeat(|| async { Ok::<_, Failure<InvalidClient>>(tokens.issue(new).await?) });
+    if !issued.await? {
+        return refuse(InvalidClient::NoLongerValid);
+    }
+    Ok(token)
+}
 
 /// A pair that may not be stored yet.
 #[derive(Debug)]
@@ -144,14 +168,14 @@ async fn repeated(
 mod tests {
     use chrono::TimeDelta;
     use oauth::{
-        AccessToken, ClientId, Code, CodeChallenge, CodeExchange, CodeVerifier, Family, Presented,
-        RefreshToken, Scope, ScopeSet, StoredCredential,
+        AccessToken, ClientId, Code, CodeChallenge, CodeExchange, CodeVerifier, Family, MockTokenIssuer,
+        Presented, RefreshToken, Scope, ScopeSet, StoredCredential,
     };
     use uuid::Uuid;
 
     use super::*;
     use crate::MockTransaction;
-    use crate::test_support::{chance, family, now, refusal};
+    use crate::test_support::{chance, deadlock, family, now, refusal};
 
     fn pair() -> TokenPair {
         TokenPair::new(&chance(), family().id)
@@ -310,6 +334,58 @@ mod tests {
                 .returning(move |_| Ok(token));
             let expected = stored.map(|scopes| family().grant(scopes));
             assert_eq!(pair().stored_grant(&tx).await.unwrap(), expected);
+        }
+    }
+
+    /// Issues a token over a store that fails this many times before it responds, and expects the same token
+    /// in each call.
+    async fn issue(
+        times: usize,
+        failure: fn() -> StoreError,
+        response: bool,
+    ) -> Result<BearerToken, Failure<InvalidClient>> {
+        let grant = Grant {
+            seller: Uuid::from_u128(2).into(),
+            client_id: Uuid::from_u128(3).into(),
+            scopes: ScopeSet::all(),
+        };
+        let (mut tokens, lifetime) = (MockTokenIssuer::new(), TimeDelta::hours(12));
+        let is_same = move |new: &NewClientToken| {
+            new.hash == expected().key().hash && new.grant == grant && new.lifetime == lifetime
+        };
+        let failing = tokens.expect_issue().times(times).withf(is_same);
+        failing.returning(move |_| Err(failure()));
+        tokens
+            .expect_issue()
+            .withf(is_same)
+            .returning(move |_| Ok(response));
+        issue_client_token(&tokens, &chance(), grant, lifetime).await
+    }
+
+    /// The token that `chance` leads to.
+    fn expected() -> BearerToken {
+        BearerToken::from_random(TokenKind::Access, Uuid::from_u128(1).into(), &[7; 32])
+    }
+
+    #[tokio::test]
+    async fn a_token_is_stored_again_at_most_three_times_and_only_after_a_lost_transaction() {
+        for times in [0, 3] {
+            let issued = issue(times, deadlock, true).await.unwrap();
+            assert_eq!(issued.reveal(), expected().reveal());
+        }
+        let unavailable = || StoreError::Unavailable("silence".into());
+        for (error, expected) in [
+            (
+                issue(4, deadlock, true).await,
+                r#"Store(Store(Retryable("deadlock")))"#,
+            ),
+            (
+                issue(1, unavailable, true).await,
+                r#"Store(Store(Unavailable("silence")))"#,
+            ),
+            (issue(0, deadlock, false).await, "Refused(NoLongerValid)"),
+        ] {
+            assert_eq!(format!("{:?}", error.unwrap_err()), expected);
         }
     }
 }
