@@ -35,8 +35,8 @@ async fn a_sellers_price_is_not_overwritten_by_feed_or_price_engine() {
     assert_eq!(fed().await["price_source"], "manual");
     let refused = automatic(&world, &trader, &offer, 10_000).await;
     refused.is_problem(409, &[entry("price_is_manual", "price")]);
-    let feed = json!({"price": pln(9_000), "stock": 3});
-    world.feed_again(&trader.seller, &offer, feed).await;
+    let again = json!({"price": pln(9_000), "stock": 3});
+    world.feed_again(&trader.seller, &offer, again).await;
     assert_members(&fed().await, json!({"price": pln(11_000), "stock": 3}));
     // Rejected back office requests.
     let bare = world.any_offer(&trader.seller, json!({"price": null})).await;

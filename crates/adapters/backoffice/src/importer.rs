@@ -9,7 +9,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 use futures_util::future::BoxFuture;
 use kernel::{SellerId, TransactionError};
 use offers::OfferInput;
@@ -79,7 +79,7 @@ impl Importer {
     pub async fn feed(&mut self, bytes: &[u8]) -> Result<(), ImportError> {
         self.unread.extend_from_slice(bytes);
         while let Some(line) = self.splitter.decode(&mut self.unread).transpose() {
-            self.take(line.ok());
+            self.take(line.ok().as_deref());
             if self.chunk.is_full() {
                 self.write_chunk().await?;
             }
@@ -90,7 +90,7 @@ impl Importer {
     /// Ends the input, and waits until all of it is written.
     pub async fn finish(mut self) -> Result<ImportReport, ImportError> {
         while let Some(line) = self.splitter.decode_eof(&mut self.unread).transpose() {
-            self.take(line.ok());
+            self.take(line.ok().as_deref());
         }
         self.write_chunk().await?;
         self.written().await?;
@@ -103,9 +103,9 @@ impl Importer {
     }
 
     /// Takes the next line; None for one that is too long.
-    fn take(&mut self, line: Option<Bytes>) {
+    fn take(&mut self, line: Option<&[u8]>) {
         self.lines_read += 1;
-        let text = line.as_ref().map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+        let text = line.map(|line| line.strip_suffix(b"\r").unwrap_or(line));
         let Some(text) = text.filter(|text| text.len() <= MAX_LINE_LENGTH) else {
             let message = format!("The line is longer than {} KiB.", MAX_LINE_LENGTH / 1024);
             return self.report.reject(self.lines_read, Entry::whole(message));

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use ::offers::{Offer, OfferFilter, OfferReader, OfferStatus, OfferStore, Price, PriceSource, Product, Stock};
+use ::offers::{
+    Offer, OfferFilter, OfferReader, OfferStatus, OfferStore, Price, PriceSource, Product, Stock,
+};
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use diesel::pg::Pg;

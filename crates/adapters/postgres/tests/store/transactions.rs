@@ -227,10 +227,10 @@ async fn deadlocks_and_serialization_failures_are_retryable() {
     assert_eq!((lost.len(), won.len()), (1, 1));
     assert!(matches!(lost[0], Err(StoreError::Retryable(_))), "{lost:?}");
 
-    let lose = "create function lose() returns trigger language plpgsql as \
+    let failing = "create function lose() returns trigger language plpgsql as \
         'begin raise exception ''lost'' using errcode = ''40001''; end'; \
         create trigger lose before update on sellers for each row execute function lose()";
-    fixture.tamper(lose).await;
+    fixture.tamper(failing).await;
     let closed = fixture.begin().await.close_seller(one, instant()).await;
     let error = closed.unwrap_err();
     assert!(matches!(error, StoreError::Retryable(_)), "{error:?}");
