@@ -13,6 +13,7 @@ use orders::{Carrier, CarrierLookup, ShipmentMail};
 use webhooks::{AddressPolicy, HostCheck, WebhookSender};
 
 use crate::config::{Config, Fault, Loaded, fault};
+use crate::daily_limits::RequestLookups;
 
 /// Sends every kind of mail.
 pub trait Mailers: Mailer<ShipmentMail> + Mailer<AccountMail> {}
@@ -27,8 +28,10 @@ impl<T: WebhookSender + HostCheck> Receivers for T {}
 /// Clients of all external services. Clones share them.
 #[derive(Clone)]
 pub(crate) struct ExternalServices {
-    /// Used in sellers' requests and by the worker that tracks parcels.
+    /// Used in requests.
     pub(crate) carriers: Arc<dyn CarrierLookup>,
+    /// The same ones, used by the workers that track parcels.
+    pub(crate) tracking: Arc<dyn CarrierLookup>,
     /// Sends mails; if `None`, mails stay queued.
     pub(crate) mailer: Option<Arc<dyn Mailers>>,
     pub(crate) receivers: Arc<dyn Receivers>,
@@ -65,8 +68,12 @@ impl ExternalServices {
                 "carriers are asked about parcels"
             );
         }
+        let tracking = Arc::new(carriers.patient());
+        let daily_limit = |carrier| config.carriers.daily_limit(carrier);
+        let carriers = RequestLookups::new(Arc::new(carriers), Arc::clone(&clock), daily_limit);
         Ok(Self {
             carriers: Arc::new(carriers),
+            tracking,
             mailer: mailer(config)?,
             receivers: receivers(config, public_url, &clock)?,
             clock,
@@ -91,7 +98,8 @@ impl ExternalServices {
         mail.sender_address
             .get_or_insert_with(|| "orders@marketplace.example".to_owned());
         Ok(Self {
-            carriers,
+            carriers: carriers.clone(),
+            tracking: carriers,
             mailer: mailer(&config)?,
             receivers: receivers(&config, public_url, &clock)?,
             clock,

@@ -5,6 +5,7 @@ mod admin;
 mod cli;
 mod command;
 pub mod config;
+mod daily_limits;
 mod external_services;
 mod http_server;
 mod logging;

@@ -74,7 +74,7 @@ impl Shared {
 
     fn start_all(&self) {
         let ExternalServices {
-            carriers,
+            tracking,
             mailer,
             clock,
             are_simulated,
@@ -89,10 +89,10 @@ impl Shared {
         }
         for carrier in Carrier::ALL.into_iter().filter(|one| *one != Carrier::Other) {
             let (carriers, least): (Arc<dyn CarrierLookup>, _) = if *are_simulated {
-                (Arc::clone(carriers), TimeDelta::zero())
+                (Arc::clone(tracking), TimeDelta::zero())
             } else {
                 let (limit, least) = (self.config.carriers.daily_limit(carrier), least_interval(carrier));
-                let limited = QuotaLimitedCarrier::new(carriers.clone(), clock.clone(), limit, least);
+                let limited = QuotaLimitedCarrier::new(tracking.clone(), clock.clone(), limit, least);
                 (Arc::new(limited), least)
             };
             let parcels = Parcels {

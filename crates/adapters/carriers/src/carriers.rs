@@ -25,7 +25,8 @@ use crate::tokens::{TokenCache, TokenSource};
 
 /// The clients of the configured carriers.
 pub struct Carriers {
-    clients: BTreeMap<Carrier, CarrierClient>,
+    clients: Arc<BTreeMap<Carrier, CarrierClient>>,
+    is_patient: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -43,7 +44,7 @@ impl Carriers {
     pub fn new(settings: &CarrierSettings, clock: Arc<dyn Clock>) -> Result<Self, SetupError> {
         let mut clients = BTreeMap::new();
         if settings.accounts.is_empty() {
-            return Ok(Self { clients });
+            return Ok(Self::of(clients));
         }
         let started = clock.now();
         let http = Http::new(settings, clock).map_err(SetupError::Http)?;
@@ -81,7 +82,24 @@ impl Carriers {
             let client = CarrierClient::new(carrier, api, account.base_url.clone(), auth, http.clone());
             clients.insert(carrier, client);
         }
-        Ok(Self { clients })
+        Ok(Self::of(clients))
+    }
+
+    fn of(clients: BTreeMap<Carrier, CarrierClient>) -> Self {
+        Self {
+            clients: Arc::new(clients),
+            is_patient: false,
+        }
+    }
+
+    /// The same clients for workers: a look-up waits for its turn as long as it takes, and then has the whole deadline.
+    /// So sellers' requests do not crowd them out.
+    #[must_use]
+    pub fn patient(&self) -> Self {
+        Self {
+            clients: Arc::clone(&self.clients),
+            is_patient: true,
+        }
     }
 
     /// The configured carriers, in the contract's order.
@@ -110,7 +128,7 @@ impl Carriers {
 impl CarrierLookup for Carriers {
     async fn look_up(&self, carrier: Carrier, number: &TrackingNumber) -> Lookup {
         match self.clients.get(&carrier) {
-            Some(client) => client.look_up(number).await,
+            Some(client) => client.look_up(number, self.is_patient).await,
             None => Lookup::Unavailable("not asked: the carrier is not configured".to_owned()),
         }
     }

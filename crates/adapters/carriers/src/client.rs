@@ -55,8 +55,8 @@ impl CarrierClient {
         }
     }
 
-    /// Queries the carrier, unless the breaker is open or too many look-ups are in flight.
-    pub(crate) async fn look_up(&self, number: &TrackingNumber) -> Lookup {
+    /// Queries the carrier, unless the breaker is open or too many look-ups are in flight and it is not patient.
+    pub(crate) async fn look_up(&self, number: &TrackingNumber, is_patient: bool) -> Lookup {
         let span = tracing::info_span!(
             target: SPANS,
             "carrier",
@@ -65,7 +65,7 @@ impl CarrierClient {
             carrier = self.carrier.as_str(),
             outcome = Empty,
         );
-        let lookup = self.limited(number).instrument(span.clone()).await;
+        let lookup = self.limited(number, is_patient).instrument(span.clone()).await;
         let outcome = match &lookup {
             Lookup::Found(_) => "found",
             Lookup::NotFound => "not_found",
@@ -83,17 +83,22 @@ impl CarrierClient {
         self.breaker.refusal().is_some()
     }
 
-    async fn limited(&self, number: &TrackingNumber) -> Lookup {
+    async fn limited(&self, number: &TrackingNumber, is_patient: bool) -> Lookup {
         let began = Instant::now();
-        let deadline = began + self.http.deadline;
         if let Some(reason) = self.breaker.refusal() {
             return Lookup::Unavailable(reason.to_owned());
         }
-        // At most half of the deadline is spent in the queue, so that the carrier has the other half to
-        // answer.
-        let Ok(_slot) = timeout_at(began + self.http.deadline / 2, self.in_flight.acquire()).await else {
-            return Lookup::Unavailable("not asked: too many look-ups in flight".to_owned());
+        let (_slot, began) = if is_patient {
+            (self.in_flight.acquire().await, Instant::now())
+        } else {
+            // At most half of the deadline is spent in the queue, so that the carrier has the other half to
+            // answer.
+            match timeout_at(began + self.http.deadline / 2, self.in_flight.acquire()).await {
+                Ok(slot) => (slot, began),
+                Err(_) => return Lookup::Unavailable("not asked: too many look-ups in flight".to_owned()),
+            }
         };
+        let deadline = began + self.http.deadline;
         let permit = match self.breaker.admit() {
             Ok(permit) => permit,
             Err(reason) => return Lookup::Unavailable(reason.to_owned()),

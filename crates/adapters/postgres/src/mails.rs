@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use diesel::pg::Pg;
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Binary, Nullable, Text, Timestamptz, Uuid as SqlUuid};
+use diesel::sql_types::{BigInt, Binary, Bool, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use kernel::{DueMail, MailId, MailQueue, MailStep, StoreError};
 use orders::{GivenUpMail, ShipmentMail};
 use uuid::Uuid;
@@ -52,6 +52,8 @@ struct ShipmentRow {
     tracking_number: String,
     is_correction: bool,
     attempts: i32,
+    #[diesel(sql_type = Bool)]
+    waits: bool,
 }
 
 impl ShipmentRow {
@@ -86,9 +88,13 @@ impl MailQueue<ShipmentMail> for ShipmentMails {
         fence: Uuid,
         lease: TimeDelta,
     ) -> Result<Option<DueMail<ShipmentMail>>, StoreError> {
-        let lease = LEASE_SHIPMENT_MAIL.bind((self.searched.next(), fence, microseconds(lease)));
-        let leased = self.searched.leased(self.statements.row(lease).await?);
-        Ok(leased.and_then(|row| readable(row.leased(fence))))
+        loop {
+            let lease = LEASE_SHIPMENT_MAIL.bind((self.searched.next(), fence, microseconds(lease)));
+            let leased = self.searched.leased(self.statements.row(lease).await?);
+            if leased.as_ref().is_none_or(|row| !row.waits) {
+                return Ok(leased.and_then(|row| readable(row.leased(fence))));
+            }
+        }
     }
 
     async fn record_step(&self, mail: MailId, fence: Uuid, next: MailStep) -> Result<(), StoreError> {

@@ -1,10 +1,11 @@
 -- name: LEASE_SHIPMENT_MAIL
 -- $1 where the look-up begins in the index; $2 the fence; $3 the lease in microseconds.
+-- A correction waits until no earlier mail of its order is queued or being sent: it would arrive before that one.
 with clock as materialized (
     select api_now() as at
 ),
 due as materialized (
-    select id, due_at
+    select id, order_id, created_at, is_correction, due_at
     from mails
     where due_at >= (select least($1, at) - interval '1 second' from clock)
       and due_at <= (select at from clock)
@@ -12,16 +13,28 @@ due as materialized (
     limit 1
     for no key update skip locked
 ),
+judged as materialized (
+    select
+        d.id,
+        d.is_correction and exists (
+            select
+            from mails as earlier
+            where earlier.order_id = d.order_id
+              and earlier.created_at < d.created_at
+              and earlier.due_at is not null
+        ) as waits
+    from due as d
+),
 leased as (
     update mails as m
-    set attempts = attempts + 1,
-        fence = $2,
-        due_at = (select at from clock) + $3::bigint * interval '1 microsecond'
-    from due
-    where m.id = due.id
+    set attempts = attempts + (not j.waits)::integer,
+        fence = case when not j.waits then $2::uuid end,
+        due_at = (select at from clock) + case when j.waits then interval '1 second' else $3::bigint * interval '1 microsecond' end
+    from judged as j
+    where m.id = j.id
     returning
         m.id, m.order_id, m.order_number, m.recipient, m.recipient_name, m.carrier, m.tracking_number, m.is_correction,
-        m.attempts
+        m.attempts, j.waits
 )
 select coalesce((select due_at from due), clock.at) as first_due, leased.*
 from clock

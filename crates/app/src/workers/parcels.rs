@@ -14,6 +14,7 @@ use usecases::UnitOfWork;
 use usecases::track_parcels::{Tracking, lease_parcel, track_parcel};
 
 use super::routine::TaskSlots;
+use crate::daily_limits::DailyShare;
 
 /// The worker's concurrent look-ups with one carrier: one less than the carrier's client allows.
 pub(super) const SLOTS: usize = 3;
@@ -92,7 +93,7 @@ impl QuotaLimitedCarrier {
         least: TimeDelta,
     ) -> Self {
         let quota = DailyQuota {
-            share: daily_limit.map(EvenShare::new),
+            share: daily_limit.map(DailyShare::of_tracking),
             interval: Some(least).filter(|least| *least > TimeDelta::zero()),
             last_lookup: HashMap::new(),
             pruned_at: 0,
@@ -124,13 +125,13 @@ impl CarrierLookup for QuotaLimitedCarrier {
 
     fn is_paused(&self, carrier: Carrier) -> bool {
         let now = self.clock.now();
-        let is_used_up = |share: &mut EvenShare| share.is_used_up(now);
+        let is_used_up = |share: &mut DailyShare| share.is_used_up(now);
         self.quota.lock().share.as_mut().is_some_and(is_used_up) || self.carriers.is_paused(carrier)
     }
 }
 
 struct DailyQuota {
-    share: Option<EvenShare>,
+    share: Option<DailyShare>,
     /// The shortest time between two look-ups of one parcel.
     interval: Option<TimeDelta>,
     /// When each parcel was last looked up, and what was found; those beyond the interval are pruned when it has
@@ -182,48 +183,6 @@ impl DailyQuota {
     }
 }
 
-/// Four fifths of a carrier's daily limit, spread evenly over the day (GCRA), with bursts of up to a tenth.
-/// The rest is for sellers' requests.
-struct EvenShare {
-    spacing: TimeDelta,
-    /// How far look-ups may run ahead of the even spacing.
-    burst: TimeDelta,
-    /// When the next look-up would be due at even spacing.
-    next: DateTime<Utc>,
-    is_zero: bool,
-}
-
-impl EvenShare {
-    fn new(daily_limit: u32) -> Self {
-        let share = i32::try_from(u64::from(daily_limit) * 4 / 5)
-            .unwrap_or(i32::MAX)
-            .max(1);
-        let burst = (share / 10).max(1);
-        let spacing = TimeDelta::days(1) / (share - burst).max(1);
-        Self {
-            spacing,
-            burst: spacing * (burst - 1),
-            next: DateTime::UNIX_EPOCH,
-            is_zero: daily_limit == 0,
-        }
-    }
-
-    /// Whether look-ups have to wait. A limit of zero is never worth a wait.
-    fn is_used_up(&mut self, now: DateTime<Utc>) -> bool {
-        // The upper bound keeps a clock that was set back from stopping all look-ups until it has caught up.
-        self.next = self.next.clamp(now, now + self.burst + self.spacing);
-        !self.is_zero && self.next > now + self.burst
-    }
-
-    fn take(&mut self, now: DateTime<Utc>) -> bool {
-        let is_allowed = !self.is_zero && !self.is_used_up(now);
-        if is_allowed {
-            self.next += self.spacing;
-        }
-        is_allowed
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use kernel::MockClock;
@@ -237,29 +196,6 @@ mod tests {
 
     fn number(n: i64) -> TrackingNumber {
         TrackingNumber::new(format!("NUMBER{n}")).unwrap()
-    }
-
-    fn taken_in_a_day(share: &mut EvenShare, day: i64) -> i64 {
-        (0..24 * 60)
-            .map(|minute| i64::from(share.take(at(day * 24 * 60 + minute))))
-            .sum()
-    }
-
-    #[test]
-    fn look_ups_use_four_fifths_of_the_daily_limit() {
-        for limit in [0, 10_u32, 250, 500] {
-            let most = i64::from(limit) * 4 / 5;
-            let mut share = EvenShare::new(limit);
-            for day in 0..3 {
-                let taken = taken_in_a_day(&mut share, day);
-                assert!((most * 8 / 10..=most).contains(&taken), "{limit}: {taken}");
-            }
-        }
-        // A clock that is set back does not stop look-ups for long.
-        let mut share = EvenShare::new(250);
-        assert!(share.take(at(60 * 24 * 365)));
-        let taken = taken_in_a_day(&mut share, 0);
-        assert!(taken > 150, "{taken}");
     }
 
     #[test]

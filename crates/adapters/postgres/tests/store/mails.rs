@@ -177,6 +177,39 @@ async fn mails_that_were_tried_and_not_sent_are_dropped_for_a_later_one() {
 }
 
 #[tokio::test]
+async fn a_correction_waits_for_the_mail_that_is_being_sent() {
+    let (fixture, clock) = Fixture::frozen().await;
+    let mails = fixture.database.mail_queue();
+    let first = mail(id().into());
+    queue(&fixture, std::slice::from_ref(&first)).await;
+    let leased = lease(&*mails).await;
+    let correction = ShipmentMail {
+        is_correction: true,
+        ..mail(first.order)
+    };
+    clock.advance(TimeDelta::seconds(1)).await;
+    fixture
+        .tx(async |tx| {
+            tx.drop_retried_mails(first.order).await.unwrap();
+            tx.queue_mail(correction.clone()).await.unwrap();
+        })
+        .await;
+    // Mails of others are not held up.
+    let other = mail(id().into());
+    queue(&fixture, std::slice::from_ref(&other)).await;
+    let due = lease(&*mails).await;
+    assert_eq!(due.iter().map(|due| &due.mail).collect::<Vec<_>>(), [&other]);
+    let sent = mails.record_step(first.id, leased[0].fence, MailStep::Sent);
+    sent.await.unwrap();
+    clock.advance(TimeDelta::seconds(1)).await;
+    let due = lease(&*mails).await;
+    assert_eq!(
+        due.iter().map(|due| (&due.mail, due.attempt)).collect::<Vec<_>>(),
+        [(&correction, 1)]
+    );
+}
+
+#[tokio::test]
 async fn a_mail_that_fails_once_its_shipment_is_corrected_is_dropped() {
     let fixture = Fixture::new().await;
     let mails = fixture.database.mail_queue();
