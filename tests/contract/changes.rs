@@ -41,6 +41,11 @@ async fn the_feed_lists_each_field_that_a_seller_changed_and_each_shipment() {
     world.feed_again(&trader.seller, &offer, reset).await;
     let order = world.paid_order(&trader).await;
     world.shipped(&trader.token, &order.id, &parcel("AAAA1")).await;
+    let (markets, unshipped) = (world.paid_order(&trader).await, world.paid_order(&trader).await);
+    world.market_ship(&markets.id, &parcel("AAAA2")).await.expect(201);
+    for moved in [&order, &markets, &unshipped] {
+        world.order_moved(&moved.id, "delivery").await;
+    }
     let feed = world.caught_up_feed().await;
     assert_eq!(feed.len(), 4, "{feed:#?}");
     let mut kinds = BTreeSet::new();

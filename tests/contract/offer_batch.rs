@@ -152,4 +152,6 @@ async fn a_repeat_gets_the_whole_answer_and_changes_nothing() {
     for item in [0, 49, 51, 99] {
         assert_eq!(world.stock(&trader.seller, &text(&sent[item], "id")).await, 4);
     }
+    let sold = text(&sent[0], "id");
+    assert_eq!(world.count_in_feed("offer.stock_changed", &sold).await, 1);
 }

@@ -222,6 +222,9 @@ async fn personal_tokens_are_issued_shown_once_and_revoked() {
         .with("name", "<b onmouseover=\"x\">&amp;");
     let without = form.clone().without("scopes");
     member.browser.submit(&without).await.expect(422);
+    let past = form.clone().with("expires_at", "2001-01-31");
+    let refused = member.browser.submit(&past).await.expect(422);
+    refused.shows("id=\"expires_at-error\"");
     let shown = member.browser.sent(&form).await;
     let token = shown.text_of("secret");
     assert!(world.works(&token).await);

@@ -33,6 +33,16 @@ async fn a_sign_in_starts_a_session_with_a_new_secret() {
     let mut planted = world.visitor();
     planted.cookies = before;
     assert!(!planted.is_in().await);
+    // Signing in again ends the session.
+    let mut earlier = browser.clone();
+    let csrf = browser
+        .form("/panel/account")
+        .await
+        .value("csrf")
+        .unwrap()
+        .to_owned();
+    browser.post(&form.with("csrf", &csrf)).await.expect(303);
+    assert!(browser.is_in().await && !earlier.is_in().await);
 }
 
 #[tokio::test]

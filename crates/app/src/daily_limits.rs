@@ -41,10 +41,13 @@ impl CarrierLookup for RequestLookups {
     async fn look_up(&self, carrier: Carrier, number: &TrackingNumber) -> Lookup {
         let now = self.clock.now();
         let may_ask = |share: &mut DailyShare| share.take(now);
-        if self.shares.lock().get_mut(&carrier).is_none_or(may_ask) {
+        // A carrier that is paused is not asked, which costs nothing.
+        if self.is_paused(carrier) || self.shares.lock().get_mut(&carrier).is_none_or(may_ask) {
             return self.carriers.look_up(carrier, number).await;
         }
-        Lookup::Unavailable("not asked: requests have used up their part of the daily limit".to_owned())
+        let reason = "not asked: requests have used up their part of the daily limit";
+        tracing::debug!(carrier = carrier.as_str(), "{reason}");
+        Lookup::Unavailable(reason.to_owned())
     }
 
     fn is_paused(&self, carrier: Carrier) -> bool {
@@ -73,11 +76,12 @@ impl DailyShare {
         Self::new(daily_limit, 1, 2)
     }
 
-    fn new(daily_limit: u32, fifths: u64, bursts: i32) -> Self {
+    /// `fifths` of the limit, with bursts of this share divided by `burst_divisor`.
+    fn new(daily_limit: u32, fifths: u64, burst_divisor: i32) -> Self {
         let share = i32::try_from(u64::from(daily_limit) * fifths / 5)
             .unwrap_or(i32::MAX)
             .max(1);
-        let burst = (share / bursts).max(1);
+        let burst = (share / burst_divisor).max(1);
         let spacing = TimeDelta::days(1) / (share - burst).max(1);
         Self {
             spacing,
@@ -142,13 +146,19 @@ mod tests {
         let (mut carriers, mut clock) = (MockCarrierLookup::new(), MockClock::new());
         carriers
             .expect_look_up()
-            .times(25 + 50)
+            .times(50 + 25 + 50)
             .returning(|_, _| Lookup::NotFound);
         clock.expect_now().returning(|| at(0));
+        // First its breaker is open.
+        let mut paused = 50;
+        carriers.expect_is_paused().returning(move |carrier| {
+            paused -= i32::from(carrier == Carrier::Dhl);
+            carrier == Carrier::Dhl && paused >= 0
+        });
         let limit = |carrier| (carrier == Carrier::Dhl).then_some(250);
         let requests = RequestLookups::new(Arc::new(carriers), Arc::new(clock), limit);
         let number = TrackingNumber::new("NUMBER".to_owned()).unwrap();
-        for (carrier, most) in [(Carrier::Dhl, 25), (Carrier::Ups, 50)] {
+        for (carrier, most) in [(Carrier::Dhl, 50), (Carrier::Dhl, 25), (Carrier::Ups, 50)] {
             let mut asked = 0;
             for _ in 0..50 {
                 asked += u32::from(requests.look_up(carrier, &number).await == Lookup::NotFound);

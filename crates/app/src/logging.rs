@@ -113,7 +113,7 @@ fn writer() -> NonBlocking {
 
 /// Counts lines that cannot be written; one that a failed flush leaves in the buffer is written later. Pauses
 /// after each flush, so that lines gather: waking the thread for each line cost 7 % of the processor time under
-/// load.
+/// load. The direct writer is never flushed.
 struct LogWriter<W>(W);
 
 impl<W: Write> Write for LogWriter<W> {

@@ -22,7 +22,7 @@ use tokio::sync::{Mutex, Semaphore};
 
 use self::deliveries::{deliver, reconcile};
 use self::housekeeping::{Usage, clean, follow_up, refresh_statistics, store_usage};
-use self::mails::{Kind, Mails};
+use self::mails::{Kind, LoggedMailer, Mails};
 use self::parcels::{Parcels, QuotaLimitedCarrier, least_interval};
 use self::routine::{FailureStreak, TaskSlots, run_routine};
 use crate::external_services::ExternalServices;
@@ -139,8 +139,7 @@ impl Shared {
     ) {
         let mails = Mails {
             queue,
-            mailer,
-            is_failing: AtomicBool::default(),
+            mailer: LoggedMailer::new(mailer),
             randomness: self.randomness.clone(),
             slots: TaskSlots::of(slots, &self.tasks),
             tasks: self.tasks.clone(),

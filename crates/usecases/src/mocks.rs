@@ -3,8 +3,8 @@
 use std::{collections::BTreeSet, net::IpAddr};
 
 use accounts::{
-    AccountMail, AccountStore, Action, Actor, Link, LinkKind, NewOperatorToken, NewSeller, PasswordHash,
-    Seller, Session, ValidPersonalToken,
+    AccountMail, AccountStore, Action, Actor, Link, LinkKind, NewOperatorToken, NewPersonalToken, NewSeller,
+    PasswordHash, Seller, Session,
 };
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -113,7 +113,7 @@ mock! {
         async fn take_flash(&self, session: SecretHash, form: Uuid) -> Result<Option<Vec<u8>>, StoreError>;
         async fn count_action(&self, limiter: Limiter, subject: Subject) -> Result<Count, StoreError>;
         async fn log_action(&self, actor: Actor, address: Option<IpAddr>, action: Action, subject: &str, changes: Option<Value>) -> Result<(), StoreError>;
-        async fn add_personal_token(&self, seller: SellerId, client_id: ClientId, key: TokenKey, token: ValidPersonalToken) -> Result<(), StoreError>;
+        async fn add_personal_token(&self, seller: SellerId, client_id: ClientId, key: TokenKey, token: NewPersonalToken) -> Result<(), StoreError>;
         async fn count_personal_tokens(&self, seller: SellerId, now: DateTime<Utc>) -> Result<usize, StoreError>;
         async fn revoke_personal_token(&self, seller: SellerId, family: FamilyId) -> Result<bool, StoreError>;
         async fn add_operator_token(&self, id: Uuid, hash: SecretHash, token: NewOperatorToken) -> Result<(), StoreError>;

@@ -1,6 +1,6 @@
 //! Personal tokens: a seller creates and revokes them, in the panel or through the marketplace.
 
-use accounts::{AccountStore, Action, MAX_PERSONAL_TOKENS, Rule, ValidPersonalToken};
+use accounts::{AccountStore, Action, MAX_PERSONAL_TOKENS, NewPersonalToken, Rule};
 use chrono::{DateTime, Utc};
 use kernel::{Randomness, SellerId, StoreError};
 use oauth::{ApplicationStatus, ApplicationStore, BearerToken, FamilyId, TokenKind};
@@ -32,7 +32,7 @@ pub async fn issue_personal_token(
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
     seller: SellerId,
-    new: ValidPersonalToken,
+    new: NewPersonalToken,
     now: DateTime<Utc>,
 ) -> Result<BearerToken, Failure<Refusal>> {
     lock_open::<Refusal>(accounts, seller).await?;
@@ -62,7 +62,7 @@ pub async fn issue_in_panel(
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
     by: ActingSeller,
-    new: ValidPersonalToken,
+    new: NewPersonalToken,
     now: DateTime<Utc>,
 ) -> Result<ShownSecret, Failure<Refusal>> {
     let token = issue_personal_token(applications, accounts, randomness, by.seller, new, now).await?;

@@ -10,7 +10,6 @@ use kernel::{LOST_CLAIM, StoreError, TransactionError, error_chain};
 use thiserror::Error;
 use usecases::{Failure, Repeatable};
 
-use crate::code::Code;
 use crate::deadline::Overdue;
 use crate::head::BadHead;
 use crate::problem::{Entry, Problem};
@@ -30,6 +29,20 @@ struct Inner {
     problem: Problem,
     cause: Option<Cause>,
     closes: bool,
+    effect: EffectOutcome,
+}
+
+/// What is known about the effect of the requested change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum EffectOutcome {
+    /// Nothing changed.
+    None,
+    /// Nothing changed; a retry of the same work may succeed.
+    Retryable,
+    /// Nothing changed: another request had taken over the claim on the key.
+    ClaimLost,
+    /// The answer to the COMMIT was lost.
+    Unknown,
 }
 
 impl Error {
@@ -37,6 +50,11 @@ impl Error {
         let mut error = Self::from(problem);
         error.0.cause = Some(cause.into());
         error
+    }
+
+    fn with_effect(mut self, effect: EffectOutcome) -> Self {
+        self.0.effect = effect;
+        self
     }
 
     /// 400 about the request as a whole, after which the connection is closed.
@@ -54,20 +72,13 @@ impl Error {
         }
     }
 
-    /// How the transaction failed, if it did and its failure is not logged yet.
-    fn transaction(&self) -> Option<&TransactionError> {
-        self.0.cause.as_ref()?.downcast_ref()
-    }
-
     /// True if it is unknown whether the change was committed.
     pub(crate) fn is_unknown(&self) -> bool {
-        matches!(self.transaction(), Some(TransactionError::Unknown(_)))
+        self.0.effect == EffectOutcome::Unknown
     }
 
-    /// Of a request that had a claim: another one has taken it over.
     pub(crate) fn has_lost_its_claim(&self) -> bool {
-        let is_in_progress = |entry: &Entry| entry.code() == Code::IdempotencyInProgress;
-        self.0.problem.entries().iter().any(is_in_progress)
+        self.0.effect == EffectOutcome::ClaimLost
     }
 
     /// Logs the cause, once.
@@ -92,7 +103,7 @@ impl Error {
 
 impl Repeatable for Error {
     fn is_repeatable(&self) -> bool {
-        self.transaction().is_some_and(TransactionError::is_repeatable)
+        self.0.effect == EffectOutcome::Retryable
     }
 }
 
@@ -102,6 +113,7 @@ impl From<Problem> for Error {
             problem,
             cause: None,
             closes: false,
+            effect: EffectOutcome::None,
         }))
     }
 }
@@ -126,18 +138,21 @@ impl From<StoreError> for Error {
 
 impl From<TransactionError> for Error {
     fn from(error: TransactionError) -> Self {
-        let problem = match &error {
-            TransactionError::Unknown(_)
-            | TransactionError::Store(StoreError::Retryable(_) | StoreError::Unavailable(_)) => {
-                Problem::unavailable()
+        let (problem, effect) = match &error {
+            TransactionError::Unknown(_) => (Problem::unavailable(), EffectOutcome::Unknown),
+            TransactionError::Store(StoreError::Retryable(_)) => {
+                (Problem::unavailable(), EffectOutcome::Retryable)
+            }
+            TransactionError::Store(StoreError::Unavailable(_)) => {
+                (Problem::unavailable(), EffectOutcome::None)
             }
             // Not a failure of this service: the lease expired, and a retry of the request now holds the key.
             TransactionError::Store(store) if store.conflict() == Some(LOST_CLAIM) => {
-                return Problem::key_in_progress().into();
+                return Self::from(Problem::key_in_progress()).with_effect(EffectOutcome::ClaimLost);
             }
-            TransactionError::Store(_) => Problem::internal(),
+            TransactionError::Store(_) => (Problem::internal(), EffectOutcome::None),
         };
-        Self::caused(problem, error)
+        Self::caused(problem, error).with_effect(effect)
     }
 }
 
@@ -213,6 +228,12 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+
+    #[test]
+    fn who_lost_its_claim_is_told_that_another_request_runs() {
+        let constraint = LOST_CLAIM.to_owned();
+        assert!(Error::from(StoreError::Conflict { constraint }).has_lost_its_claim());
+    }
 
     #[tokio::test]
     async fn a_panic_becomes_a_value_and_is_logged_once() {

@@ -92,7 +92,8 @@ impl RequestMeters {
     }
 }
 
-/// Counts an answer to an application, if it is a refusal for its credentials, scopes or limits.
+/// Counts an answer to an application, if it is a refusal for its credentials, scopes or limits. Refusals are few, so
+/// their counter is looked up each time.
 pub(crate) fn count_refusal(client_id: ClientId, status: StatusCode) {
     if !matches!(status.as_u16(), 401 | 403 | 429) {
         return;

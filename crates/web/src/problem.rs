@@ -233,7 +233,8 @@ impl<R: Display> From<BrokenRules<R>> for Problem {
     }
 }
 
-/// Removes characters that a quoted string in a challenge cannot contain without an escape (RFC 9110 §5.6.4).
+/// Removes characters that a quoted string in a challenge cannot contain without an escape (RFC 9110 §5.6.4), nor
+/// `error_description` at all (RFC 6749 §5.2).
 pub fn quotable(text: &str) -> String {
     text.chars()
         .filter(|c| matches!(c, ' '..='~') && !matches!(c, '"' | '\\'))

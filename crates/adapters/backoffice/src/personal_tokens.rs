@@ -1,6 +1,6 @@
 //! Personal tokens: issued and revoked by the rules of the panel.
 
-use accounts::{Action, ValidPersonalToken, token_name};
+use accounts::{Action, NewPersonalToken, token_name};
 use kernel::SellerId;
 use oauth::FamilyId;
 use serde_json::json;
@@ -19,7 +19,7 @@ use crate::{Access, BackOffice};
 /// Issues a token for a seller's account.
 pub(crate) struct IssueToken {
     seller: SellerId,
-    new: ValidPersonalToken,
+    new: NewPersonalToken,
 }
 
 impl Operation<BackOffice> for IssueToken {
@@ -27,7 +27,7 @@ impl Operation<BackOffice> for IssueToken {
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
         // The transaction checks by the database's clock that the expiry is in the future.
-        let new = object!(ValidPersonalToken {
+        let new = object!(NewPersonalToken {
             name: required(text().checked(token_name)),
             scopes: required(scopes()),
             expires_at: nullable(date_time()),

@@ -93,6 +93,7 @@ impl Operation<Public> for ListOffers {
     fn decode(incoming: &Incoming<'_>, call: &Call<Public>) -> Result<Option<Self>, Violations> {
         incoming.query(|query| {
             let mut list = List::new("offers", call.caller.seller, query);
+            // In this order: open cursors of the previous release name their list by it.
             let filter = OfferFilter {
                 status: list.status(&OfferStatus::ALL, OfferStatus::as_str),
                 updated_after: list.date_time("updated_after"),

@@ -77,6 +77,7 @@ impl Operation<Public> for ListOrders {
     fn decode(incoming: &Incoming<'_>, call: &Call<Public>) -> Result<Option<Self>, Violations> {
         incoming.query(|query| {
             let mut list = List::new("orders", call.caller.seller, query);
+            // In this order: open cursors of the previous release name their list by it.
             let filter = OrderFilter {
                 status: list.status(&OrderStatus::ALL, OrderStatus::as_str),
                 placed_after: list.date_time("placed_after"),

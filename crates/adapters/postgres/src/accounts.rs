@@ -7,8 +7,8 @@ pub(crate) mod usage;
 use std::net::IpAddr;
 
 use accounts::{
-    AccountMail, AccountStore, Action, Actor, Link, LinkKind, NewOperatorToken, NewSeller, PasswordHash,
-    Seller, Session, ValidPersonalToken,
+    AccountMail, AccountStore, Action, Actor, Link, LinkKind, NewOperatorToken, NewPersonalToken, NewSeller,
+    PasswordHash, Seller, Session,
 };
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -247,7 +247,7 @@ impl AccountStore for Tx {
         seller: SellerId,
         client_id: ClientId,
         key: TokenKey,
-        token: ValidPersonalToken,
+        token: NewPersonalToken,
     ) -> Result<(), StoreError> {
         let issue = ISSUE_PERSONAL_TOKEN.bind((
             key.family.uuid(),

@@ -1,11 +1,12 @@
 -- name: LEASE_SHIPMENT_MAIL
 -- $1 where the look-up begins in the index; $2 the fence; $3 the lease in microseconds.
--- A correction waits until no earlier mail of its order is queued or being sent: it would arrive before that one.
+-- A correction waits for earlier mails of its order that are queued or being sent: it would arrive before them. One whose
+-- attempt failed, or was lost with its worker, is dropped for a correction: it has the former number.
 with clock as materialized (
     select api_now() as at
 ),
 due as materialized (
-    select id, order_id, created_at, is_correction, due_at
+    select id, order_id, created_at, is_correction, attempts, due_at
     from mails
     where due_at >= (select least($1, at) - interval '1 second' from clock)
       and due_at <= (select at from clock)
@@ -22,8 +23,22 @@ judged as materialized (
             where earlier.order_id = d.order_id
               and earlier.created_at < d.created_at
               and earlier.due_at is not null
-        ) as waits
+              and (earlier.attempts = 0 or earlier.fence is not null)
+        ) as waits,
+        d.attempts > 0 and exists (
+            select
+            from mails as later
+            where later.order_id = d.order_id
+              and later.is_correction
+              and later.created_at > d.created_at
+        ) as is_overtaken
     from due as d
+),
+dropped as (
+    delete from mails as m
+    using judged as j
+    where m.id = j.id
+      and j.is_overtaken
 ),
 leased as (
     update mails as m
@@ -32,6 +47,7 @@ leased as (
         due_at = (select at from clock) + case when j.waits then interval '1 second' else $3::bigint * interval '1 microsecond' end
     from judged as j
     where m.id = j.id
+      and not j.is_overtaken
     returning
         m.id, m.order_id, m.order_number, m.recipient, m.recipient_name, m.carrier, m.tracking_number, m.is_correction,
         m.attempts, j.waits

@@ -64,39 +64,44 @@ pub(crate) struct OfferRow {
     product: ProductColumns,
 }
 
-/// Declares columns that are the fields of a struct of the domain, by their names and types.
-macro_rules! columns {
-    ($(#[$attribute:meta])* $columns:ident of $fields:ident { $($name:ident: $type:ty,)+ }) => {
-        $(#[$attribute])*
-        pub(crate) struct $columns {
-            $($name: $type,)+
-        }
-
-        impl From<$fields> for $columns {
-            fn from($fields { $($name),+ }: $fields) -> Self {
-                Self { $($name),+ }
-            }
-        }
-
-        impl From<$columns> for $fields {
-            fn from($columns { $($name),+ }: $columns) -> Self {
-                Self { $($name),+ }
-            }
-        }
-    };
+/// The columns of what the feed alone sets.
+#[derive(Queryable, Selectable, AsChangeset, Serialize)]
+#[diesel(table_name = offers, treat_none_as_null = true, check_for_backend(Pg))]
+pub(crate) struct ProductColumns {
+    title: String,
+    handle: String,
+    ean: Option<String>,
+    brand: Option<String>,
+    signature: Option<String>,
+    thumbnail: Option<String>,
+    url: String,
 }
 
-columns! {
-    #[derive(Queryable, Selectable, AsChangeset, Serialize)]
-    #[diesel(table_name = offers, treat_none_as_null = true, check_for_backend(Pg))]
-    ProductColumns of Product {
-        title: String,
-        handle: String,
-        ean: Option<String>,
-        brand: Option<String>,
-        signature: Option<String>,
-        thumbnail: Option<String>,
-        url: String,
+impl From<Product> for ProductColumns {
+    fn from(product: Product) -> Self {
+        Self {
+            title: product.title,
+            handle: product.handle,
+            ean: product.ean,
+            brand: product.brand,
+            signature: product.signature,
+            thumbnail: product.thumbnail,
+            url: product.url,
+        }
+    }
+}
+
+impl From<ProductColumns> for Product {
+    fn from(columns: ProductColumns) -> Self {
+        Self {
+            title: columns.title,
+            handle: columns.handle,
+            ean: columns.ean,
+            brand: columns.brand,
+            signature: columns.signature,
+            thumbnail: columns.thumbnail,
+            url: columns.url,
+        }
     }
 }
 

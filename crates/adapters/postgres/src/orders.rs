@@ -427,8 +427,8 @@ impl OrderStore<Announcement> for Tx {
             .filter(mails::order_id.eq(order.uuid()))
             .filter(mails::sent_at.is_null())
             .filter(mails::attempts.gt(0))
-            // One that is being sent is dropped by its worker if that fails.
-            .filter(mails::fence.is_null().or(mails::due_at.lt(api_now().nullable())));
+            // One that is being sent is dropped later, if that fails.
+            .filter(mails::fence.is_null());
         self.write_later(changing_any(diesel::delete(overtaken)));
         Ok(())
     }

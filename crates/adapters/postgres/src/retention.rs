@@ -88,7 +88,7 @@ macro_rules! older {
 }
 
 /// Deletes the first tokens or codes of families.
-macro_rules! first_of {
+macro_rules! first_of_families {
     ($table:ident, $families:expr) => {
         first!($table by ($table::family_id, $table::hash), $table::family_id.eq_any($families))
     };
@@ -355,9 +355,9 @@ async fn clear_revoked_families(tx: &Tx, before: DateTime<Utc>) -> Result<Cleare
     let revoked = async { Prepared(revoked).get_results::<Uuid>(&mut tx.connection()).await };
     let of = Box::pin(tx.run(revoked)).await?;
     let deleted = vec![
-        tx.execute(first_of!(access_tokens, &of)).await?,
-        tx.execute(first_of!(refresh_tokens, &of)).await?,
-        tx.execute(first_of!(authorization_codes, &of)).await?,
+        tx.execute(first_of_families!(access_tokens, &of)).await?,
+        tx.execute(first_of_families!(refresh_tokens, &of)).await?,
+        tx.execute(first_of_families!(authorization_codes, &of)).await?,
     ];
     clear_families(tx, deleted, of).await
 }

@@ -3,7 +3,7 @@
 //! Secrets are readable only when they are created, so the credentials are written to a file before the
 //! COMMIT. At the next start the database shows whether it was committed.
 
-use accounts::{NewOperatorToken, NewSeller, PasswordHash, PasswordHasher as _, ValidPersonalToken};
+use accounts::{NewOperatorToken, NewPersonalToken, NewSeller, PasswordHash, PasswordHasher as _};
 use adapter_postgres::Database;
 use adapter_sealing::{Argon2Hasher, HashingBounds, SystemRandomness};
 use anyhow::{Context as _, anyhow};
@@ -259,7 +259,7 @@ impl Seeding<'_> {
     }
 
     async fn personal_token(&self, tx: &dyn Transaction, seller: SellerId) -> Result<String, SeedError> {
-        let new = ValidPersonalToken {
+        let new = NewPersonalToken {
             name: "sandbox".to_owned(),
             scopes: Scope::IN_USE.into_iter().collect(),
             expires_at: None,

@@ -56,9 +56,7 @@ impl Kind for AccountMail {
 /// The worker. A mail that is interrupted by the end of the process is sent again when its lease expires.
 pub(super) struct Mails<M> {
     pub(super) queue: Arc<dyn MailQueue<M>>,
-    pub(super) mailer: Arc<dyn Mailer<M>>,
-    /// Whether the last mail could not be sent.
-    pub(super) is_failing: AtomicBool,
+    pub(super) mailer: LoggedMailer<M>,
     pub(super) randomness: Arc<dyn Randomness>,
     /// As many as there are connections to the mail server; all kinds share them.
     pub(super) slots: TaskSlots,
@@ -84,7 +82,7 @@ impl<M: Kind> Mails<M> {
                     () = sleep(RECORD_PAUSE) => Instant::now() < given_up,
                 }
             };
-            let next = send_mail(&*worker.queue, &*worker, &due, pause).await?;
+            let next = send_mail(&*worker.queue, &worker.mailer, &due, pause).await?;
             let outcome = name(next);
             metrics::counter!("mail_outcomes_total", "about" => M::ABOUT, "outcome" => outcome).increment(1);
             if next == MailStep::Dead {
@@ -109,8 +107,23 @@ const fn name(next: MailStep) -> &'static str {
 }
 
 /// Logs failures: each permanent refusal, and the first of temporary failures in a row.
+pub(super) struct LoggedMailer<M> {
+    mailer: Arc<dyn Mailer<M>>,
+    /// Whether the last mail could not be sent.
+    is_failing: AtomicBool,
+}
+
+impl<M> LoggedMailer<M> {
+    pub(super) fn new(mailer: Arc<dyn Mailer<M>>) -> Self {
+        Self {
+            mailer,
+            is_failing: AtomicBool::default(),
+        }
+    }
+}
+
 #[async_trait]
-impl<M: Kind> Mailer<M> for Mails<M> {
+impl<M: Kind> Mailer<M> for LoggedMailer<M> {
     async fn send(&self, mail: &M) -> Result<(), SendError> {
         let span = mail_span(M::ABOUT, mail.id());
         let outcome = self.mailer.send(mail).instrument(span.clone()).await;

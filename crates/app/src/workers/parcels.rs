@@ -1,5 +1,5 @@
 //! Asks carriers about parcels that are due, within each carrier's daily limit. Each carrier has its own
-//! worker. Sellers' requests also ask the carriers and have priority.
+//! worker. Requests also ask the carriers, within a part of that limit: see `daily_limits`.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -13,7 +13,7 @@ const MAX_NAME: usize = 100;
 /// A token to be created. Only what needs the database is left to check: that its expiry is in the future, and
 /// the limit of live tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ValidPersonalToken {
+pub struct NewPersonalToken {
     /// See [`token_name`].
     pub name: String,
     /// At least one; reserved ones are allowed.
@@ -30,7 +30,7 @@ pub fn token_name(name: String) -> Result<String, Rule> {
     Ok(name)
 }
 
-impl ValidPersonalToken {
+impl NewPersonalToken {
     /// Checks the values of a form and reports all violations in field order.
     pub fn check(
         name: String,
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn every_violation_is_reported() {
-        let check = |name: String, scope: &str| ValidPersonalToken::check(name, &[scope.to_owned()], None);
+        let check = |name: String, scope: &str| NewPersonalToken::check(name, &[scope.to_owned()], None);
         let violations = check(" ".into(), "x").unwrap_err();
         let paths = violations.iter().map(|(path, _)| path).collect::<Vec<_>>();
         assert_eq!(paths, ["name", "scopes[0]"]);

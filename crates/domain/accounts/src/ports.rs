@@ -10,7 +10,7 @@ use oauth::{ClientId, Count, FamilyId, Limiter, ScopeSet, SecretHash, Subject, T
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::{Action, Actor, Link, LinkKind, NewSeller, PasswordHash, Seller, Session, ValidPersonalToken};
+use crate::{Action, Actor, Link, LinkKind, NewPersonalToken, NewSeller, PasswordHash, Seller, Session};
 
 /// An account with its password hash.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -198,7 +198,7 @@ pub trait AccountStore: Send + Sync {
         seller: SellerId,
         client_id: ClientId,
         key: TokenKey,
-        token: ValidPersonalToken,
+        token: NewPersonalToken,
     ) -> Result<(), StoreError>;
 
     /// The number of the seller's personal tokens that are live at `now`. The caller has locked the account's

@@ -1,4 +1,4 @@
-//! Webhooks: events, subscriptions, deliveries and their state machine, the address rules, and the ports that
+//! Webhooks: events, subscriptions, deliveries and their attempts, the address rules, and the ports that
 //! store and send deliveries.
 
 mod address_rules;
@@ -7,8 +7,8 @@ mod capacity;
 mod delivery;
 mod event;
 mod journal;
-mod machine;
 mod ports;
+mod progress;
 mod queue;
 mod secret;
 mod subscription;
@@ -20,8 +20,8 @@ pub use capacity::*;
 pub use delivery::*;
 pub use event::*;
 pub use journal::*;
-pub use machine::*;
 pub use ports::*;
+pub use progress::*;
 pub use queue::*;
 pub use secret::*;
 pub use subscription::*;

@@ -152,20 +152,20 @@ pub trait IntegerTarget: TryFrom<i64> + Into<i64> + Copy + PartialOrd + Display 
 impl<T: TryFrom<i64> + Into<i64> + Copy + PartialOrd + Display> IntegerTarget for T {}
 
 /// A shape made of functions.
-struct Simple<E, S, R> {
+struct FunctionShape<E, S, R> {
     expected: E,
     schema: S,
     read: R,
 }
 
-/// Why a value does not have a [`Simple`] shape.
+/// Why a value does not have a [`FunctionShape`] shape.
 enum Wrong {
     Kind(Json),
     /// Holds the message.
     Value(String),
 }
 
-impl<T, E, S, R> Shape for Simple<E, S, R>
+impl<T, E, S, R> Shape for FunctionShape<E, S, R>
 where
     E: Fn() -> String,
     S: Fn() -> Node,
@@ -193,7 +193,7 @@ where
 /// A JSON integer in this range, both ends included. `1999.0`, `1e3` and `"5"` are not integers (D10).
 pub fn integer<T: IntegerTarget>(range: RangeInclusive<T>) -> impl Shape<Value = T> {
     let (least, most) = (*range.start(), *range.end());
-    Simple {
+    FunctionShape {
         expected: move || format!("an integer from {least} to {most}"),
         schema: move || schema::integer(least.into(), most.into()),
         read: move |json: Json| {
@@ -212,7 +212,7 @@ pub fn integer<T: IntegerTarget>(range: RangeInclusive<T>) -> impl Shape<Value =
 
 /// `true` or `false`.
 pub fn boolean() -> impl Shape<Value = bool> {
-    Simple {
+    FunctionShape {
         expected: || "true or false".to_owned(),
         schema: schema::boolean,
         read: |json: Json| match json {
@@ -250,7 +250,7 @@ fn word<T>(
     schema: impl Fn() -> Node,
     find: impl Fn(&str) -> Option<T>,
 ) -> impl Shape<Value = T> {
-    Simple {
+    FunctionShape {
         expected,
         schema,
         read: move |json: Json| match json {

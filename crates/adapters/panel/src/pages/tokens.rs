@@ -1,6 +1,6 @@
 //! `/panel/tokens`: personal tokens.
 
-use accounts::{PersonalToken, Rule, ValidPersonalToken};
+use accounts::{NewPersonalToken, PersonalToken, Rule};
 use actix_web::HttpResponse;
 use askama::Template;
 use chrono::{DateTime, Days, NaiveDate, NaiveTime, Utc};
@@ -40,7 +40,7 @@ pub(crate) async fn issue(request: SignedInRequest) -> Result<HttpResponse, Page
         return render(&request, form.number, issues).await;
     };
     let (name, scopes) = (request.fields.text("name"), request.fields.scopes());
-    let new = match ValidPersonalToken::check(name, &scopes, expires_at) {
+    let new = match NewPersonalToken::check(name, &scopes, expires_at) {
         Ok(new) => new,
         Err(violations) => return render(&request, form.number, Issues::of(&violations, t)).await,
     };

@@ -180,33 +180,44 @@ async fn mails_that_were_tried_and_not_sent_are_dropped_for_a_later_one() {
 async fn a_correction_waits_for_the_mail_that_is_being_sent() {
     let (fixture, clock) = Fixture::frozen().await;
     let mails = fixture.database.mail_queue();
-    let first = mail(id().into());
-    queue(&fixture, std::slice::from_ref(&first)).await;
-    let leased = lease(&*mails).await;
-    let correction = ShipmentMail {
-        is_correction: true,
-        ..mail(first.order)
-    };
-    clock.advance(TimeDelta::seconds(1)).await;
-    fixture
-        .tx(async |tx| {
-            tx.drop_retried_mails(first.order).await.unwrap();
-            tx.queue_mail(correction.clone()).await.unwrap();
-        })
-        .await;
-    // Mails of others are not held up.
-    let other = mail(id().into());
-    queue(&fixture, std::slice::from_ref(&other)).await;
-    let due = lease(&*mails).await;
-    assert_eq!(due.iter().map(|due| &due.mail).collect::<Vec<_>>(), [&other]);
-    let sent = mails.record_step(first.id, leased[0].fence, MailStep::Sent);
-    sent.await.unwrap();
-    clock.advance(TimeDelta::seconds(1)).await;
-    let due = lease(&*mails).await;
-    assert_eq!(
-        due.iter().map(|due| (&due.mail, due.attempt)).collect::<Vec<_>>(),
-        [(&correction, 1)]
-    );
+    // Sent at last, or lost with its worker.
+    for (is_sent, left) in [(true, 2), (false, 1)] {
+        let first = mail(id().into());
+        queue(&fixture, std::slice::from_ref(&first)).await;
+        let leased = lease(&*mails).await;
+        let correction = ShipmentMail {
+            is_correction: true,
+            ..mail(first.order)
+        };
+        clock.advance(TimeDelta::seconds(1)).await;
+        fixture
+            .tx(async |tx| {
+                tx.drop_retried_mails(first.order).await.unwrap();
+                tx.queue_mail(correction.clone()).await.unwrap();
+            })
+            .await;
+        // Mails of others are not held up.
+        let other = mail(id().into());
+        queue(&fixture, std::slice::from_ref(&other)).await;
+        let due = lease(&*mails).await;
+        assert_eq!(due.iter().map(|due| &due.mail).collect::<Vec<_>>(), [&other]);
+        let step = mails.record_step(other.id, due[0].fence, MailStep::Sent);
+        step.await.unwrap();
+        if is_sent {
+            let step = mails.record_step(first.id, leased[0].fence, MailStep::Sent);
+            step.await.unwrap();
+        } else {
+            clock.advance(LEASE).await;
+            assert_eq!(lease(&*mails).await.len(), 0);
+        }
+        clock.advance(TimeDelta::seconds(1)).await;
+        let due = lease(&*mails).await;
+        let leased = due.iter().map(|due| (&due.mail, due.attempt));
+        assert_eq!(leased.collect::<Vec<_>>(), [(&correction, 1)]);
+        let of_order = format!("mails where order_id = '{}'", first.order);
+        assert_eq!(fixture.rows_of(&of_order).await, left);
+        fixture.tamper("delete from mails").await;
+    }
 }
 
 #[tokio::test]

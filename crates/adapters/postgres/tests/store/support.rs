@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use accounts::{Link, LinkKind, NewSeller, Seller, Session, ValidPersonalToken};
+use accounts::{Link, LinkKind, NewPersonalToken, NewSeller, Seller, Session};
 use adapter_postgres::{Database, DatabaseSettings};
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{
@@ -307,7 +307,7 @@ impl Fixture {
         self.tx(async |tx| {
             tx.save_application(built_in).await.unwrap();
             for (key, expires_at) in keys.into_iter().zip(ends) {
-                let token = ValidPersonalToken {
+                let token = NewPersonalToken {
                     name: "script".to_owned(),
                     scopes,
                     expires_at,
