@@ -495,7 +495,11 @@ impl SubscriptionStore for Tx {
         subscription: SubscriptionId,
     ) -> Result<bool, StoreError> {
         let remove = REMOVE_SUBSCRIPTION.bind((seller.uuid(), subscription.uuid(), client_id.uuid()));
-        Ok(self.row(remove).await?.is_some())
+        let Some(removed) = self.row(remove).await? else {
+            return Ok(false);
+        };
+        ending::delete_deliveries(self, &[removed]).await?;
+        Ok(true)
     }
 
     async fn subscription(

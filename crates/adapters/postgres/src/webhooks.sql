@@ -315,7 +315,7 @@ for no key update of q
 
 -- name: REMOVE_SUBSCRIPTION
 -- $1 the seller; $2 the subscription; $3 its application.
--- Nothing is delivered of it any more. Retention deletes its deliveries.
+-- Its deliveries are deleted in a statement of their own, which sees all that were queued before.
 with removed as (
     delete from subscriptions
     where seller_id = $1

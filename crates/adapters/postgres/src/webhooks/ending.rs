@@ -1,5 +1,5 @@
-//! Ends subscriptions with their pending deliveries, deletes those of an application, and wakes the queues of
-//! one that is reinstated, in batches.
+//! Ends and deletes subscriptions with their pending deliveries, and wakes the queues of an application that
+//! is reinstated, in batches.
 //!
 //! What ends a subscription is a row of its application, an account or the connection, which claims, fan-outs
 //! and lists read themselves. So nothing is given out any more from that row's commit on, however many
@@ -24,8 +24,9 @@ statements! {
     "ending.sql";
     STOP_DELIVERIES: (Nullable<SqlUuid>, Nullable<SqlUuid>, BigInt) -> Ended;
     DEACTIVATE: (Array<SqlUuid>, Array<SqlUuid>, Array<Nullable<Binary>>);
-    DELETE_OF_APPLICATION: (SqlUuid, BigInt);
+    DELETE_OF_APPLICATION: (SqlUuid, BigInt) -> Queue;
     DELETE_QUOTAS: (SqlUuid, BigInt);
+    DELETE_DELIVERIES: (Array<SqlUuid>, Array<SqlUuid>);
     WAKE: (Nullable<SqlUuid>, Nullable<SqlUuid>, BigInt) -> Only<BigInt, i64>;
 }
 
@@ -77,13 +78,20 @@ pub(crate) async fn end_subscriptions(
 }
 
 /// Deletes a batch of the subscriptions of a deleted application, then of its counts of them, and returns its
-/// size. Retention deletes their deliveries.
+/// size.
 pub(crate) async fn delete_subscriptions(tx: &Tx, client: Uuid) -> Result<usize, StoreError> {
-    let deleted = tx.execute(DELETE_OF_APPLICATION.bind((client, BATCH))).await?;
-    if deleted > 0 {
-        return Ok(deleted);
+    let deleted = tx.rows(DELETE_OF_APPLICATION.bind((client, BATCH))).await?;
+    if deleted.is_empty() {
+        return tx.execute(DELETE_QUOTAS.bind((client, BATCH))).await;
     }
-    tx.execute(DELETE_QUOTAS.bind((client, BATCH))).await
+    delete_deliveries(tx, &deleted).await?;
+    Ok(deleted.len())
+}
+
+/// Deletes some deliveries of deleted subscriptions; retention deletes the rest.
+pub(super) async fn delete_deliveries(tx: &Tx, deleted: &[Queue]) -> Result<(), StoreError> {
+    let (sellers, ids): (Vec<_>, Vec<_>) = deleted.iter().map(|queue| (queue.seller_id, queue.id)).unzip();
+    tx.execute(DELETE_DELIVERIES.bind((sellers, ids))).await.map(drop)
 }
 
 /// Wakes a batch of sleeping queues with pending deliveries, those put to sleep while their application was

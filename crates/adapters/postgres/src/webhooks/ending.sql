@@ -134,6 +134,7 @@ delete from subscriptions as s
 using theirs as t
 where s.seller_id = t.seller_id
   and s.id = t.id
+returning s.seller_id, s.id
 
 -- name: DELETE_QUOTAS
 -- $1 the application; $2 how many rows at most.
@@ -144,6 +145,26 @@ where (seller_id, client_id) in (
         where client_id = $1
         limit $2
       )
+
+-- name: DELETE_DELIVERIES
+-- $1 the sellers and $2 the ids of the subscriptions.
+delete from deliveries as d
+using (
+    select x.seller_id, x.subscription_id, x.id
+    from unnest($1::uuid[], $2::uuid[]) as l (seller_id, id)
+    cross join lateral (
+        select seller_id, subscription_id, id
+        from deliveries as y
+        where y.seller_id = l.seller_id
+          and y.subscription_id = l.id
+        order by y.id
+        limit 1000
+    ) as x
+    limit 5000
+) as x
+where d.seller_id = x.seller_id
+  and d.subscription_id = x.subscription_id
+  and d.id = x.id
 
 -- name: WAKE
 -- $1 the owner; $2 the application; $3 how many queues at most.
