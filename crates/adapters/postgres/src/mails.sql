@@ -22,7 +22,6 @@ judged as materialized (
             from mails as earlier
             where earlier.order_id = d.order_id
               and earlier.created_at < d.created_at
-              and earlier.due_at is not null
               and (earlier.attempts = 0 or earlier.fence is not null)
         ) as waits,
         d.attempts > 0 and exists (

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use adapter_postgres::{Adoption, Arrival};
-use changes::{ChangeCursor, ChangeItem, ChangeReader, ChangesError};
+use changes::{ChangeCursor, ChangeItem, ChangeReader, ChangesError, Topic};
 use tokio::time::{Instant, sleep};
 
 use crate::support::{Fixture, SetStock};
@@ -30,6 +30,28 @@ pub(crate) async fn follow(
         after = Some(page.next);
         sleep(Duration::from_millis(1)).await;
     }
+}
+
+#[tokio::test]
+async fn the_feed_shows_nothing_behind_a_transaction_that_runs() {
+    let fixture = Fixture::new().await;
+    let seller = fixture.seller().await;
+    let (offer, first) = (fixture.offer(seller, 0).await, fixture.offer(seller, 0).await);
+    let reader = fixture.database.change_reader();
+    let running = format!(
+        "begin; insert into changes (seller_id, at, kind, offer_id, stock) \
+         values ('{seller}', api_now(), 'offer.stock_changed', '{first}', 1)"
+    );
+    fixture.tamper(&running).await;
+    fixture.run(&SetStock(seller, offer, 1)).await;
+    assert_eq!(reader.changes(None, 7).await.unwrap().items.len(), 0);
+    fixture.tamper("commit").await;
+    let (items, _) = follow(&*reader, None, 2).await;
+    let offers = items.iter().map(|item| item.topic);
+    assert_eq!(
+        offers.collect::<Vec<_>>(),
+        [Topic::Offer(first), Topic::Offer(offer)]
+    );
 }
 
 /// Deleting the rows simulates a restore or a failover that lost them.

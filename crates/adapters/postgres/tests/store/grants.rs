@@ -93,6 +93,31 @@ async fn a_disconnection_waits_for_a_pair_being_issued_and_ends_it() {
     assert_eq!(refused.unwrap_err(), Some(GrantRefusal::Disconnected));
 }
 
+/// Beside it the same seller is connected with another application, and the same application with another seller.
+#[tokio::test]
+async fn a_disconnection_ends_the_tokens_of_its_connection_alone() {
+    let fixture = Fixture::new().await;
+    let parties = Parties::new(&fixture).await;
+    let another = Parties {
+        seller: parties.seller,
+        ..Parties::new(&fixture).await
+    };
+    let customer = Parties {
+        seller: fixture.seller().await,
+        application: parties.application.clone(),
+    };
+    let mut tokens = Vec::new();
+    for connected in [&parties, &another, &customer] {
+        tokens.push(connected.pair(&fixture).await.access);
+    }
+    fixture.tx(async |tx| parties.disconnect(tx).await).await;
+    let mut admitted = Vec::new();
+    for token in tokens {
+        admitted.push(fixture.admits(token).await);
+    }
+    assert_eq!(admitted, [false, true, true]);
+}
+
 #[tokio::test]
 async fn a_disconnection_stops_deliveries_of_a_concurrent_fan_out() {
     let fixture = Fixture::new().await;

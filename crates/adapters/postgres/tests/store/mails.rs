@@ -5,7 +5,7 @@ use std::sync::Arc;
 use accounts::{AccountMail, Link, LinkKind};
 use chrono::TimeDelta;
 use futures_util::future::join_all;
-use kernel::{DueMail, Mail, MailQueue, MailStep, SellerId};
+use kernel::{DueMail, Mail, MailId, MailQueue, MailStep, SellerId};
 use orders::{OrderId, ShipmentMail};
 use uuid::Uuid;
 
@@ -180,15 +180,18 @@ async fn mails_that_were_tried_and_not_sent_are_dropped_for_a_later_one() {
 async fn a_correction_waits_for_the_mail_that_is_being_sent() {
     let (fixture, clock) = Fixture::frozen().await;
     let mails = fixture.database.mail_queue();
+    let correction_of = |order| ShipmentMail {
+        is_correction: true,
+        ..mail(order)
+    };
+    let step = async |mail: MailId, fence, next| mails.record_step(mail, fence, next).await.unwrap();
     // Sent at last, or lost with its worker.
-    for (is_sent, left) in [(true, 2), (false, 1)] {
-        let first = mail(id().into());
-        queue(&fixture, std::slice::from_ref(&first)).await;
+    for (is_sent, left) in [(true, 3), (false, 2)] {
+        let (first, other) = (mail(id().into()), mail(id().into()));
+        queue(&fixture, &[first.clone(), other.clone()]).await;
         let leased = lease(&*mails).await;
-        let correction = ShipmentMail {
-            is_correction: true,
-            ..mail(first.order)
-        };
+        let fence_of = |mail: &ShipmentMail| leased.iter().find(|due| due.mail.id == mail.id).unwrap().fence;
+        let correction = correction_of(first.order);
         clock.advance(TimeDelta::seconds(1)).await;
         fixture
             .tx(async |tx| {
@@ -196,24 +199,31 @@ async fn a_correction_waits_for_the_mail_that_is_being_sent() {
                 tx.queue_mail(correction.clone()).await.unwrap();
             })
             .await;
-        // Mails of others are not held up.
-        let other = mail(id().into());
-        queue(&fixture, std::slice::from_ref(&other)).await;
-        let due = lease(&*mails).await;
-        assert_eq!(due.iter().map(|due| &due.mail).collect::<Vec<_>>(), [&other]);
-        let step = mails.record_step(other.id, due[0].fence, MailStep::Sent);
-        step.await.unwrap();
+        assert_eq!(lease(&*mails).await.len(), 0);
         if is_sent {
-            let step = mails.record_step(first.id, leased[0].fence, MailStep::Sent);
-            step.await.unwrap();
+            step(first.id, fence_of(&first), MailStep::Sent).await;
         } else {
             clock.advance(LEASE).await;
-            assert_eq!(lease(&*mails).await.len(), 0);
+            // Not one of another order.
+            let again = lease(&*mails).await;
+            assert_eq!(again.iter().map(|due| &due.mail).collect::<Vec<_>>(), [&other]);
         }
         clock.advance(TimeDelta::seconds(1)).await;
-        let due = lease(&*mails).await;
-        let leased = due.iter().map(|due| (&due.mail, due.attempt));
-        assert_eq!(leased.collect::<Vec<_>>(), [(&correction, 1)]);
+        let leased = lease(&*mails).await;
+        let due = leased.iter().map(|due| (&due.mail, due.attempt));
+        assert_eq!(due.collect::<Vec<_>>(), [(&correction, 1)]);
+        // Neither another order's correction nor a mail of another shipment takes its place.
+        step(
+            correction.id,
+            leased[0].fence,
+            MailStep::Retry(TimeDelta::seconds(1)),
+        )
+        .await;
+        queue(&fixture, &[correction_of(id().into()), mail(first.order)]).await;
+        clock.advance(TimeDelta::seconds(1)).await;
+        let again = lease(&*mails).await;
+        let again = again.iter().find(|due| due.mail == correction);
+        assert_eq!(again.map(|due| due.attempt), Some(2));
         let of_order = format!("mails where order_id = '{}'", first.order);
         assert_eq!(fixture.rows_of(&of_order).await, left);
         fixture.tamper("delete from mails").await;

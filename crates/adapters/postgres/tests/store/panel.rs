@@ -243,12 +243,23 @@ async fn a_newer_link_by_mail_leaves_the_older_ones_and_each_works_once() {
         .tx(async |tx| tx.end_sessions(seller, None).await.unwrap())
         .await;
     assert!(panel.link(links[1]).await.unwrap().is_none());
+    for link in &others {
+        assert!(panel.link(*link).await.unwrap().is_some());
+    }
+    let is_dead = async |link: SecretHash| {
+        let tx = fixture.begin().await;
+        panel.link(link).await.unwrap().is_none() && !is_used(&*tx, link, kind).await
+    };
+    let closure = format!("update sellers set closed_at = api_now() where id = '{other}'");
+    fixture.tamper(&closure).await;
     for link in others {
-        assert!(panel.link(link).await.unwrap().is_some());
+        assert!(is_dead(link).await);
     }
     // An expired one is not kept.
-    stored_link(&fixture, seller, kind).await;
+    let last = stored_link(&fixture, seller, kind).await;
+    assert!(!is_dead(last).await);
     clock.advance(kind.lifetime()).await;
+    assert!(is_dead(last).await);
     stored_link(&fixture, seller, kind).await;
     let kept = format!("earlier_links where seller_id = '{seller}'");
     assert_eq!(fixture.rows_of(&kept).await, 0);
