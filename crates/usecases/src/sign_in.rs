@@ -128,18 +128,25 @@ pub(crate) async fn store_session(
     new.by.log(accounts, Action::SignedIn, subject).await
 }
 
+/// Ends the session, or all of its account. If it has ended, nothing is logged: a form that is sent many times
+/// at once would fill the audit log.
 pub async fn sign_out(
     accounts: &dyn AccountStore,
     by: ActingSeller,
     session: SecretHash,
+    everywhere: bool,
 ) -> Result<(), StoreError> {
-    accounts.end_session(session).await?;
-    by.log(accounts, Action::SignedOut, by.seller).await
-}
-
-pub async fn sign_out_everywhere(accounts: &dyn AccountStore, by: ActingSeller) -> Result<(), StoreError> {
-    accounts.end_sessions(by.seller, None).await?;
-    by.log(accounts, Action::SignedOutEverywhere, by.seller).await
+    if !accounts.has_session(session).await? {
+        return Ok(());
+    }
+    let action = if everywhere {
+        accounts.end_sessions(by.seller, None).await?;
+        Action::SignedOutEverywhere
+    } else {
+        accounts.end_session(session).await?;
+        Action::SignedOut
+    };
+    by.log(accounts, action, by.seller).await
 }
 
 /// Logs a wrong password for an existing account.

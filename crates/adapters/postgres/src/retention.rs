@@ -204,8 +204,8 @@ pub enum Expired {
     Changes,
     /// 30 days after they were sent or given up.
     Mails,
-    /// Deliveries after 30 days, also those that wait and have been due for an hour, unless they are among
-    /// the last 100 of their subscription; and those of deleted subscriptions.
+    /// Deliveries after 30 days, those that wait after 31 or once they have been due for an hour, unless they
+    /// are among the last 100 of their subscription; and those of deleted subscriptions.
     Deliveries,
     /// Events of the journals that were recorded this long ago, the oldest first.
     Events(TimeDelta),

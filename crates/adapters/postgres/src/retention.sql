@@ -133,7 +133,8 @@ from (select count(*) as rows from expired) as size
 -- name: DELIVERIES
 -- $1 the queue at which it continues; $2 queues examined at most; $3 rows at most.
 -- Deletes old deliveries, except the last hundred of each subscription, and all deliveries whose subscription was
--- deleted. Those that rest between two attempts, or have not been due for an hour, stay.
+-- deleted. Those that rest between two attempts, or have not been due for an hour, stay for another day: repeated again
+-- and again, they would hold up what is behind the oldest thousand.
 --
 -- It walks the queues by the primary key, in which ids rise with time. So it reads of each queue the oldest thousand
 -- and the hundred it keeps, and needs no index of its own. Returns where the next batch continues: at the last queue if
@@ -175,7 +176,7 @@ expired as materialized (
     cross join age
     left join subscriptions as s on s.seller_id = l.seller_id and s.id = l.subscription_id
     cross join lateral (
-        select x.seller_id, x.subscription_id, x.id, x.due_at
+        select x.seller_id, x.subscription_id, x.id, x.due_at, x.created_at
         from deliveries as x
         where x.seller_id = l.seller_id
           and x.subscription_id = l.subscription_id
@@ -195,7 +196,12 @@ expired as materialized (
         limit 1000
     ) as d
     where l.n < $2
-      and (s.id is null or d.due_at is null or d.due_at < age.at - interval '1 hour')
+      and (
+          s.id is null
+          or d.due_at is null
+          or d.due_at < age.at - interval '1 hour'
+          or d.created_at < age.at - interval '31 days'
+      )
     order by d.seller_id, d.subscription_id, d.id
     limit $3
 ),

@@ -118,3 +118,14 @@ async fn a_new_session_replaces_the_browsers_earlier_one_unless_the_account_has_
         assert!(!open_session(&other, new, &hash("h"), now()).await.unwrap());
     }
 }
+
+#[tokio::test]
+async fn a_session_that_has_ended_signs_out_nobody() {
+    for everywhere in [false, true] {
+        let mut tx = MockTransaction::new();
+        tx.expect_has_session().once().returning(|_| Ok(false));
+        sign_out(&tx, by(), SecretHash::of("old"), everywhere)
+            .await
+            .unwrap();
+    }
+}

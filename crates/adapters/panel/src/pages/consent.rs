@@ -180,7 +180,7 @@ pub(crate) async fn another_account(request: SignedInRequest) -> Result<HttpResp
         tx.release_consent(ticket.id, *viewer)
     });
     released.await?;
-    sign_out::end(&request).await?;
+    sign_out::end(&request, false).await?;
     sign_out::signed_out(&request, &Next::consent(handle).sign_in())
 }
 

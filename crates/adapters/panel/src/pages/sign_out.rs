@@ -2,7 +2,7 @@
 
 use actix_web::HttpResponse;
 use askama::Template;
-use usecases::sign_in::{sign_out, sign_out_everywhere};
+use usecases::sign_in::sign_out;
 
 use super::{ok, see_other};
 use crate::browser::forget_browser;
@@ -23,7 +23,7 @@ pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, PageE
 }
 
 pub(crate) async fn submit(request: SignedInRequest) -> Result<HttpResponse, PageError> {
-    end(&request).await?;
+    end(&request, false).await?;
     submitted(&request)
 }
 
@@ -33,18 +33,15 @@ pub(crate) fn submitted(request: &PageRequest) -> Result<HttpResponse, PageError
 }
 
 pub(crate) async fn everywhere(request: SignedInRequest) -> Result<HttpResponse, PageError> {
-    let ended = request.store(request.acting(), |tx, _, by| {
-        Box::pin(sign_out_everywhere(tx, *by))
-    });
-    ended.await?;
+    end(&request, true).await?;
     signed_out(&request, "/panel/sign-in?done=signed-out-everywhere")
 }
 
-/// Ends this session.
-pub(super) async fn end(request: &SignedInRequest) -> Result<(), PageError> {
-    let input = (request.acting(), request.session());
-    let ended = request.store(input, |tx, _, (by, session)| {
-        Box::pin(sign_out(tx, *by, *session))
+/// Ends this session, or all of the account.
+pub(super) async fn end(request: &SignedInRequest, everywhere: bool) -> Result<(), PageError> {
+    let input = (request.acting(), request.session(), everywhere);
+    let ended = request.store(input, |tx, _, (by, session, everywhere)| {
+        Box::pin(sign_out(tx, *by, *session, *everywhere))
     });
     ended.await
 }

@@ -193,7 +193,8 @@ async fn deliveries_that_wait_after_30_days_are_cleared_except_the_last_hundred(
     let (fixture, clock) = Fixture::frozen().await;
     let now = clock.now().await;
     let old = now - TimeDelta::days(30) - TimeDelta::milliseconds(2);
-    let (repeated, hanging, other) = (
+    let (repeated, hanging, other, held) = (
+        fixture.queue().await,
         fixture.queue().await,
         fixture.queue().await,
         fixture.queue().await,
@@ -205,8 +206,16 @@ async fn deliveries_that_wait_after_30_days_are_cleared_except_the_last_hundred(
     fill(&fixture, hanging, 3_000, old, false).await;
     fill(&fixture, hanging, 50, now, false).await;
     fill(&fixture, other, 150, old, true).await;
-    assert_eq!(clear(&fixture).await, 2_950 + 50);
-    for (queue, left) in [(repeated, 2_000), (hanging, 100), (other, 100)] {
+    // Repeated again and again, before others that have ended.
+    fill(&fixture, held, 1_000, now - TimeDelta::days(32), false).await;
+    let repeat = format!(
+        "update deliveries set due_at = api_now() + interval '1 hour' where subscription_id = '{}'",
+        held.subscription
+    );
+    fixture.tamper(&repeat).await;
+    fill(&fixture, held, 500, old, true).await;
+    assert_eq!(clear(&fixture).await, 2_950 + 50 + 1_400);
+    for (queue, left) in [(repeated, 2_000), (hanging, 100), (other, 100), (held, 100)] {
         let of_queue = format!("deliveries where subscription_id = '{}'", queue.subscription);
         assert_eq!(fixture.rows_of(&of_queue).await, left);
     }
