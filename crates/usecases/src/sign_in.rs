@@ -136,6 +136,7 @@ pub async fn sign_out(
     session: SecretHash,
     everywhere: bool,
 ) -> Result<(), StoreError> {
+    accounts.lock_seller(by.seller).await?;
     if !accounts.has_session(session).await? {
         return Ok(());
     }

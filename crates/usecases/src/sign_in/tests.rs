@@ -123,7 +123,11 @@ async fn a_new_session_replaces_the_browsers_earlier_one_unless_the_account_has_
 async fn a_session_that_has_ended_signs_out_nobody() {
     for everywhere in [false, true] {
         let mut tx = MockTransaction::new();
-        tx.expect_has_session().once().returning(|_| Ok(false));
+        let mut sequence = mockall::Sequence::new();
+        let locked = tx.expect_lock_seller().once().in_sequence(&mut sequence);
+        locked.returning(|_| Ok(None));
+        let ended = tx.expect_has_session().once().in_sequence(&mut sequence);
+        ended.returning(|_| Ok(false));
         sign_out(&tx, by(), SecretHash::of("old"), everywhere)
             .await
             .unwrap();
