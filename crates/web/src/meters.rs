@@ -11,7 +11,7 @@ use oauth::{ClientId, Quota};
 use parking_lot::Mutex;
 
 /// The applications whose refusals have a counter of their own, in this process: the first so many that were
-/// refused so often within a quarter of an hour. A single refusal is normal: tokens expire.
+/// refused so often within a quarter of an hour; the rest of these share one. A single refusal is normal: tokens expire.
 static NAMED: LazyLock<Mutex<Named>> = LazyLock::new(Mutex::default);
 const MOST_NAMED: usize = 200;
 /// A thirtieth of its alert's threshold: each process counts for itself.
@@ -27,21 +27,25 @@ struct Named {
 }
 
 impl Named {
-    /// Counts a refusal; true if it is counted under the application's name.
-    fn has(&mut self, client_id: ClientId, now: Instant) -> bool {
-        if self.named.contains(&client_id) {
-            return true;
+    /// Counts a refusal. Returns the label that it is counted under: the application's id if it is refused often,
+    /// `unnamed` if others took the last name.
+    fn label(&mut self, client_id: ClientId, now: Instant) -> String {
+        if !self.named.contains(&client_id) {
+            if self.began_at.is_none_or(|begun| now - begun >= WINDOW) {
+                self.counted.clear();
+                self.began_at = Some(now);
+            }
+            let refusals = self.counted.entry(client_id).or_default();
+            *refusals += 1;
+            if *refusals < OFTEN {
+                return "other".to_owned();
+            }
+            if self.named.len() >= MOST_NAMED {
+                return "unnamed".to_owned();
+            }
+            self.named.insert(client_id);
         }
-        if self.named.len() >= MOST_NAMED {
-            return false;
-        }
-        if self.began_at.is_none_or(|begun| now - begun >= WINDOW) {
-            self.counted.clear();
-            self.began_at = Some(now);
-        }
-        let refusals = self.counted.entry(client_id).or_default();
-        *refusals += 1;
-        *refusals >= OFTEN && self.named.insert(client_id)
+        client_id.to_string()
     }
 }
 
@@ -98,10 +102,8 @@ pub(crate) fn count_refusal(client_id: ClientId, status: StatusCode) {
     if !matches!(status.as_u16(), 401 | 403 | 429) {
         return;
     }
-    let is_named = NAMED.lock().has(client_id, Instant::now());
-    let client_id = is_named.then(|| client_id.to_string());
     let labels = [
-        ("client_id", client_id.unwrap_or_else(|| "other".to_owned())),
+        ("client_id", NAMED.lock().label(client_id, Instant::now())),
         ("status", status.as_u16().to_string()),
     ];
     metrics::counter!("application_refusals_total", &labels).increment(1);
@@ -144,17 +146,19 @@ mod tests {
         let window = |n: u32| now + WINDOW * n;
         let client = |n: u128| ClientId::from(Uuid::from_u128(n));
         for n in 1..1_000 {
-            assert!(!named.has(client(n), now));
+            assert_eq!(named.label(client(n), now), "other");
         }
-        let mut times = |n, at, times: u32| (0..times).map(|_| named.has(client(n), at)).collect::<Vec<_>>();
-        assert_eq!(times(0, window(1), 21), [vec![false; 19], vec![true; 2]].concat());
+        let mut last = |n, at, times: u32| (0..times).map(|_| named.label(client(n), at)).last().unwrap_or_default();
+        assert_eq!(last(0, window(1), 19), "other");
+        assert_eq!(last(0, window(1), 1), client(0).to_string());
         // Fewer in each are not often.
-        assert_eq!(times(1, window(2), 19), [false; 19]);
-        assert_eq!(times(1, window(3), 19), [false; 19]);
+        assert_eq!(last(1, window(2), 19), "other");
+        assert_eq!(last(1, window(3), 19), "other");
         for n in 0..200 {
-            times(2_000 + n, window(4), 20);
+            last(2_000 + n, window(4), 20);
         }
-        assert_eq!(times(3_000, window(5), 30), [false; 30]);
-        assert_eq!(times(0, window(9), 1), [true]);
+        assert_eq!(last(3_000, window(5), 19), "other");
+        assert_eq!(last(3_000, window(5), 1), "unnamed");
+        assert_eq!(last(0, window(9), 1), client(0).to_string());
     }
 }

@@ -1,9 +1,11 @@
 //! A carrier's client behind its limits: the deadline, concurrency, one retry, the circuit breaker.
 
+use std::collections::HashSet;
 use std::{sync::Arc, time::Duration};
 
 use kernel::SPANS;
 use orders::{Carrier, Lookup, TrackingNumber, TrackingReport, TrackingStatus};
+use parking_lot::Mutex;
 use reqwest::header::{HeaderName, HeaderValue};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
@@ -24,6 +26,9 @@ const RETRY_NEEDS: Duration = Duration::from_secs(1);
 /// Longer codes are cut to this number of characters. Carriers' own codes are far shorter.
 const MAX_CODE_LENGTH: usize = 64;
 
+/// The number of unlisted codes that are logged, each once: all parcels come up again and again.
+const MAX_UNLISTED: usize = 100;
+
 /// How requests authenticate.
 pub(crate) enum Auth {
     /// No authentication, or credentials within the request.
@@ -39,6 +44,7 @@ pub(crate) struct CarrierClient {
     auth: Auth,
     breaker: CircuitBreaker,
     in_flight: Semaphore,
+    unlisted: Mutex<HashSet<String>>,
     http: Http,
 }
 
@@ -51,6 +57,7 @@ impl CarrierClient {
             auth,
             breaker: CircuitBreaker::new(carrier, Arc::clone(&http.clock)),
             in_flight: Semaphore::new(MAX_IN_FLIGHT),
+            unlisted: Mutex::default(),
             http,
         }
     }
@@ -182,7 +189,10 @@ impl CarrierClient {
     fn tracking_report(&self, reading: &Reading) -> TrackingReport {
         let raw_code: String = reading.code.chars().take(MAX_CODE_LENGTH).collect();
         let status = reading.status.unwrap_or_else(|| {
-            tracing::warn!(carrier = self.carrier.as_str(), code = ?raw_code, "the carrier's code is not in its table");
+            let mut unlisted = self.unlisted.lock();
+            if unlisted.len() < MAX_UNLISTED && unlisted.insert(raw_code.clone()) {
+                tracing::warn!(carrier = self.carrier.as_str(), code = ?raw_code, "the carrier's code is not in its table");
+            }
             TrackingStatus::Unknown
         });
         TrackingReport {

@@ -90,7 +90,7 @@ const ROUTE: Label = any("route", "its template, such as `/v1/offers/{id}`, or `
 const STATUS: Label = any("status", "the status");
 const APPLICATION: Label = any(
     "client_id",
-    "the application's, of the first 200 of a process that were refused 20 times in a quarter of an hour, or `other`",
+    "the application's, of the first 200 of a process that were refused 20 times in a quarter of an hour; `unnamed`: the rest of these; or `other`",
 );
 const ID: Label = any("id", "the cluster's system identifier and the database's oid");
 const CARRIER: Label = one_of("carrier", &CARRIERS);
