@@ -89,14 +89,6 @@ impl Readiness {
         Arc::clone(&self.ready)
     }
 
-    /// Looks whether the database is another one's, so that no request is answered from that, even before the
-    /// first check.
-    pub(crate) async fn look_at_identity(&self) {
-        if let Ok(Ok(identity)) = timeout(READY_TIMEOUT, self.database.identity()).await {
-            self.database.connector().set_foreign(!identity.is_own());
-        }
-    }
-
     /// Waits until a check has found the database ready.
     pub(crate) async fn wait_until_ready(&self) {
         // The sender lives as long as this value, so the wait cannot fail.

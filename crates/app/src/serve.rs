@@ -84,7 +84,6 @@ pub(crate) async fn run(
     let _reloading = tls.keep_current()?;
     let has_workers = server.workers == WorkersMode::All;
     set_role(if has_workers { "both" } else { "serve" });
-    shared.readiness.look_at_identity().await;
     let addresses = (public.address(), backoffice.address());
     let servers = vec![
         shared.public(public.listen()?, public_tls, readers)?,

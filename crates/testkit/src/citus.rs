@@ -44,12 +44,8 @@ impl OwnCitus {
         let own = Self { nodes, folders };
         let url = own.coordinator().url("postgres");
         join_nodes(&own.nodes, "postgres").await;
-        let migrating = url.clone();
-        let migrated = tokio::task::spawn_blocking(move || adapter_postgres::migrate(&migrating, drop));
-        migrated
-            .await
-            .expect("the migrations' thread ended")
-            .expect("the database is migrated");
+        let migrated = adapter_postgres::migrate(&url, drop).await;
+        migrated.expect("the database is migrated");
         let distributed = adapter_postgres::distribute(&url, false).await;
         distributed.expect("the database is distributed");
         own

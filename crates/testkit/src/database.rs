@@ -247,7 +247,10 @@ fn create_template() {
                 run(node, "postgres", &format!("create database {TEMPLATE}")).await;
             }
         });
-        let migrate = || adapter_postgres::migrate(&url, drop).expect("the template database is migrated");
+        let migrate = || {
+            let migrated = blocking(adapter_postgres::migrate(&url, drop));
+            migrated.expect("the template database is migrated")
+        };
         if Topology::chosen() == Topology::Citus {
             blocking(join_nodes(nodes(), TEMPLATE));
             migrate();

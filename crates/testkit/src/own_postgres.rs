@@ -29,12 +29,13 @@ impl OwnPostgres {
         let folder = open_folder(disk);
         let options = options(Options::new(folder.path()).delete_at_end(true));
         let started = tokio::task::spawn_blocking(move || {
-            let cluster = Cluster::start(options).unwrap_or_else(|e| panic!("PostgreSQL: {e}"));
-            adapter_postgres::migrate(&cluster.url("postgres"), drop).expect("the database is migrated");
-            cluster
+            Cluster::start(options).unwrap_or_else(|e| panic!("PostgreSQL: {e}"))
         });
+        let cluster = started.await.expect("the cluster's thread ended");
+        let migrated = adapter_postgres::migrate(&cluster.url("postgres"), drop).await;
+        migrated.expect("the database is migrated");
         Self {
-            cluster: started.await.expect("the cluster's thread ended"),
+            cluster,
             _folder: folder,
         }
     }

@@ -148,7 +148,12 @@ mod tests {
         for n in 1..1_000 {
             assert_eq!(named.label(client(n), now), "other");
         }
-        let mut last = |n, at, times: u32| (0..times).map(|_| named.label(client(n), at)).last().unwrap_or_default();
+        let mut last = |n, at, times: u32| {
+            (0..times)
+                .map(|_| named.label(client(n), at))
+                .last()
+                .unwrap_or_default()
+        };
         assert_eq!(last(0, window(1), 19), "other");
         assert_eq!(last(0, window(1), 1), client(0).to_string());
         // Fewer in each are not often.

@@ -1,10 +1,10 @@
 //! Applies migrations, and says which ones are missing.
 
-use std::{collections::BTreeMap, sync::mpsc, thread, time::Duration};
+use std::{collections::BTreeMap, convert::Infallible, time::Duration};
 
 use diesel::sql_types::Text;
 use rust_embed::Embed;
-use tokio::{runtime, time::sleep};
+use tokio::{select, time::sleep};
 use tokio_postgres::{Client, SimpleQueryMessage};
 
 use crate::connection::error::is_permission_denied;
@@ -133,28 +133,42 @@ impl MigrateError {
     }
 }
 
-/// Applies the missing migrations, each in its own transaction or statement by statement, and blocks until
-/// done. Waits while another process migrates, so that concurrent runs are safe. `progress` is called with a
-/// line for people before each migration, and every two seconds of an index's build.
+/// Applies the missing migrations, each in its own transaction or statement by statement. Waits while another
+/// process migrates, so that concurrent runs are safe. `progress` is called with a line for people before each
+/// migration, and every two seconds of an index's build.
 ///
 /// A new database is finished at once, see [`finish`]: no older program has used it.
 ///
-/// Runs on its own thread and runtime, so it can be called from anywhere. The URL may lead to the server or
-/// to a PgBouncer: the lock belongs to a transaction held open on its own connection, not to a session.
-pub fn migrate(url: &str, progress: impl FnMut(String)) -> Result<Vec<String>, MigrateError> {
+/// The URL may lead to the server or to a PgBouncer: the lock belongs to a transaction held open on its own
+/// connection, not to a session.
+pub async fn migrate(url: &str, progress: impl Fn(String) + Sync) -> Result<Vec<String>, MigrateError> {
     let connector = Connector::new(url::parse(url)?, CONNECT_TIMEOUT);
-    let (steps, heard) = mpsc::channel();
-    thread::scope(|scope| {
-        let worker = scope.spawn(move || {
-            let runtime = runtime::Builder::new_current_thread().enable_all().build();
-            let runtime = runtime.map_err(|error| MigrateError::Internal(error.into()))?;
-            runtime.block_on(under_lock(&connector, &steps))
-        });
-        heard.into_iter().for_each(progress);
-        worker
-            .join()
-            .unwrap_or_else(|_| Err(MigrateError::Internal("the thread panicked".into())))
-    })
+    let holder = connector.open_bare().await?;
+    let taken = take_lock(&holder).await;
+    taken.map_err(|error| MigrateError::Unreachable(error.into()))?;
+    let client = connector.open_bare().await?;
+    // The role's own limits would end the build of an index, which waits for others' snapshots.
+    let unlimited = client
+        .batch_execute("set statement_timeout = 0; set lock_timeout = 0; set time zone 'UTC'")
+        .await;
+    unlimited.map_err(|error| MigrateError::Unreachable(error.into()))?;
+    let watched = connector.open_bare().await?;
+    let applied = select! {
+        applied = apply(&client, &progress) => applied,
+        never = watch(watched, &progress) => match never {},
+    };
+    // A pooler would give the session to others.
+    let reset = "reset statement_timeout; reset lock_timeout; reset time zone";
+    drop(client.batch_execute(reset).await);
+    let applied = match applied {
+        Ok(applied) if applied.first().is_some_and(|name| name.starts_with("0001_")) => {
+            finish_over(&connector).await.map(|()| applied)
+        }
+        applied => applied,
+    };
+    // The lock ends with the connection in any case.
+    drop(holder.batch_execute("commit").await);
+    applied
 }
 
 impl From<ConnectError> for MigrateError {
@@ -181,36 +195,6 @@ pub(crate) async fn take_lock(client: &Client) -> Result<(), tokio_postgres::Err
     }
 }
 
-async fn under_lock(
-    connector: &Connector,
-    steps: &mpsc::Sender<String>,
-) -> Result<Vec<String>, MigrateError> {
-    let holder = connector.open_bare().await?;
-    let taken = take_lock(&holder).await;
-    taken.map_err(|error| MigrateError::Unreachable(error.into()))?;
-    let client = connector.open_bare().await?;
-    // The role's own limits would end the build of an index, which waits for others' snapshots.
-    let unlimited = client
-        .batch_execute("set statement_timeout = 0; set lock_timeout = 0; set time zone 'UTC'")
-        .await;
-    unlimited.map_err(|error| MigrateError::Unreachable(error.into()))?;
-    let watching = tokio::spawn(watch(connector.open_bare().await?, steps.clone()));
-    let applied = apply(&client, steps).await;
-    watching.abort();
-    // A pooler would give the session to others.
-    let reset = "reset statement_timeout; reset lock_timeout; reset time zone";
-    drop(client.batch_execute(reset).await);
-    let applied = match applied {
-        Ok(applied) if applied.first().is_some_and(|name| name.starts_with("0001_")) => {
-            finish_over(connector).await.map(|()| applied)
-        }
-        applied => applied,
-    };
-    // The lock ends with the connection in any case.
-    drop(holder.batch_execute("commit").await);
-    applied
-}
-
 /// Makes the schema admit no program of the release before any more. The schema must be up to date. Running
 /// processes notice it within seconds: an older one is not ready, and this one's begin what an older one
 /// would misread.
@@ -230,28 +214,27 @@ async fn finish_over(connector: &Connector) -> Result<(), MigrateError> {
     finished.map_err(|error| MigrateError::of(error, MigrateError::Internal))
 }
 
-/// Sends how far the index is that is being built. The connection is its own: the build waits for the end of
+/// Reports how far the index is that is being built. The connection is its own: the build waits for the end of
 /// older snapshots, and in the lock's transaction one could last as long as that.
-async fn watch(client: Client, steps: mpsc::Sender<String>) {
+async fn watch(client: Client, progress: impl Fn(String)) -> Infallible {
     loop {
         sleep(WATCH_PAUSE).await;
-        let progress = client.simple_query(INDEX_PROGRESS.text).await;
-        for message in progress.unwrap_or_default() {
+        let built = client.simple_query(INDEX_PROGRESS.text).await;
+        for message in built.unwrap_or_default() {
             if let SimpleQueryMessage::Row(row) = message {
-                let _ = steps.send(row.get(0).unwrap_or_default().to_owned());
+                progress(row.get(0).unwrap_or_default().to_owned());
             }
         }
     }
 }
 
-async fn apply(client: &Client, steps: &mpsc::Sender<String>) -> Result<Vec<String>, MigrateError> {
+async fn apply(client: &Client, progress: impl Fn(String)) -> Result<Vec<String>, MigrateError> {
     let internal = |cause: tokio_postgres::Error| MigrateError::of(cause, MigrateError::Internal);
     client.batch_execute(CREATE_VERSIONS).await.map_err(internal)?;
     let pending = pending(client).await.map_err(internal)?;
     let of = pending.len();
     for (n, name) in pending.iter().enumerate() {
-        // If the receiver is gone, the migrations continue.
-        let _ = steps.send(format!("applying {name} ({} of {of})", n + 1));
+        progress(format!("applying {name} ({} of {of})", n + 1));
         let failed = |cause| MigrateError::Failed {
             name: name.clone(),
             cause,

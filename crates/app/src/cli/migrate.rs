@@ -67,7 +67,7 @@ pub(super) fn migrate(loaded: &Loaded, options: &Options) -> anyhow::Result<()> 
         note("locks without a remark are exclusive, so that reads wait as well; rows are estimates");
         return Ok(format.list(&missing)?);
     }
-    let applied = adapter_postgres::migrate(url.expose(), note)?;
+    let applied = block_on(async { Ok(adapter_postgres::migrate(url.expose(), note).await?) })?;
     let done = match applied.len() {
         0 => "the schema was up to date already".to_owned(),
         count => format!("the schema is up to date; applied {count}"),

@@ -55,9 +55,8 @@ impl SandboxDatabase {
         layout: Layout,
         data_dir: &DataDir,
     ) -> anyhow::Result<()> {
-        let direct_url = self.direct_url.clone();
-        spawn_blocking(move || migrate(&direct_url, drop))
-            .await?
+        migrate(&self.direct_url, drop)
+            .await
             .context("cannot migrate the database")?;
         // No other program uses it.
         finish(&self.direct_url)

@@ -72,9 +72,8 @@ fn host(cluster: &Cluster) -> String {
 
 async fn migrated(two: &Two) {
     for server in &two.servers {
-        let url = server.url("postgres");
-        let run = move || adapter_postgres::migrate(&url, drop).map(drop);
-        tokio::task::spawn_blocking(run).await.unwrap().unwrap();
+        let migrated = adapter_postgres::migrate(&server.url("postgres"), drop).await;
+        migrated.unwrap();
     }
 }
 

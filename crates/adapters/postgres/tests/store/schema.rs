@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -15,13 +16,9 @@ use tokio_postgres::Client;
 use crate::support::{Fixture, id, settings};
 
 async fn migrated(url: &str) -> (Result<Vec<String>, MigrateError>, Vec<String>) {
-    let url = url.to_owned();
-    let run = move || {
-        let mut steps = Vec::new();
-        let report = migrate(&url, |step| steps.push(step));
-        (report, steps)
-    };
-    tokio::task::spawn_blocking(run).await.unwrap()
+    let steps = Mutex::new(Vec::new());
+    let report = migrate(url, |step| steps.lock().unwrap().push(step)).await;
+    (report, steps.into_inner().unwrap())
 }
 
 fn database(empty: &TestDatabase) -> Database {
