@@ -167,11 +167,12 @@ impl Inbox {
 
     /// Keeps a delivery. Returns how to answer, and whether it is verified.
     fn add(&self, n: usize, headers: &HeaderMap, body: &[u8], now: DateTime<Utc>) -> (Behaviour, bool) {
-        let line = |name: &HeaderName| {
-            let mut value = text_of(headers, name.as_str());
+        let cut = |name: &str| {
+            let mut value = text_of(headers, name);
             value.truncate(value.floor_char_boundary(KEPT_HEADER));
-            format!("{name}: {value}\n")
+            value
         };
+        let line = |name: &HeaderName| format!("{name}: {}\n", cut(name.as_str()));
         let mut lines: Vec<_> = headers.keys().map(line).collect();
         lines.sort();
         let kept = String::from_utf8_lossy(body.get(..KEPT_BODY).unwrap_or(body));
@@ -182,7 +183,7 @@ impl Inbox {
                 None => vec![(false, "The secret is known: subscribe to see it.".to_owned())],
             };
             let (behaviour, is_verified) = (receiver.behaviour, checks.iter().all(|(holds, _)| *holds));
-            let [event, delivery] = ["x-event", "x-delivery-id"].map(|name| text_of(headers, name));
+            let [event, delivery] = ["x-event", "x-delivery-id"].map(cut);
             let received = Received {
                 at: now,
                 event,

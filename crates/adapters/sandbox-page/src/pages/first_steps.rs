@@ -27,7 +27,7 @@ impl FirstStepsPage<'_> {
 
 /// `GET /sandbox`.
 pub(crate) async fn first_steps(page: &SandboxPage, (n, seller): Chosen<'_>) -> Shown {
-    let offers = trade::newest(page, seller, Some(OfferStatus::Published)).await?;
+    let offers = trade::newest(page, seller, Some(OfferStatus::Published), 1).await?;
     let offer = offers.first().map(|offer| offer.id.to_string());
     let offer = offer.unwrap_or_default();
     let first = |method, path: &str, body| Call::new(By::Seller(n), method, path, body);

@@ -17,8 +17,9 @@ use super::{Card, Frame, Input, Shown, html, unread};
 use crate::calls::{Answered, By, Call, text};
 use crate::{Chosen, SandboxPage, SandboxSeller};
 
-/// How many offers of each seller are listed.
+/// How many offers of each seller are listed, and of all in the catalogue: each is a field of the basket's form.
 const LISTED: i64 = 100;
+const CATALOGUE: usize = 1_000;
 /// The most orders that are shown.
 const LATEST: i64 = 12;
 
@@ -44,12 +45,13 @@ pub(super) async fn newest(
     page: &SandboxPage,
     seller: &SandboxSeller,
     status: Option<OfferStatus>,
+    most: i64,
 ) -> Result<Vec<Offer>, String> {
     let filter = OfferFilter {
         status,
         ..OfferFilter::default()
     };
-    let most = PageSize::clamped(LISTED);
+    let most = PageSize::clamped(most);
     let offers = page.settings.offers.offers(seller.id, filter, None, most).await;
     Ok(offers.map_err(|error| unread(&error))?.items)
 }
@@ -57,8 +59,10 @@ pub(super) async fn newest(
 /// The newest offers of each seller.
 async fn catalogue(page: &SandboxPage, status: Option<OfferStatus>) -> Result<Vec<Listed<'_>>, String> {
     let mut all = Vec::new();
+    let share = CATALOGUE / page.sellers.len().max(1);
+    let most = LISTED.min(i64::try_from(share).unwrap_or(LISTED));
     for (n, seller) in page.sellers.iter().enumerate() {
-        let offers = newest(page, seller, status).await?.into_iter();
+        let offers = newest(page, seller, status, most).await?.into_iter();
         all.extend(offers.map(|offer| (n, seller, offer)));
     }
     Ok(all)
@@ -149,7 +153,7 @@ struct MarketplacePage<'a> {
 
 /// `GET /sandbox/marketplace`: all orders, and one seller's offers and applications.
 pub(crate) async fn marketplace(page: &SandboxPage, (n, seller): Chosen<'_>) -> Shown {
-    let offers = newest(page, seller, None).await?.into_iter().take(15);
+    let offers = newest(page, seller, None, 15).await?.into_iter();
     let directory = &page.settings.applications;
     let applications = directory.applications_at(seller.id, None, 50).await;
     let applications = applications.map_err(|error| unread(&error))?.into_iter();
