@@ -3,8 +3,9 @@
 use base64::Engine;
 use base64::prelude::{BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD};
 use blackbox::{Asking, EVENTS, HOOK_SCOPES, PASSWORD, Pair, Receiver, World, hex, keyed, text};
+use reqwest::Method;
 use ring::digest::{SHA256, digest};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Spellings of a secret: as it is, its random part, and each of these in hexadecimal and base64.
 fn spellings(secret: &str) -> Vec<String> {
@@ -126,6 +127,30 @@ pub(crate) async fn search_is_effective(world: &World, dump: &str, secrets: &[(&
         let count = format!("select count(*) from {waiting}");
         assert!(world.count(&count, &[]).await > 0, "{waiting}");
     }
+}
+
+#[tokio::test]
+async fn a_password_cannot_be_guessed_from_its_requests_fingerprint() {
+    let world = crate::world().await;
+    let client = world.database.connect().await;
+    let is_guessed = async |path: &str, body: &Value| {
+        let request = || keyed(world.office(Method::POST, path).json(body), path);
+        let first = request().send().await;
+        assert_eq!(request().send().await.expect(first.status).bytes, first.bytes);
+        let mut parts = Vec::new();
+        for part in ["POST", path, &body.to_string()] {
+            parts.extend((part.len() as u64).to_be_bytes());
+            parts.extend(part.as_bytes());
+        }
+        let stored = "select fingerprint from idempotency where key = $1";
+        let stored = client.query_one(stored, &[&path]).await.unwrap();
+        stored.get::<_, Vec<u8>>(0) == digest(&SHA256, &parts).as_ref()
+    };
+    let new = json!({"name": "Kettles", "email": "k@shop.example", "password": "kitchen-sparrow-42"});
+    assert!(!is_guessed("/sellers", &new).await);
+    // Others have nothing to guess.
+    let closure = format!("/sellers/{}/closure", world.seller().await.id);
+    assert!(is_guessed(&closure, &json!({})).await);
 }
 
 #[tokio::test]

@@ -48,6 +48,7 @@ async fn every_field_is_validated() {
         {"x": 1, "email": 5, "name": ""}         => name email x
         {"name": "LONG", "email": "a@b@c"}       => name email
         {"name": "K", "email": "a b@shop.example"}                            => email
+        {"name": "K", "email": "k@Erased.invalid"}                            => email
         {"name": "K", "email": "k@shop.example", "password": 5}               => password
         {"name": "K", "email": "k@shop.example", "password": "nine char"}     => password
         {"name": "K", "email": "kettles.and.co@shop.example", "password": "Kettles.And.Co"} => password

@@ -4,7 +4,7 @@ use blackbox::{
     EVENTS, Expect, Finished, TRADE_EVENTS, World, eventually, items, line, order_body, parcel, run, text,
 };
 use serde_json::json;
-use testkit::{ServerOptions, TestDatabase, TestServer};
+use testkit::{Client, ServerOptions, TestDatabase, TestServer};
 
 use crate::{PROGRAM, run_over};
 
@@ -99,6 +99,10 @@ async fn what_an_older_program_would_misread_is_unknown_until_the_schema_is_fini
     assert_eq!(items(&journal().await).len(), 2);
     world.place(&personal).await.expect(201);
     subscribe().await.expect(201);
+    // Also to a process that has just begun to listen.
+    let restarted = blackbox::listen(&ServerOptions::new(PROGRAM), world.database.url()).await;
+    let events = Client::new().get(&format!("{}/v1/events", restarted.base_url));
+    events.bearer(&trader.token).send().await.expect(200);
     let done = migrate(&[]).await.success();
     assert!(!done.stderr.contains("--finish"), "{}", done.stderr);
     // Before the migrations, there is nothing to finish.

@@ -252,6 +252,7 @@ impl Shared {
         let readiness = self.readiness.clone();
         BackOffice {
             ports: self.ports(),
+            sealer: self.sealer.clone(),
             sellers: self.database.sellers(),
             offers: self.database.offer_reader(),
             orders: self.database.order_directory(),

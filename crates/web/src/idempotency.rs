@@ -35,7 +35,7 @@ pub fn key(headers: &HeaderMap) -> Result<Option<IdempotencyKey>, Violations> {
 }
 
 /// Identifies a request: method, target and body, byte for byte (D47).
-fn fingerprint(incoming: &Incoming<'_>, binding: Option<&str>) -> Fingerprint {
+fn fingerprint(incoming: &Incoming<'_>, binding: Option<&[u8]>) -> Fingerprint {
     let target = incoming.head.uri.path_and_query();
     let target = target.map_or("", |target| target.as_str());
     let mut parts = vec![
@@ -43,7 +43,7 @@ fn fingerprint(incoming: &Incoming<'_>, binding: Option<&str>) -> Fingerprint {
         target.as_bytes(),
         incoming.body,
     ];
-    parts.extend(binding.map(str::as_bytes));
+    parts.extend(binding);
     Fingerprint::of(&parts)
 }
 

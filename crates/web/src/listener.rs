@@ -54,7 +54,7 @@ pub trait Listener: Sized + Send + Sync + 'static {
     fn key_space(&self, caller: &Self::Caller) -> KeySpace;
 
     /// What a key is bound to besides method, target and body.
-    fn key_binding(&self, caller: &Self::Caller, path: &str) -> Option<String>;
+    fn key_binding(&self, caller: &Self::Caller, path: &str) -> Option<Vec<u8>>;
 
     /// Adds headers from the context of the checks to the response, and counts the response.
     fn finish(&self, context: Self::ResponseContext, response: &mut HttpResponse);

@@ -33,7 +33,7 @@ pub async fn answer<L: Listener>(
     let trace_id = request.trace_id;
     let outcome = catch_panic(
         &trace_id,
-        check_and_execute(listener, &http, &mut request, &found, &mut context),
+        check_and_execute(listener, routes, &http, &mut request, &found, &mut context),
     )
     .await;
     let (mut response, closes) = match outcome.unwrap_or_else(|panicked| Err(panicked.into())) {
@@ -47,6 +47,7 @@ pub async fn answer<L: Listener>(
 /// Runs the checks in the order of the contract (D1). The first that fails determines the response.
 async fn check_and_execute<L: Listener>(
     listener: &Arc<L>,
+    routes: &'static [Route<L>],
     http: &HttpRequest,
     request: &mut Request,
     found: &RouteMatch<'_, L>,
@@ -57,7 +58,12 @@ async fn check_and_execute<L: Listener>(
     let scope = found.at_path().map(|route| route.scope);
     let caller = listener.admit(request, scope, context).await?;
 
-    let (route, ids) = found.route()?;
+    // Whether the schema is finished may be known only since the admission, which reads from the database.
+    let found = found.route().or_else(|_| {
+        let now_finished = listener.ports().is_finished();
+        find(routes, now_finished, http.method(), http.uri().path()).route()
+    });
+    let (route, ids) = found?;
     listener.permit(&caller, route.scope)?;
 
     let body = match route.effect {

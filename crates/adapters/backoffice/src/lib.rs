@@ -25,6 +25,7 @@ use accounts::{AccountReader, PasswordHasher};
 use actix_web::web::ServiceConfig;
 use chrono::TimeDelta;
 use futures_util::future::BoxFuture;
+use kernel::Sealer;
 use oauth::ApplicationDirectory;
 use web::front::Front;
 use web::listener::{Listener, Ports};
@@ -61,6 +62,8 @@ pub struct BackOffice {
     pub tracking: PollSchedule,
     /// Hashes the passwords of new accounts.
     pub passwords: Arc<dyn PasswordHasher>,
+    /// Makes the secret of registrations' fingerprints.
+    pub sealer: Arc<dyn Sealer>,
     /// The check behind `/readyz`, which ends within 2 s: the database's identity, or, for an operator and
     /// without secrets, why this process cannot do its work.
     pub ready: Arc<dyn Fn() -> BoxFuture<'static, Result<String, String>> + Send + Sync>,

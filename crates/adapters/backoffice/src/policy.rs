@@ -5,7 +5,7 @@ use std::time::Duration;
 use accounts::OperatorTokenRecord;
 use actix_web::HttpResponse;
 use actix_web::http::Method;
-use kernel::KeySpace;
+use kernel::{KeySpace, SealPurpose};
 use oauth::SecretHash;
 use usecases::ActingOperator;
 use web::authorization::bearer;
@@ -99,8 +99,10 @@ impl Listener for BackOffice {
         KeySpace::Operator
     }
 
-    fn key_binding(&self, _: &Option<Operator>, _: &str) -> Option<String> {
-        None
+    /// A registration may have a password, which could be guessed from a fingerprint without a secret.
+    fn key_binding(&self, _: &Option<Operator>, path: &str) -> Option<Vec<u8>> {
+        let secret = || self.sealer.derive(SealPurpose::Registration, b"").0;
+        (path == "/sellers").then(|| secret().to_vec())
     }
 
     fn finish(&self, (): (), _: &mut HttpResponse) {}

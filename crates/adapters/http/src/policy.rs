@@ -138,9 +138,9 @@ impl Listener for Public {
         KeySpace::Seller(principal.seller)
     }
 
-    fn key_binding(&self, principal: &Principal, path: &str) -> Option<String> {
+    fn key_binding(&self, principal: &Principal, path: &str) -> Option<Vec<u8>> {
         path.starts_with(KEYED_BY_APPLICATION)
-            .then(|| principal.client_id.to_string())
+            .then(|| principal.client_id.to_string().into_bytes())
     }
 
     fn finish(&self, context: ResponseContext, response: &mut HttpResponse) {

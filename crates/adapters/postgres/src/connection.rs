@@ -25,6 +25,8 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use tokio_util::task::AbortOnDropHandle;
 
 use self::error::AnswerTimeout;
+use crate::migrations::OLDEST_IF_FINISHED;
+use crate::schema_state::version;
 use crate::statement::statements;
 
 statements! {
@@ -42,6 +44,9 @@ pub struct Identity {
     timeline: Option<String>,
     #[diesel(sql_type = Nullable<Text>)]
     pub written_in: Option<String>,
+    /// The oldest program that the schema admits.
+    #[diesel(sql_type = Nullable<Text>)]
+    pub(crate) oldest_binary: Option<String>,
 }
 
 impl Identity {
@@ -104,6 +109,8 @@ pub struct Connector {
     lost: Arc<AtomicU64>,
     /// Set while the database's rows are known to be another database's.
     is_foreign: AtomicBool,
+    /// Set once the schema is known to be finished.
+    pub(crate) finished: Arc<AtomicBool>,
     /// Places of cancellations, each of which opens a connection: many callers may give up at once.
     cancellations: Arc<Semaphore>,
 }
@@ -236,6 +243,7 @@ impl Connector {
             is_done: Arc::default(),
             lost: Arc::default(),
             is_foreign: AtomicBool::new(false),
+            finished: Arc::default(),
             cancellations: Arc::new(Semaphore::new(CANCELLATIONS)),
         }
     }
@@ -244,6 +252,12 @@ impl Connector {
     /// yet. See [`Identity::is_own`].
     pub fn set_foreign(&self, is_foreign: bool) {
         self.is_foreign.store(is_foreign, Ordering::Relaxed);
+    }
+
+    /// Notes whether the schema is finished, by the oldest program that it admits.
+    pub(crate) fn set_oldest(&self, oldest: Option<&str>) {
+        let is_finished = oldest.is_some_and(|oldest| version(oldest) >= version(OLDEST_IF_FINISHED));
+        self.finished.store(is_finished, Ordering::Relaxed);
     }
 
     /// Fails while the database is not adopted.
@@ -335,13 +349,17 @@ impl Connector {
     }
 
     /// Looks whether the database of a new connection is the rows' own: another one may have taken the place of
-    /// the one before. Whoever looks at the identity from time to time unsets what this sets. Before the tables
-    /// are there, there is nothing to look at.
+    /// the one before. Whoever looks at the identity from time to time unsets what this sets. Looks as well
+    /// whether the schema is finished, so that nobody who has read from the database takes it for unfinished.
+    /// Before the tables are there, there is nothing to look at.
     async fn look_at_identity(&self, client: &Client) {
-        if let Ok(found) = client.simple_query(IDENTITY.text).await {
-            let is_own = |message: &SimpleQueryMessage| matches!(message, SimpleQueryMessage::Row(row) if row.get("here") == row.get("written_in"));
-            if !found.iter().any(is_own) {
-                self.set_foreign(true);
+        let found = client.simple_query(IDENTITY.text).await.unwrap_or_default();
+        for message in found {
+            if let SimpleQueryMessage::Row(row) = message {
+                self.set_oldest(row.get("oldest_binary"));
+                if row.get("here") != row.get("written_in") {
+                    self.set_foreign(true);
+                }
             }
         }
     }

@@ -116,8 +116,6 @@ pub struct Database {
     worker_turns: Arc<Turns>,
     asleep: RecentlyAsleep,
     outcomes: Arc<Outcomes>,
-    /// Whether the schema is finished.
-    pub(crate) finished: Arc<AtomicBool>,
     default_rate_limit: NonZeroU32,
 }
 
@@ -180,7 +178,6 @@ impl Database {
             worker_turns: Turns::new(WORKER_CONNECTIONS / 4),
             asleep: RecentlyAsleep::default(),
             outcomes: Arc::new(Outcomes::new(connector)),
-            finished: Arc::default(),
             default_rate_limit: settings.default_rate_limit,
         })
     }
@@ -394,10 +391,10 @@ impl Database {
         Arc::new(Batcher::new(Calls, Arc::clone(&self.units.connector)))
     }
 
-    /// Whether [`Self::schema_state`] last found a schema that is finished: it admits no program of the
-    /// release before any more. All handles share it.
+    /// Whether each new connection, and [`Self::identity`], found a schema that is finished: it admits no program
+    /// of the release before any more. All handles share it.
     pub fn finished_flag(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.finished)
+        Arc::clone(&self.units.connector.finished)
     }
 
     /// How the database's servers are reached.

@@ -57,7 +57,9 @@ impl Database {
     pub async fn identity(&self) -> Result<Identity, StoreError> {
         let statements = self.autocommit("schema").of_any_database();
         let identity = statements.row(IDENTITY.bind(())).await?;
-        identity.ok_or_else(|| StoreError::unexpected("the database has no identity"))
+        let identity = identity.ok_or_else(|| StoreError::unexpected("the database has no identity"))?;
+        self.units.connector.set_oldest(identity.oldest_binary.as_deref());
+        Ok(identity)
     }
 
     /// Makes rows that were written in another database this one's own, in one transaction without time

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, convert::Infallible, time::Duration};
 use diesel::sql_types::Text;
 use rust_embed::Embed;
 use tokio::{select, time::sleep};
-use tokio_postgres::{Client, SimpleQueryMessage};
+use tokio_postgres::{Client, SimpleQueryMessage, error::SqlState};
 
 use crate::connection::error::is_permission_denied;
 use crate::connection::url::DatabaseUrlError;
@@ -123,7 +123,15 @@ impl MigrateError {
         let is_forbidden = is_permission_denied(cause.as_ref());
         // The server's message alone, without the words that the client puts before it.
         let error = cause.downcast_ref().and_then(tokio_postgres::Error::as_db_error);
-        let message = error.map(|error| error.message().to_owned());
+        let message = error.map(|error| match *error.code() {
+            SqlState::LOCK_NOT_AVAILABLE | SqlState::T_R_DEADLOCK_DETECTED => {
+                format!(
+                    "{}: others work on its tables; run it again when they are done",
+                    error.message()
+                )
+            }
+            _ => error.message().to_owned(),
+        });
         let cause = message.map_or(cause, Cause::from);
         if is_forbidden {
             Self::Forbidden(cause)
@@ -152,13 +160,17 @@ pub async fn migrate(url: &str, progress: impl Fn(String) + Sync) -> Result<Vec<
         .batch_execute("set statement_timeout = 0; set lock_timeout = 0; set time zone 'UTC'")
         .await;
     unlimited.map_err(|error| MigrateError::Unreachable(error.into()))?;
+    // Some systems cannot. Elsewhere, what is killed while it builds an index leaves nothing that goes on, into the
+    // next run.
+    let ends = client.batch_execute("set client_connection_check_interval = '200ms'");
+    drop(ends.await);
     let watched = connector.open_bare().await?;
     let applied = select! {
         applied = apply(&client, &progress) => applied,
         never = watch(watched, &progress) => match never {},
     };
     // A pooler would give the session to others.
-    let reset = "reset statement_timeout; reset lock_timeout; reset time zone";
+    let reset = "reset statement_timeout; reset lock_timeout; reset time zone; reset client_connection_check_interval";
     drop(client.batch_execute(reset).await);
     let applied = match applied {
         Ok(applied) if applied.first().is_some_and(|name| name.starts_with("0001_")) => {

@@ -1,14 +1,12 @@
 //! Whether this program can work with the database's schema.
 
-use std::sync::atomic::Ordering;
-
 use diesel::sql_types::{Array, Bool, Nullable, Text};
 use kernel::StoreError;
 
 use crate::connection::error::is_permission_denied;
 use crate::database::Database;
 use crate::layout::Layout;
-use crate::migrations::{OLDEST_IF_FINISHED, embedded_versions};
+use crate::migrations::embedded_versions;
 use crate::statement::{Only, statements};
 
 statements! {
@@ -116,9 +114,6 @@ impl Database {
             }
             applied => applied?,
         };
-        let oldest = oldest_program(&applied);
-        let finished = oldest.is_some_and(|oldest| version(oldest) >= version(OLDEST_IF_FINISHED));
-        self.finished.store(finished, Ordering::Relaxed);
         let state = compare_versions(&embedded_versions(), &applied, env!("CARGO_PKG_VERSION"));
         let found = if facts.is_distributed {
             Layout::Citus
@@ -186,7 +181,7 @@ fn is_english(locale: &str) -> bool {
 
 /// The three numbers of a version. A part that is not a number counts as the highest, so that an old program
 /// is rejected in doubt.
-fn version(text: &str) -> Vec<u64> {
+pub(crate) fn version(text: &str) -> Vec<u64> {
     text.split('.')
         .map(|number| number.parse().unwrap_or(u64::MAX))
         .collect()

@@ -41,6 +41,8 @@ crate::words! {
         WebhookSecret = "webhook-secret",
         /// The token pair of a refresh that its client may repeat; derived, never sealed.
         RefreshedPair = "refreshed-pair",
+        /// What the fingerprints of registrations are bound to; derived, never sealed.
+        Registration = "registration",
     }
 }
 
@@ -75,7 +77,7 @@ mod tests {
     /// Each key is derived from its purpose's word: under a changed word, existing values no longer open.
     #[test]
     fn the_words_of_purposes_are_pinned() {
-        let words = "cursor remembered-body consent-ticket flash mailed-link webhook-secret refreshed-pair";
+        let words = "cursor remembered-body consent-ticket flash mailed-link webhook-secret refreshed-pair registration";
         assert_eq!(SealPurpose::ALL.map(SealPurpose::as_str).join(" "), words);
     }
 }

@@ -63,7 +63,7 @@ impl Listener for Shop {
         KeySpace::Operator
     }
 
-    fn key_binding(&self, (): &(), _: &str) -> Option<String> {
+    fn key_binding(&self, (): &(), _: &str) -> Option<Vec<u8>> {
         None
     }
 

@@ -47,6 +47,7 @@ fn embedded() -> Vec<String> {
 /// Whether the schema, which fits, is finished.
 async fn is_finished(database: &Database) -> bool {
     assert_eq!(database.schema_state().await.unwrap(), SchemaState::Ready);
+    database.identity().await.unwrap();
     database.finished_flag().load(Ordering::Relaxed)
 }
 
@@ -148,7 +149,11 @@ async fn a_schema_that_an_older_program_may_use_is_finished_on_request() {
     assert!(!is_finished(&fixture.database).await);
     for _ in 0..2 {
         finish(fixture.test_database.url()).await.unwrap();
-        assert!(is_finished(&fixture.another(1)).await);
+        let another = fixture.another(1);
+        assert!(!another.finished_flag().load(Ordering::Relaxed));
+        // Any connection looks.
+        assert_eq!(another.schema_state().await.unwrap(), SchemaState::Ready);
+        assert!(another.finished_flag().load(Ordering::Relaxed));
         assert_eq!(facts().await, ["1.1.0"]);
     }
     assert!(is_finished(&fixture.database).await);
@@ -176,6 +181,17 @@ async fn a_failed_migration_is_named_and_rolled_back() {
     // The pending migrations are applied now, the failed one first.
     let applied = migrated(empty.url()).await.0.unwrap();
     assert_eq!(applied.first(), Some(&name));
+    let pending = "delete from __diesel_schema_migrations where version = '0030'";
+    for statement in [pending, "begin", "lock table offers"] {
+        client.batch_execute(statement).await.unwrap();
+    }
+    let MigrateError::Failed { name, cause } = migrated(empty.url()).await.0.unwrap_err() else {
+        panic!("another failure")
+    };
+    assert!(
+        name == "0030_external_ids" && cause.to_string().contains("run it again"),
+        "{name}: {cause}"
+    );
     let (report, _) = migrated("postgres://nobody@127.0.0.1:1/nothing").await;
     assert!(matches!(report, Err(MigrateError::Unreachable(_))));
     let (report, _) = migrated("mysql://x").await;
