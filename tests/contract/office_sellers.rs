@@ -44,6 +44,8 @@ async fn every_field_is_validated() {
         {}                             => name email
         {"name": "  ", "email": "nobody"}  => name email
         {"name": null, "email": null}  => name email
+        {"name": "\u200b", "email": "k@shop.example"}         => name
+        {"name": "Kettles\u0007", "email": "k@shop.example"}  => name
         {"name": 1, "email": ["a@b.example"]}    => name email
         {"x": 1, "email": 5, "name": ""}         => name email x
         {"name": "LONG", "email": "a@b@c"}       => name email

@@ -1,7 +1,8 @@
 //! `admin`: operators' tokens, tokens, connections, deliveries and the audit log.
 
 use blackbox::{
-    Expect, Finished, Received, Receiver, Reply, World, events, line, offer_id, run, run_fed, soon_again,
+    Expect, Finished, Received, Receiver, Reply, World, events, line, local_receivers, offer_id, run,
+    run_fed, soon_again,
 };
 use chrono::TimeDelta;
 use reqwest::Method;
@@ -375,7 +376,7 @@ async fn exhausted_deliveries_are_listed_and_delivered_again() {
     let expected = json!({
         "id": newest["id"], "seller_id": seller.id, "subscription_id": hook.id, "event": newest["event"],
         "created_at": newest["created_at"], "state": "exhausted", "attempts": 6, "next_retry_at": null,
-        "delivered_at": null, "response_status": 503, "duration_ms": newest["duration_ms"], "error": null, "application": subscription["application"], "url": receiver.url,
+        "suspended": false, "delivered_at": null, "response_status": 503, "duration_ms": newest["duration_ms"], "error": null, "application": subscription["application"], "url": receiver.url,
     });
     assert_eq!(*newest, expected);
     let id = newest["id"].as_str().unwrap();
@@ -428,6 +429,38 @@ async fn exhausted_deliveries_are_listed_and_delivered_again() {
     admin(&world, "webhooks deliver-again").await.ended(2);
     let unknown = format!("webhooks deliver-again {} {of}", hook.id);
     admin(&world, &unknown).await.ended(3);
+    world.moved(&integration.application, "suspension").await;
+    assert_eq!(list(&first).await, exhausted[1..], "it does not wait");
+}
+
+#[tokio::test]
+async fn deliveries_that_wait_for_a_reinstatement_are_told_from_those_that_are_due() {
+    let world = World::with(PROGRAM, |options| {
+        local_receivers(options).set("SELLER_API__SERVER__WORKERS", "none")
+    });
+    let world = world.await;
+    let (own, _receiver, _) = world.subscribed().await;
+    let order = world.paid_order(&own.trader()).await;
+    let list = format!("webhooks deliveries --order {}", order.number);
+    for (step, shown, other) in [
+        ("suspension", "now", "suspended"),
+        ("reinstatement", "suspended", "now"),
+    ] {
+        let table = admin(&world, &list).await.success().stdout;
+        assert!(table.contains(shown) && !table.contains(other), "{table}");
+        let rows = admin_json(&world, &list).await;
+        let told = |row: &Value| row["state"] == "queued" && row["suspended"] == json!(shown == "suspended");
+        assert!(rows.len() == 2 && rows.iter().all(told), "{rows:?}");
+        assert_eq!(admin_json(&world, "webhooks pending").await, rows);
+        world.moved(&own.application, step).await;
+    }
+    world.moved(&own.application, "suspension").await;
+    let unannounced = world.any_order(&own.seller).await;
+    let list = format!("webhooks deliveries --order {}", unannounced.number);
+    let none = admin(&world, &list).await.success();
+    assert!(none.stderr.contains("in the journal alone"), "{}", none.output());
+    let none = admin(&world, &format!("{list} --failed")).await.success();
+    assert_eq!(none.stderr, "");
 }
 
 #[tokio::test]

@@ -43,6 +43,10 @@ async fn a_file_or_stdin_is_imported_and_bad_lines_are_reported() {
     assert_eq!(counts, (&json!(1), &json!(2)));
     let refused = ["/rejected/0/line", "/rejected/1/line"].map(|line| report.pointer(line).cloned());
     assert_eq!(refused, [Some(json!(3)), Some(json!(4))]);
+    // A partner's text does not control the terminal.
+    let hostile = offer_line(5, json!({"x\u{1b}]0;PWNED\u{7}\u{1b}[2J\n": 1}));
+    let text = import(hostile, &seller.id).await.failure().stderr;
+    assert!(text.contains("line 1: x?]0;PWNED??[2J?: "), "{text:?}");
     let unknown = import(lines(), &blackbox::offer_id(9)).await.ended(3);
     assert!(unknown.stderr.contains("`GET /sellers`"), "{}", unknown.stderr);
     let missing = format!("import offers /nowhere/offers.ndjson --seller {}", seller.id);

@@ -1,6 +1,6 @@
 //! The log: one line for each request.
 
-use blackbox::{Expect as _, Pair, World, cases, events, eventually, logs_request, requests};
+use blackbox::{CALLBACK, Expect as _, Pair, World, cases, events, eventually, logs_request, requests};
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 use testkit::Answer;
@@ -92,6 +92,9 @@ async fn a_refusal_names_application_seller_and_reason() {
     let seller = member.seller.id.clone();
     let pair = world.pair(&mut member.browser, &app, "offers:read").await;
     let own = world.personal_token(&member.seller, &["offers:read"]).await;
+    let line = line_of(&world, &world.revoke(&app, &own.token).await.expect(200)).await;
+    let named = [&line["client_id"], &line["seller_id"], &line["token_id"]];
+    assert_eq!(named, [&app.client_id, &seller, &own.id], "{line}");
     world.revoke_personal(&member.seller, &own).await;
     let (access, refresh) = (&pair.access, &pair.refresh);
     // Known callers whose token is good: what they lack is the error.
@@ -165,7 +168,9 @@ async fn a_call_of_oauth_names_a_stored_token_and_its_seller_and_a_deleted_appli
     let mut answers = vec![
         (exchanged, "- - member app"),
         (refreshed, "- - member app"),
-        (by_other, "invalid_grant unknown member other"),
+        (by_other, "invalid_grant another_client member other"),
+        (world.revoke(&other, &second.access).await, "- - member other"),
+        (world.revoke(&other, &second.refresh).await, "- - member other"),
         (world.refresh(&app, &forged).await, "invalid_grant unknown - app"),
         (world.revoke(&app, &first.access).await, "- - member app"),
         (
@@ -212,6 +217,40 @@ async fn a_call_of_oauth_names_a_stored_token_and_its_seller_and_a_deleted_appli
         assert_eq!(format!("{error} {reason} {seller} {client}"), expected, "{line}");
         let token = (seller == "member").then_some(&family);
         assert_eq!(line.get("token_id"), token, "{line}");
+    }
+}
+
+#[tokio::test]
+async fn a_refused_request_for_consent_names_the_application_and_its_error() {
+    let world = world().await;
+    let (owner, mut stranger) = (world.seller().await, world.member().await);
+    let changes = json!({"purpose": "other", "redirect_uris": [CALLBACK]});
+    let pending = world.register(&owner, changes).await;
+    let suspended = world.partner(&owner, &["offers:read"]).await;
+    world.moved(&suspended, "suspension").await;
+    let asking = |client_id: &str| {
+        let asking = world.asking(&pending, "offers:read");
+        asking.with("client_id", client_id).path()
+    };
+    let nobody = "psa_00000000000000000000000000000001";
+    let denied = stranger.browser.open(&asking(&pending.client_id)).await.answer;
+    for (answer, client_id, expected) in [
+        (denied, pending.client_id.as_str(), "303 access_denied -"),
+        (
+            world.visit(&asking(&suspended.client_id)).await,
+            &suspended.client_id,
+            "400 invalid_client suspended",
+        ),
+        (
+            world.visit(&asking(nobody)).await,
+            nobody,
+            "400 invalid_client credentials",
+        ),
+    ] {
+        let line = line_of(&world, &answer).await;
+        let [error, reason] = ["error", "reason"].map(|name| line[name].as_str().unwrap_or("-"));
+        assert_eq!(format!("{} {error} {reason}", line["status"]), expected, "{line}");
+        assert_eq!(line["client_id"], client_id, "{line}");
     }
 }
 

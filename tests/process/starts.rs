@@ -122,6 +122,13 @@ async fn a_role_without_rights_or_login_gets_the_reason() {
     refused_everywhere(&without_rights(&database), &[], &reason).await;
     let warned = warns(&without_rights(&database)).await;
     assert!(reason.iter().all(|words| warned.contains(words)), "{warned}");
+    let hidden = "revoke usage on schema public from public";
+    database.connect().await.batch_execute(hidden).await.unwrap();
+    let reason = [
+        "the role lacks rights",
+        "GRANT USAGE ON SCHEMA public TO pg_monitor",
+    ];
+    refused_everywhere(&without_rights(&database), &commands, &reason).await;
     let warned = warns(empty.url()).await;
     assert!(warned.contains("leads to another database"), "{warned}");
     let refused = run_over(&without_rights(&empty), "migrate").await.ended(4).stderr;

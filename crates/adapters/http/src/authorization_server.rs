@@ -85,9 +85,9 @@ pub(crate) async fn answer(public: &Arc<Public>, mut request: Request) -> Answer
     let outcome = catch_panic(&trace_id, dispatch(public, &mut request, endpoint)).await;
     let (mut response, closes) = match outcome.unwrap_or_else(|panicked| Err(panicked.into())) {
         Ok(response) => (response, false),
-        Err(error) => {
-            if error.code() != Code::SERVER_ERROR {
-                record_holder(public, &request).await;
+        Err(mut error) => {
+            if error.code() != Code::SERVER_ERROR && record_holder(public, &request).await {
+                error.log_another_client();
             }
             let error = error.logged(&trace_id, route);
             let closes = error.closes();
@@ -103,17 +103,21 @@ pub(crate) async fn answer(public: &Arc<Public>, mut request: Request) -> Answer
     request.end(response, route, closes)
 }
 
-/// Names the token of a refused call, and its seller, in the access log.
-async fn record_holder(public: &Public, request: &Request) {
+/// Names the token of a call, and its seller, in the access log. Returns whether it is another client's.
+async fn record_holder(public: &Public, request: &Request) -> bool {
     let Some(key) = request.http.extensions().get::<Arc<PresentedKey>>().cloned() else {
-        return;
+        return false;
     };
-    if let Ok(Ok(Some(holder))) = request.deadline().run(key.holder(public)).await {
-        request.record_caller(|caller| {
-            caller.seller = Some(holder.seller);
-            caller.token = Some(key.token.family);
-        });
-    }
+    let Ok(Ok(Some(holder))) = request.deadline().run(key.holder(public)).await else {
+        return false;
+    };
+    let mut is_anothers = false;
+    request.record_caller(|caller| {
+        caller.seller = Some(holder.seller);
+        caller.token = Some(key.token.family);
+        is_anothers = caller.client_id != Some(holder.client_id);
+    });
+    is_anothers
 }
 
 /// Any path under `/oauth` that is not an endpoint gets the same 404 (D87).

@@ -117,11 +117,13 @@ async fn check_and_respond(
             if route.is_limited() {
                 limit_pages(panel, signed_in.seller.id).await?;
             }
-            page(SignedInRequest {
+            let response = page(SignedInRequest {
                 request: page_request,
                 signed_in,
             })
-            .await
+            .await?;
+            request.record_caller(|caller| caller.client_id = response.extensions().get().copied());
+            Ok(response)
         }
     }
 }

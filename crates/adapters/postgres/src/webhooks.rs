@@ -177,6 +177,8 @@ struct SellerDeliveryRow {
     application: ApplicationRow,
     url: String,
     active: bool,
+    #[diesel(sql_type = Bool)]
+    is_suspended: bool,
     #[diesel(embed)]
     delivery: DeliveryRow,
 }
@@ -190,6 +192,8 @@ struct UndeliveredRow {
     app_name: String,
     #[diesel(sql_type = Text)]
     url: String,
+    #[diesel(sql_type = Bool)]
+    is_suspended: bool,
     #[diesel(embed)]
     delivery: DeliveryRow,
 }
@@ -364,6 +368,7 @@ impl SubscriptionReader for StoredSubscriptions {
                 app_name: row.application.app_name,
                 receiver: url(subscription, &row.url)?.shown(row.application.is_own),
                 active: row.active,
+                is_suspended: row.is_suspended,
                 delivery: row.delivery.try_into()?,
             })
         });
@@ -409,6 +414,7 @@ impl DeliveryDirectory {
                 subscription: row.subscription_id.into(),
                 app_name: row.app_name,
                 url: row.url,
+                is_suspended: row.is_suspended,
                 delivery: row.delivery.try_into()?,
             })
         });

@@ -71,6 +71,7 @@ where s.seller_id = $1
 -- Finds the ids in an index, and reads those rows alone. Without those of deleted applications.
 select
     s.id as subscription_id, s.app_name, s.is_own, s.url, s.active and s.state <> 'ended' as active,
+    d.due_at is not null and s.state = 'suspended' as is_suspended,
     d.id, d.event, d.created_at, d.attempt, case when s.state <> 'ended' then d.due_at end as due_at,
     d.delivered_at, d.response_status, d.failure, d.duration_ms, d.lost_after, d.body
 from (
@@ -179,15 +180,16 @@ with recursive queues (seller_id, subscription_id) as (
     where q.seller_id = coalesce($1, q.seller_id)
 )
 select
-    s.seller_id, s.id as subscription_id, s.app_name, s.url, d.id, d.event, d.created_at, d.attempt, d.due_at,
-    d.delivered_at, d.response_status, d.failure, d.duration_ms, d.lost_after, d.body
+    s.seller_id, s.id as subscription_id, s.app_name, s.url, s.state is not distinct from 'suspended' as is_suspended,
+    d.id, d.event, d.created_at, d.attempt, d.due_at, d.delivered_at, d.response_status, d.failure, d.duration_ms,
+    d.lost_after, d.body
 from queues as q
 cross join lateral (
-    select s.seller_id, s.id, s.url, a.name as app_name
+    -- Whether it has ended or is suspended matters to those that wait.
+    select s.seller_id, s.id, s.url, a.name as app_name, case when $5 then s.state end as state
     from subscription_queues as s
     join applications as a on a.client_id = s.client_id
     where (s.seller_id, s.id) = (q.seller_id, q.subscription_id)
-      and (not $5 or s.state <> 'ended')
     limit 1
 ) as s
 cross join lateral (
@@ -229,6 +231,7 @@ cross join lateral (
 ) as d
 where s.seller_id = coalesce($1, s.seller_id)
   and s.id = coalesce($2, s.id)
+  and s.state is distinct from 'ended'
 order by d.id desc
 limit $4
 

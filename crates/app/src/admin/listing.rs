@@ -137,8 +137,8 @@ fn aligned(rows: &[Vec<String>]) -> Vec<String> {
     rows.iter().map(line).collect()
 }
 
-/// Replaces terminal control characters and invisible characters by `?`: names are chosen by others.
-fn visible(text: &str) -> String {
+/// Replaces terminal control characters and invisible characters by `?`: others chose the text.
+pub(crate) fn visible(text: &str) -> String {
     text.chars()
         .map(|c| if is_visible(c) { c } else { '?' })
         .collect()

@@ -30,7 +30,8 @@ pub(crate) enum Command {
     },
     /// List deliveries with their attempts and why the last one failed, newest first
     ///
-    /// Those of an order, a subscription or a seller.
+    /// Those of an order, a subscription or a seller. Where one waits until its application is reinstated, the
+    /// next retry is shown as `suspended`, and the member `suspended` of --json is true.
     Deliveries(Deliveries),
     /// List waiting deliveries, newest first
     Pending(List),
@@ -171,11 +172,18 @@ impl Deliveries {
                 subscription: found.subscription,
                 app_name: found.app_name,
                 url: found.receiver,
+                is_suspended: found.is_suspended,
                 delivery: found.delivery,
             }));
         }
         rows.sort_unstable_by_key(|row| Reverse(row.delivery.id));
         rows.truncate(limit.into());
+        if rows.is_empty() && before.is_none() && !self.failed {
+            note(
+                "there is no such delivery: what happened before the subscription, or while its application was \
+                 suspended, is in the journal alone (`GET /v1/events`)",
+            );
+        }
         self.list.print(&rows, format)
     }
 }
@@ -297,6 +305,7 @@ impl Listed for DeliveryWithSeller {
 
     fn cell(&self, member: &str) -> Option<String> {
         match (member, &self.delivery.state, self.delivery.outcome()) {
+            ("next_retry_at", ..) if self.is_suspended => Some("suspended".to_owned()),
             ("next_retry_at", DeliveryState::Queued, _) => Some("now".to_owned()),
             ("response_status", _, Some(Outcome::Failed(failure))) => Some(failure.as_code().to_owned()),
             _ => None,
@@ -316,6 +325,7 @@ impl Listed for DeliveryWithSeller {
             "state": state.as_str(),
             "attempts": state.attempt(),
             "next_retry_at": state.next_retry_at().map(Timestamp::new),
+            "suspended": self.is_suspended,
             "delivered_at": state.delivered_at().map(Timestamp::new),
             "response_status": delivery.last().and_then(Attempted::response_status),
             "duration_ms": delivery.last().map(Attempted::duration_ms),

@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::runtime::Handle;
 use web::Tasks;
 
-use crate::admin;
+use crate::admin::{self, listing::visible};
 use crate::command::{block_on, note, print};
 use crate::config::Loaded;
 
@@ -53,7 +53,8 @@ impl Command {
             for rejected in &report.rejected {
                 for entry in &rejected.errors {
                     let path = entry.path().map(|path| format!("{path}: ")).unwrap_or_default();
-                    note(format_args!("line {}: {path}{}", rejected.line, entry.message()));
+                    let text = visible(&format!("{path}{}", entry.message()));
+                    note(format_args!("line {}: {text}", rejected.line));
                 }
             }
             print(summary(&report))?;

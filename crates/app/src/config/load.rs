@@ -1,5 +1,6 @@
 //! Merges layers of values into the effective configuration, and keeps the source of each value.
 
+use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::{env, fmt};
@@ -231,15 +232,17 @@ impl Loaded {
             let reads_otherwise = own.uid() == 0 || of.uid() == own.uid() || of.gid() == own.gid();
             Some(reads_otherwise && of.mode() & 0o004 != 0)
         };
-        let file = self.file.as_deref();
-        let exposed = file
-            .filter(|file| is_open(file) == Some(true) && holds_secret(file))
-            .map(|file| {
-                format!(
-                    "every account of this machine can read the secrets in {}: chmod o-r",
-                    file.display()
-                )
-            });
+        let tls_keys = [&server.tls.key, &server.backoffice_tls.key];
+        let config_file = self.file.iter().filter(|file| holds_secret(file));
+        // Both listeners may have the same key.
+        let files: BTreeSet<_> = config_file.chain(tls_keys.into_iter().flatten()).collect();
+        let exposed = files.into_iter().filter(|file| is_open(file) == Some(true));
+        let exposed = exposed.map(|file| {
+            format!(
+                "every account of this machine can read the secrets in {}: chmod o-r",
+                file.display()
+            )
+        });
         in_clear.into_iter().chain(exposed).collect()
     }
 }

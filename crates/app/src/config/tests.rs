@@ -2,6 +2,7 @@
 
 mod reference;
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::{fs, path::PathBuf};
 
 use orders::Carrier;
@@ -372,4 +373,23 @@ fn an_address_of_clients_that_cannot_be_the_bound_one_has_to_be_set() {
     assert!(!is_fine("server.bind=0.0.0.0:8080") && !is_fine("server.trusted_proxies=10.0.0.1"));
     let in_clear = load("server.bind=0.0.0.0:8080; server.public_url=http://api.example").unwrap();
     assert!(in_clear.warnings()[0].contains("clear text"));
+}
+
+#[test]
+fn a_private_key_that_others_can_read_is_warned_of_once() {
+    let (_folder, key) = file("");
+    let pair = |section| format!("{section}.certificate=c.pem; {section}.key={}", key.display());
+    let both = format!("{}; {}", pair("server.tls"), pair("server.backoffice_tls"));
+    for (mode, settings, count) in [
+        (0o644, pair("server.tls"), 1),
+        (0o644, pair("server.backoffice_tls"), 1),
+        (0o644, both.clone(), 1),
+        (0o640, both, 0),
+    ] {
+        fs::set_permissions(&key, fs::Permissions::from_mode(mode)).unwrap();
+        let warnings = load(&settings).unwrap().warnings();
+        assert_eq!(warnings.len(), count, "{mode:o}: {warnings:?}");
+        let secrets = format!("the secrets in {}: chmod o-r", key.display());
+        assert!(warnings.iter().all(|warning| warning.contains(&secrets)));
+    }
 }

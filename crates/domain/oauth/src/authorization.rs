@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use kernel::Invalid;
 
-use crate::{Application, ApplicationStatus, ClientId, CodeChallenge, ScopeSet};
+use crate::{Application, ApplicationStatus, ClientId, CodeChallenge, InvalidClient, ScopeSet};
 
 /// The allowed length of `state`, in characters (D69).
 const STATE: std::ops::RangeInclusive<usize> = 8..=1024;
@@ -43,7 +43,7 @@ kernel::words! {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AuthorizationRefusal {
     /// 400 `invalid_client`, shown in the browser: there is no redirect URI to return to.
-    Client(&'static str),
+    Client(InvalidClient),
     /// 400 `invalid_request`, shown in the browser: the redirect URI is not trusted.
     Direct(String),
     /// Returned to the client at its redirect URI.
@@ -199,9 +199,10 @@ impl AuthorizationQuery {
 /// An application that may request consent. The built-in one, which carries personal tokens, may not.
 fn known(application: Option<&Application>) -> Result<&Application, AuthorizationRefusal> {
     let found = application.filter(|application| !application.built_in);
-    let found = found.ok_or(AuthorizationRefusal::Client("Unknown client_id."))?;
+    let found = found.ok_or(AuthorizationRefusal::Client(InvalidClient::Credentials))?;
     if found.status == ApplicationStatus::Suspended {
-        return Err(AuthorizationRefusal::Client("This application is suspended."));
+        let suspended = InvalidClient::Suspended { is_proved: false };
+        return Err(AuthorizationRefusal::Client(suspended));
     }
     Ok(found)
 }

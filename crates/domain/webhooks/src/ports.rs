@@ -178,6 +178,8 @@ pub struct SellerDelivery {
     pub receiver: String,
     /// Whether the subscription is active.
     pub active: bool,
+    /// Whether it waits until the application is reinstated.
+    pub is_suspended: bool,
     pub delivery: Delivery,
 }
 
@@ -309,5 +311,7 @@ pub struct DeliveryWithSeller {
     pub subscription: SubscriptionId,
     pub app_name: String,
     pub url: String,
+    /// Whether it waits until the application is reinstated.
+    pub is_suspended: bool,
     pub delivery: Delivery,
 }

@@ -3,7 +3,7 @@
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderMap, HeaderValue, LOCATION, REFERRER_POLICY};
-use oauth::{AuthorizationQuery, AuthorizationRefusal, Limiter, Subject, redirect_url};
+use oauth::{AuthorizationQuery, AuthorizationRefusal, InvalidClient, Limiter, Subject, redirect_url};
 use usecases::Failure;
 use usecases::authorize::authorize;
 use web::Problem;
@@ -75,8 +75,13 @@ const FOR_SELLER: &str = "The application sent an invalid request. Contact its p
 /// The URL that returns an error to the client, with our issuer (RFC 9207), and the error's code.
 fn back(refusal: AuthorizationRefusal, issuer: &str) -> Result<(String, Option<&'static str>), OAuthError> {
     match refusal {
-        AuthorizationRefusal::Client(description) => {
-            Err(OAuthError::no_such_client(format!("{FOR_SELLER} {description}")))
+        AuthorizationRefusal::Client(refusal) => {
+            let description = match refusal {
+                InvalidClient::Suspended { .. } => "This application is suspended.",
+                _ => "Unknown client_id.",
+            };
+            let description = format!("{FOR_SELLER} {description}");
+            Err(OAuthError::no_such_client(refusal, description))
         }
         AuthorizationRefusal::Direct(description) => {
             Err(OAuthError::invalid_request(format!("{FOR_SELLER} {description}")))

@@ -89,10 +89,11 @@ impl OAuthError {
         Self::new(Code::INVALID_CLIENT, description)
     }
 
-    /// 400 for an unknown client if the caller is a browser, which cannot authenticate as a client.
-    pub(super) fn no_such_client(description: impl Into<Cow<'static, str>>) -> Self {
-        let mut error = Self::invalid_client(description);
+    /// 400 for a refused client if the caller is a browser, which cannot authenticate as a client.
+    pub(super) fn no_such_client(refusal: InvalidClient, description: String) -> Self {
+        let mut error = Self::from(refusal);
         error.0.status = StatusCode::BAD_REQUEST;
+        error.0.description = description.into();
         error
     }
 
@@ -137,6 +138,13 @@ impl OAuthError {
 
     pub(super) fn code(&self) -> Code {
         self.0.code
+    }
+
+    /// Logs that another client holds the refused code or token, which the caller must not learn.
+    pub(super) fn log_another_client(&mut self) {
+        if self.0.code == Code::INVALID_GRANT {
+            self.0.logged_reason = Some("another_client");
+        }
     }
 
     /// Logs the cause, once.

@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use oauth::{ClientId, Family};
+use oauth::ClientId;
 use usecases::revoke_tokens::{PresentedToken, revoke_own};
 use usecases::{LockSet, Row, repeat};
 use web::deadline::Deadline;
 use web::request::Request;
 use web::{Error, response};
 
-use super::PresentedKey;
 use super::client::{self, Parameters};
 use super::error::{OAuthError, set_pragma};
 use super::limits::{count_address, count_client};
 use super::token::required;
+use super::{PresentedKey, record_holder};
 use crate::Public;
 
 /// Revokes a token of the client. The checks follow the order of the token endpoint, and the two endpoints
@@ -35,12 +35,8 @@ pub(super) async fn revoke(public: &Arc<Public>, request: &mut Request) -> Resul
     if let Some((token, key)) = token.zip(key) {
         let ending = end(Arc::clone(public), token, key, client.client_id, deadline);
         let ended = public.ports.tasks.run(ending).await?;
-        if let Some(family) = ended.map_err(OAuthError::failed)? {
-            request.record_caller(|caller| {
-                caller.seller = Some(family.seller);
-                caller.token = Some(family.id);
-            });
-        }
+        ended.map_err(OAuthError::failed)?;
+        record_holder(public, request).await;
     }
     let mut response = response::empty(StatusCode::OK, &request.trace_id);
     set_pragma(response.headers_mut());
@@ -53,18 +49,18 @@ async fn end(
     key: Arc<PresentedKey>,
     client_id: ClientId,
     deadline: Deadline,
-) -> Result<Option<Family>, Error> {
+) -> Result<(), Error> {
     let attempt = || async {
         let Some(holder) = deadline.run(key.holder(&public)).await?? else {
-            return Ok(None);
+            return Ok(());
         };
         let locks = LockSet::of_seller(holder.seller).and(Row::Family(key.token.family));
         let transaction = deadline.run(public.ports.units.begin(&locks)).await??;
-        let family = deadline
+        deadline
             .run(revoke_own(transaction.as_ref(), token, client_id))
             .await??;
         transaction.commit().await?;
-        Ok(family)
+        Ok(())
     };
     repeat(attempt).await
 }

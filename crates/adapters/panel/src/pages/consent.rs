@@ -13,6 +13,7 @@ use usecases::consent::{
     ConsentResponse, Decided, ScreenResponse, SellerDecision, decide as decide_consent, show, was_committed,
 };
 use usecases::{Failure, LockSet, Transaction, repeat};
+use web::access_log::LoggedRefusal;
 use web::write::{PreparedTransaction, Recoverable, commit_or_resolve};
 
 use super::{ok, see_other, sign_out};
@@ -188,10 +189,17 @@ fn open_handle(request: &PageRequest, handle: &str) -> Result<ConsentTicket, Pag
     open_ticket(request.panel.sealer.as_ref(), handle).map_err(PageError::Consent)
 }
 
+/// The redirect to the application. The access log has its id and the error, extensions of the response.
 fn answered(
     request: &PageRequest,
     ticket: &ConsentTicket,
     response: &ConsentResponse,
 ) -> Result<HttpResponse, PageError> {
-    see_other(&response.redirect(ticket, &request.panel.ports.service.public_url))
+    let mut answer = see_other(&response.redirect(ticket, &request.panel.ports.service.public_url))?;
+    answer.extensions_mut().insert(ticket.request.client_id);
+    if let ConsentResponse::Error(denial) = response {
+        let (error, reason) = (denial.error().as_str(), None);
+        answer.extensions_mut().insert(LoggedRefusal { error, reason });
+    }
+    Ok(answer)
 }
