@@ -139,7 +139,7 @@ async fn a_password_cannot_be_guessed_from_its_requests_fingerprint() {
         assert_eq!(request().send().await.expect(first.status).bytes, first.bytes);
         let mut parts = Vec::new();
         for part in ["POST", path, &body.to_string()] {
-            parts.extend((part.len() as u64).to_be_bytes());
+            parts.extend(u64::try_from(part.len()).unwrap().to_be_bytes());
             parts.extend(part.as_bytes());
         }
         let stored = "select fingerprint from idempotency where key = $1";

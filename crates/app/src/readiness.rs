@@ -46,11 +46,26 @@ pub(crate) struct Readiness {
 /// Fails if this program cannot use the database's schema; with `migrates`, only if no migration can fix
 /// that. For commands, which do not wait as `serve` does.
 pub(crate) async fn require_schema(database: &Database, migrates: bool) -> anyhow::Result<()> {
-    match (database.schema_state().await?, migrates) {
+    let schema = if migrates {
+        database.schema_state().await?
+    } else {
+        seen_schema(database).await?
+    };
+    match (schema, migrates) {
         (SchemaState::Missing | SchemaState::Behind { .. } | SchemaState::OtherLayout { .. }, true)
         | (SchemaState::Ready, _) => Ok(()),
         (unfit, _) => Err(Failure(Exit::Unavailable, unfit.to_string()).into()),
     }
+}
+
+/// The schema's state, as a role that may have tables already is told: without USAGE on their schema it sees none.
+async fn seen_schema(database: &Database) -> Result<SchemaState, StoreError> {
+    let schema = database.schema_state().await?;
+    if schema != SchemaState::Missing {
+        return Ok(schema);
+    }
+    let lacking = database.missing_grants().await?;
+    Ok(lacking.map_or(schema, |statements| SchemaState::Forbidden { statements }))
 }
 
 /// Why a database whose rows were written in another one is not used.
@@ -175,7 +190,7 @@ impl Readiness {
         if self.locked_out.load(Ordering::Relaxed) {
             return Ok(self.unreachable("new connections are refused".to_owned()));
         }
-        let schema = self.database.schema_state().await?;
+        let schema = seen_schema(&self.database).await?;
         if schema != SchemaState::Ready {
             return Ok(State::Schema(schema));
         }

@@ -105,10 +105,7 @@ impl Database {
             return Ok(SchemaState::NotEnglish { locale });
         }
         if !facts.is_there {
-            // Without USAGE on their schema, the tables are not seen either.
-            let lacking = self.missing_grants().await?;
-            let forbidden = lacking.map(|statements| SchemaState::Forbidden { statements });
-            return Ok(forbidden.unwrap_or(SchemaState::Missing));
+            return Ok(SchemaState::Missing);
         }
         let applied = match statements.rows(APPLIED.bind(())).await {
             Err(error) if is_permission_denied(&error) => {
