@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use blackbox::{Expect as _, Page, Sandbox, Visitor, Wire, eventually, request, resident_kib, text, until};
+use blackbox::{
+    Expect as _, Page, Sandbox, Visitor, Wire, eventually, offer_line, request, resident_kib, text, until,
+};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use testkit::Client;
@@ -340,11 +342,25 @@ async fn a_seller_that_is_registered_meanwhile_takes_part() {
     let folder = tempfile::tempdir().unwrap();
     let sandbox = Sandbox::open(PROGRAM, folder.path()).await;
     let mut player = Player::new(&sandbox.text("base_url"));
-    let request = Client::new().post(&format!("{}/sellers", sandbox.text("backoffice_url")));
-    let request = request.bearer(&sandbox.text("backoffice_token"));
-    let new = json!({"name": "Kettles", "email": "kettles@shop.example"});
-    let registered = request.json(&new).send().await.expect(201).json();
+    let office = |path: &str| {
+        let request = Client::new().post(&format!("{}{path}", sandbox.text("backoffice_url")));
+        request.bearer(&sandbox.text("backoffice_token"))
+    };
     let place = sandbox.credentials["sellers"].as_array().unwrap().len();
+    // The basket has a field for each offer, however many sellers have how many.
+    for n in 0..14 {
+        let new = json!({"name": "Full", "email": format!("full{n}@shop.example")});
+        let full = office("/sellers").json(&new).send().await.expect(201).json();
+        let lines: String = (100 * n..100 * n + 100)
+            .map(|n| offer_line(n, json!({})) + "\n")
+            .collect();
+        let import = office(&format!("/sellers/{}/offers:import", text(&full, "id")));
+        let import = import.header("content-type", "application/x-ndjson").body(lines);
+        assert_eq!(import.send().await.expect(200).json()["created"], 100);
+    }
+    let new = json!({"name": "Kettles", "email": "kettles@shop.example"});
+    let registered = office("/sellers").json(&new).send().await.expect(201).json();
+    let place = place + 14;
     until("the seller on the page", async || {
         let page = player.browser.page("/sandbox").await;
         page.html.contains("<code>kettles@shop.example</code>")

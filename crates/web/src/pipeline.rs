@@ -58,7 +58,8 @@ async fn check_and_execute<L: Listener>(
     let scope = found.at_path().map(|route| route.scope);
     let caller = listener.admit(request, scope, context).await?;
 
-    // Whether the schema is finished may be known only since the admission, which reads from the database.
+    // Whether the schema is finished may be known only since the admission, which reads from the database. The log
+    // has no route of such a request.
     let found = found.route().or_else(|_| {
         let now_finished = listener.ports().is_finished();
         find(routes, now_finished, http.method(), http.uri().path()).route()

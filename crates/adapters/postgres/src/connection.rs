@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use diesel::ConnectionError;
-use diesel::sql_types::{Nullable, Text};
+use diesel::sql_types::{Bool, Nullable, Text};
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection as _};
 use futures_util::future::BoxFuture;
 use kernel::{StoreError, error_chain};
@@ -25,8 +25,6 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use tokio_util::task::AbortOnDropHandle;
 
 use self::error::AnswerTimeout;
-use crate::migrations::OLDEST_IF_FINISHED;
-use crate::schema_state::version;
 use crate::statement::statements;
 
 statements! {
@@ -44,9 +42,8 @@ pub struct Identity {
     timeline: Option<String>,
     #[diesel(sql_type = Nullable<Text>)]
     pub written_in: Option<String>,
-    /// The oldest program that the schema admits.
-    #[diesel(sql_type = Nullable<Text>)]
-    pub(crate) oldest_binary: Option<String>,
+    #[diesel(sql_type = Bool)]
+    pub(crate) is_finished: bool,
 }
 
 impl Identity {
@@ -109,7 +106,7 @@ pub struct Connector {
     lost: Arc<AtomicU64>,
     /// Set while the database's rows are known to be another database's.
     is_foreign: AtomicBool,
-    /// Set once the schema is known to be finished.
+    /// Whether the schema was last found finished.
     pub(crate) finished: Arc<AtomicBool>,
     /// Places of cancellations, each of which opens a connection: many callers may give up at once.
     cancellations: Arc<Semaphore>,
@@ -254,12 +251,6 @@ impl Connector {
         self.is_foreign.store(is_foreign, Ordering::Relaxed);
     }
 
-    /// Notes whether the schema is finished, by the oldest program that it admits.
-    pub(crate) fn set_oldest(&self, oldest: Option<&str>) {
-        let is_finished = oldest.is_some_and(|oldest| version(oldest) >= version(OLDEST_IF_FINISHED));
-        self.finished.store(is_finished, Ordering::Relaxed);
-    }
-
     /// Fails while the database is not adopted.
     pub(crate) fn require_own(&self) -> Result<(), StoreError> {
         if self.is_foreign.load(Ordering::Relaxed) {
@@ -356,7 +347,8 @@ impl Connector {
         let found = client.simple_query(IDENTITY.text).await.unwrap_or_default();
         for message in found {
             if let SimpleQueryMessage::Row(row) = message {
-                self.set_oldest(row.get("oldest_binary"));
+                self.finished
+                    .store(row.get("is_finished") == Some("t"), Ordering::Relaxed);
                 if row.get("here") != row.get("written_in") {
                     self.set_foreign(true);
                 }

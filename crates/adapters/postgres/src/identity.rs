@@ -4,6 +4,8 @@
 //! of the change feed may mean nothing, and two services may work on the same orders. Standbys and physical
 //! backups are the same database.
 
+use std::sync::atomic::Ordering;
+
 use accounts::{Action, Actor};
 use diesel_async::{RunQueryDsl as _, SimpleAsyncConnection as _};
 use kernel::{StoreError, TransactionError};
@@ -58,7 +60,8 @@ impl Database {
         let statements = self.autocommit("schema").of_any_database();
         let identity = statements.row(IDENTITY.bind(())).await?;
         let identity = identity.ok_or_else(|| StoreError::unexpected("the database has no identity"))?;
-        self.units.connector.set_oldest(identity.oldest_binary.as_deref());
+        let finished = &self.units.connector.finished;
+        finished.store(identity.is_finished, Ordering::Relaxed);
         Ok(identity)
     }
 

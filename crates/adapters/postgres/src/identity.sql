@@ -3,12 +3,8 @@
 select s.system_identifier || '/' || d.oid as here,
     case when not pg_is_in_recovery() then left(pg_walfile_name(pg_current_wal_lsn()), 8) end as timeline,
     (select value from instance where key = 'database') as written_in,
-    (
-        select oldest_binary
-        from schema_facts
-        order by string_to_array(oldest_binary, '.')::integer[] desc
-        limit 1
-    ) as oldest_binary
+    -- The journal begins when the schema is finished.
+    exists (select from instance where key = 'journal') as is_finished
 from pg_control_system() s
 cross join pg_database d
 where d.datname = current_database()

@@ -111,7 +111,7 @@ pub enum MigrateError {
          `worker`, then repeat with --with-data"
     )]
     HoldsData,
-    /// An internal failure, such as no thread being available.
+    /// A statement outside the migrations failed.
     #[error("the migrations could not be run")]
     Internal(#[source] Cause),
 }

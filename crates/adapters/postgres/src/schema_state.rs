@@ -181,7 +181,7 @@ fn is_english(locale: &str) -> bool {
 
 /// The three numbers of a version. A part that is not a number counts as the highest, so that an old program
 /// is rejected in doubt.
-pub(crate) fn version(text: &str) -> Vec<u64> {
+fn version(text: &str) -> Vec<u64> {
     text.split('.')
         .map(|number| number.parse().unwrap_or(u64::MAX))
         .collect()

@@ -6,6 +6,9 @@ use kernel::{Invalid, Redacted, SellerId};
 const MAX_NAME: usize = 200;
 const MAX_EMAIL: usize = 254;
 
+/// The space, fillers of Hangul syllables, and the Braille pattern without dots.
+const BLANK: &str = " \u{115f}\u{1160}\u{2800}\u{3164}\u{ffa0}";
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seller {
     pub id: SellerId,
@@ -31,9 +34,10 @@ pub fn seller_name(name: String) -> Result<String, Invalid> {
     Ok(name)
 }
 
-/// False for white space, control and format characters, and accents: the standard library escapes all but a space.
+/// False for white space, control and format characters, and accents: the standard library escapes all but
+/// those in [`BLANK`].
 fn is_visible(c: char) -> bool {
-    c != ' ' && c.escape_debug().count() == 1
+    !BLANK.contains(c) && c.escape_debug().count() == 1
 }
 
 /// A plausible e-mail address: one `@` with text on both sides, at most 254 characters.
@@ -107,7 +111,7 @@ mod tests {
         let longest = "ż".repeat(200);
         assert_eq!(seller_name(longest.clone()).unwrap(), longest);
         assert!(seller_name("ż".repeat(201)).is_err());
-        let hidden = " \u{a0}\u{ad}\u{301}\u{200b}\u{202e}\u{2066}\u{feff}";
+        let hidden = " \u{a0}\u{ad}\u{301}\u{200b}\u{202e}\u{2066}\u{feff}\u{2800}\u{3164}";
         for refused in ["", " ", "\u{200b}", hidden, "Kettles\n", "\u{1b}[2J", "K\u{9b}"] {
             assert!(seller_name(refused.to_owned()).is_err(), "{refused:?}");
         }

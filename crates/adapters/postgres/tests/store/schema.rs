@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use adapter_postgres::{Database, MigrateError, SchemaState, finish, migrate, missing_migrations};
 use testkit::{Layout, TestDatabase};
@@ -80,6 +80,41 @@ async fn an_empty_database_is_migrated_step_by_step() {
     assert_eq!((&*one.locks, one.rows["audit_log"]), ("audit_log", Some(0)));
 }
 
+/// Keeps an index that is built concurrently waiting.
+const SNAPSHOT: &str = "begin isolation level repeatable read; select";
+
+/// Whether an index has been waiting for a snapshot for so many milliseconds.
+async fn builds_an_index(watcher: &Client, milliseconds: u32) -> bool {
+    let waiting = format!(
+        "select from pg_stat_activity where datname = current_database() and query like '%index concurrently%' \
+         and wait_event = 'virtualxid' and query_start < clock_timestamp() - interval '{milliseconds} ms'"
+    );
+    !watcher.query(&waiting, &[]).await.unwrap().is_empty()
+}
+
+#[tokio::test]
+async fn the_index_of_a_killed_run_is_not_in_the_way_of_the_next() {
+    let empty = TestDatabase::empty().await;
+    let (reader, watcher) = (empty.connect().await, empty.connect().await);
+    reader.batch_execute(SNAPSHOT).await.unwrap();
+    let killed = tokio::runtime::Runtime::new().unwrap();
+    let url = empty.url().to_owned();
+    killed.spawn(async move { migrate(&url, drop).await });
+    let until = async |expected: bool| {
+        let begun = Instant::now();
+        while builds_an_index(&watcher, 0).await != expected {
+            assert!(begun.elapsed() < Duration::from_secs(20), "{expected}");
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    until(true).await;
+    // Its sockets are closed.
+    killed.shutdown_background();
+    until(false).await;
+    reader.batch_execute("commit").await.unwrap();
+    assert_eq!(migrated(empty.url()).await.0.unwrap().last(), embedded().last());
+}
+
 #[tokio::test]
 async fn limits_of_the_role_do_not_end_the_build_of_an_index() {
     let empty = TestDatabase::empty().await;
@@ -88,13 +123,9 @@ async fn limits_of_the_role_do_not_end_the_build_of_an_index() {
         execute format('alter database %I set statement_timeout = ''300ms''', current_database()); \
         execute format('alter database %I set lock_timeout = ''100ms''', current_database()); end $$";
     reader.batch_execute(limits).await.unwrap();
-    let snapshot = "begin isolation level repeatable read; select";
-    reader.batch_execute(snapshot).await.unwrap();
+    reader.batch_execute(SNAPSHOT).await.unwrap();
     let migrating = tokio::spawn(async move { (migrated(empty.url()).await.0, empty) });
-    let waiting = "select from pg_stat_activity where datname = current_database() \
-        and query like '%index concurrently%' and wait_event = 'virtualxid' \
-        and query_start < clock_timestamp() - interval '400 ms'";
-    while watcher.query(waiting, &[]).await.unwrap().is_empty() {
+    while !builds_an_index(&watcher, 400).await {
         assert!(!migrating.is_finished());
         sleep(Duration::from_millis(20)).await;
     }
@@ -143,9 +174,12 @@ async fn a_schema_that_an_older_program_may_use_is_finished_on_request() {
         let raised = "select oldest_binary from schema_facts where oldest_binary <> '0.1.0'";
         fixture.texts(raised).await
     };
-    fixture
-        .tamper("update schema_facts set oldest_binary = '0.1.0'")
-        .await;
+    for unfinished in [
+        "update schema_facts set oldest_binary = '0.1.0'",
+        "delete from instance where key = 'journal'",
+    ] {
+        fixture.tamper(unfinished).await;
+    }
     assert!(!is_finished(&fixture.database).await);
     for _ in 0..2 {
         finish(fixture.test_database.url()).await.unwrap();
