@@ -103,8 +103,14 @@ async fn a_grant_ends_by_revocation_disconnection_or_deletion_and_pauses_with_a_
         .await;
     revoked.expect(200);
     granted.has_ended(400, "invalid_grant").await;
-    // A disconnection, and a new consent after it.
+    // A disconnection, which leaves another application's connection, and a new consent after it.
     granted.renew().await;
+    let owner = granted.world.seller().await;
+    let partner = granted.world.partner(&owner, &["offers:read"]).await;
+    let beside = granted
+        .world
+        .pair(&mut granted.member.browser, &partner, "offers:read")
+        .await;
     let action = format!("/panel/connections/{}/disconnect", granted.app.client_id);
     let page = granted.member.browser.page("/panel/connections").await;
     let question = granted.member.browser.sent(&page.form(&action)).await;
@@ -114,6 +120,7 @@ async fn a_grant_ends_by_revocation_disconnection_or_deletion_and_pauses_with_a_
     page.shows("The application was disconnected");
     page.hides(&granted.app.name);
     granted.has_ended(400, "invalid_grant disconnected").await;
+    granted.expect_of(&beside.access, 200).await;
     let own = granted.world.token(&granted.app).await;
     // The application's own tokens need no connection.
     assert!(granted.world.works(&own).await);

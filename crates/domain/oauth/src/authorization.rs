@@ -160,7 +160,7 @@ impl AuthorizationQuery {
         match self.get("state") {
             Some(state) if STATE.contains(&state.chars().count()) => Ok(state.to_owned()),
             _ => Err(invalid(format!(
-                "Send state: {} to {} unguessable characters.",
+                "Send state: {} to {} unguessable characters of UTF-8.",
                 STATE.start(),
                 STATE.end()
             ))),
