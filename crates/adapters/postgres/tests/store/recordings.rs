@@ -308,6 +308,8 @@ async fn a_delivery_that_is_queued_anew_is_ended_by_its_new_attempt_alone() {
     let (fixture, clock) = Fixture::frozen().await;
     let (application, queue) = fixture.subscribed().await;
     let queued = fixture.enqueue(queue, 2).await;
+    let sister = fixture.subscribe(queue.seller, application).await;
+    let before = fixture.row_of(sister).await;
     let again = async || {
         let tx = fixture.begin().await;
         let locked = tx.lock_delivery(queue.seller, None, queue.subscription, queued[0]);
@@ -348,6 +350,7 @@ async fn a_delivery_that_is_queued_anew_is_ended_by_its_new_attempt_alone() {
         Some(fixture.now().await + TimeDelta::minutes(1))
     );
     assert!(again().await);
+    assert_eq!(fixture.row_of(sister).await, before);
     let waits = first(&fixture, application, queue).await;
     assert_eq!(waits.state.next_retry_at(), Some(fixture.now().await));
     assert_eq!(ids(&fixture.claim_one().await), queued[..1], "its queue is woken");

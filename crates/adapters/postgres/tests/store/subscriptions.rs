@@ -78,6 +78,8 @@ async fn a_change_keeps_what_it_does_not_name_and_reaches_a_leased_queue() {
     let other = fixture.client_of(queue.seller).await;
     let queued = fixture.enqueue(queue, 17).await;
     let claimed = fixture.claim_one().await;
+    let sister = fixture.subscribe(queue.seller, application).await;
+    let before = fixture.row_of(sister).await;
     let url = |text: &str| WebhookUrl::parse(text, AddressPolicy::Public).unwrap();
     let new = url("https://other.example/");
     let change = async |client_id, url: Option<&WebhookUrl>, events: Option<&[WebhookEvent]>| {
@@ -120,6 +122,7 @@ async fn a_change_keeps_what_it_does_not_name_and_reaches_a_leased_queue() {
     fixture.set_queue(queue, "active = false").await;
     let expected = Some((new, all.to_vec(), false));
     assert_eq!(change(application, None, Some(all)).await, expected);
+    assert_eq!(fixture.row_of(sister).await, before);
 }
 
 /// Inserts deliveries queued at this time: finished, or pending.

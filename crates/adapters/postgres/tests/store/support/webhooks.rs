@@ -49,6 +49,15 @@ impl Fixture {
         self.tx(subscribe).await
     }
 
+    /// The whole row of a subscription.
+    pub(crate) async fn row_of(&self, queue: QueueKey) -> Vec<String> {
+        let id = queue.subscription.uuid();
+        self.texts(&format!(
+            "select s::text from subscriptions as s where id = '{id}'"
+        ))
+        .await
+    }
+
     /// A new seller's own application, and its subscription.
     pub(crate) async fn subscribed(&self) -> (ClientId, QueueKey) {
         let seller = self.seller().await;
