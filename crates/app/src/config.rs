@@ -378,8 +378,8 @@ pub struct DatabaseConfig {
     #[default(Period(Duration::from_millis(2_500)))]
     pub acquire_timeout: Period,
     /// Time limit for one statement of a transaction; others are given up after 2.5 s. A silent server gets
-    /// half a second more. With the default every request is answered within 3 s, except while the outcome of
-    /// a COMMIT is unknown: up to 17.5 s with an idempotency key, 30 s at the token endpoint.
+    /// half a second more. With the default every public request is answered within 3 s, except while the outcome
+    /// of a COMMIT is unknown: up to 17.5 s with an idempotency key, 30 s at the token endpoint.
     #[schemars(extend("minimum" = "100ms", "maximum" = "1m"))]
     #[default(Period(Duration::from_secs(2)))]
     pub statement_timeout: Period,

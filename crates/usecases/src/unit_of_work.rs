@@ -39,9 +39,11 @@ pub enum Row {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LockSet {
     pub rows: HashSet<Row>,
-    /// The sellers whose share of the connections the transaction uses; empty for the marketplace and
-    /// operators.
+    /// The sellers whose share of the connections the transaction uses.
     pub sellers: HashSet<SellerId>,
+    /// Whether the marketplace does the work: it has shares of its own, so that its orders do not wait behind
+    /// what their sellers send.
+    pub for_marketplace: bool,
 }
 
 impl LockSet {

@@ -164,8 +164,11 @@ async fn execute<L: Listener, W: Write<L>>(
         if turn.is_some() {
             locks.rows.clear();
         }
-        if let KeySpace::Seller(seller) = call.state.key_space(&call.caller) {
-            locks.sellers.insert(seller);
+        match call.state.key_space(&call.caller) {
+            KeySpace::Seller(seller) => {
+                locks.sellers.insert(seller);
+            }
+            KeySpace::Operator => locks.for_marketplace = true,
         }
         repeat(|| attempt(&operation, &call, claim, &locks)).await
     };

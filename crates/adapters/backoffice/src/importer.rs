@@ -130,7 +130,10 @@ impl Importer {
         if !chunk.feeds.is_empty() {
             let (units, input) = (Arc::clone(&self.units), (self.seller, chunk.feeds));
             let offers = input.1.iter().map(|feed| (self.seller, feed.id));
-            let locks = LockSet::of_offers(offers);
+            let locks = LockSet {
+                for_marketplace: true,
+                ..LockSet::of_offers(offers)
+            };
             let writing = self.tasks.run(async move {
                 transact(units.as_ref(), &locks, &input, |tx, (seller, feeds)| {
                     Box::pin(async move { Ok(import_offers(tx, *seller, feeds, tx.now()).await?) })

@@ -427,11 +427,6 @@ impl Connector {
                 Err(error) if is_done.load(Ordering::Relaxed) => {
                     tracing::debug!(error = error_chain(&error), "an unused connection was lost");
                 }
-                // The server announces its shutdown. The database's own monitoring reports what that means
-                // for the service.
-                Err(error) if error.code() == Some(&SqlState::ADMIN_SHUTDOWN) => {
-                    tracing::info!("the database server is being stopped and closed a connection");
-                }
                 Err(error) => {
                     let (is_first, error) = (lost.fetch_add(1, Ordering::Relaxed) == 0, error_chain(&error));
                     // If it is an outage, the readiness check warns.

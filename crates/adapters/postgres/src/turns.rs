@@ -23,7 +23,7 @@ const PASSES: u32 = 64;
 /// a seller would never find both free: it is passed only so often. Rows of several sellers are not kept
 /// free, nor are shares: what is busy at one seller would stop another.
 pub(crate) struct Turns {
-    /// The most transactions of one seller.
+    /// The most transactions of one seller, and the most of the marketplace at one seller.
     share: usize,
     state: Mutex<State>,
 }
@@ -31,7 +31,8 @@ pub(crate) struct Turns {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Place {
     Row(Row),
-    Share(SellerId),
+    /// Of a seller, and whether for the marketplace.
+    Share(SellerId, bool),
 }
 
 type Places = Arc<[Place]>;
@@ -91,7 +92,8 @@ impl Turns {
         limit: Duration,
     ) -> Result<Admission, StoreError> {
         let rows = locks.rows.iter().cloned().map(Place::Row);
-        let shares = locks.sellers.iter().copied().map(Place::Share);
+        let share = |seller: &SellerId| Place::Share(*seller, locks.for_marketplace);
+        let shares = locks.sellers.iter().map(share);
         let (admission, admitted) = self.arrive(rows.chain(shares).collect())?;
         // The sender is dropped only after it has sent.
         match timeout(limit, admitted).await {
@@ -135,7 +137,7 @@ impl Turns {
     fn has_room(&self, place: &Place, queue: &Queue) -> bool {
         let room = match place {
             Place::Row(_) => 1,
-            Place::Share(_) => self.share,
+            Place::Share(..) => self.share,
         };
         queue.taken < room
     }
@@ -171,7 +173,7 @@ impl State {
     fn is_full(&self, place: &Place) -> bool {
         let most = match place {
             Place::Row(_) => ROW_QUEUE,
-            Place::Share(_) => SHARE_QUEUE,
+            Place::Share(..) => SHARE_QUEUE,
         };
         self.queues
             .get(place)
@@ -214,7 +216,7 @@ impl State {
             return;
         };
         waiter.passed += 1;
-        let is_share = |place: &&Place| matches!(place, Place::Share(_));
+        let is_share = |place: &&Place| matches!(place, Place::Share(..));
         if waiter.passed < PASSES || waiter.places.iter().filter(is_share).count() > 1 {
             return;
         }
@@ -362,6 +364,24 @@ mod tests {
         }
         drop(held);
         drop(admitted(&mut both).await);
+        assert!(is_empty(&turns));
+    }
+
+    #[tokio::test]
+    async fn the_marketplace_does_not_wait_behind_what_a_seller_sends() {
+        let turns = Turns::new(1);
+        let (hot, other) = (offer(1, 1), offer(1, 2));
+        let held = take(&turns, LockSet::of_offers([hot])).await.unwrap();
+        let order = |offer| LockSet {
+            for_marketplace: true,
+            ..LockSet::of_offers([offer])
+        };
+        // It waits for its rows, and has a share as well.
+        let placed = admitted(&mut take(&turns, order(other))).await;
+        for waits in [order(hot), order(offer(1, 3)), LockSet::of_seller(other.0)] {
+            assert!(poll!(take(&turns, waits)).is_pending());
+        }
+        drop((held, placed));
         assert!(is_empty(&turns));
     }
 

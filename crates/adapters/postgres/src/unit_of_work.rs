@@ -14,14 +14,16 @@ use chrono::{DateTime, Utc};
 use diesel::sql_types::{Text, Timestamptz};
 use diesel::{QueryDsl, QueryResult};
 use diesel_async::methods::{ExecuteDsl, LoadQuery};
-use diesel_async::pooled_connection::deadpool::Pool;
+use diesel_async::pooled_connection::deadpool::{Object, Pool};
 use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use futures_util::future::{BoxFuture, join_all, try_join_all};
 use futures_util::join;
 use kernel::{Claim, StoreError, StoredResponse, TransactionError};
 use parking_lot::{Mutex, MutexGuard};
-use tokio::{runtime::Handle, sync::Notify, time::Instant};
-use tracing::Span;
+use tokio::runtime::Handle;
+use tokio::sync::{Notify, oneshot};
+use tokio::time::Instant;
+use tracing::{Instrument as _, Span};
 use usecases::{LockSet, Transaction, Turn, UnitOfWork};
 
 use crate::connection::error::{AnswerTimeout, is_rolled_back, pool_error, store_error, with_timeout};
@@ -80,20 +82,46 @@ impl UnitOfWork for PgUnitOfWork {
 }
 
 impl PgUnitOfWork {
-    /// One time limit covers the waits for a turn and for a connection, and BEGIN.
+    /// One time limit covers the waits for a turn and for a connection, and BEGIN. Who gives up after the turn
+    /// leaves the rest to a task, which rolls back: a connection that is closed, or not opened to its end, is one
+    /// more to open for the next, who then has less time for it.
     pub(crate) async fn open_transaction(&self, locks: &LockSet) -> Result<Tx, StoreError> {
         let ends = Instant::now() + ANSWER_TIMEOUT;
-        let left = || ends.saturating_duration_since(Instant::now());
         let admission = self.turns.take(locks, ANSWER_TIMEOUT).await?;
-        let taken = async { self.waits.measure(self.pool.get()).await.map_err(pool_error) };
-        let connection = with_timeout(left(), taken).await?;
+        let (units, (reply, begun)) = (self.clone(), oneshot::channel());
+        let beginning = async move {
+            let taken = units.waits.measure(units.pool.get()).await.map_err(pool_error);
+            if reply.is_closed() {
+                return;
+            }
+            let begun = match taken {
+                Ok(connection) => units.begin_on(connection, admission).await,
+                Err(error) => Err(error),
+            };
+            drop(reply.send(begun));
+        };
+        drop(tokio::spawn(beginning.in_current_span()));
+        let left = ends.saturating_duration_since(Instant::now());
+        with_timeout(left, async {
+            begun
+                .await
+                .unwrap_or_else(|ended| Err(StoreError::unexpected(ended)))
+        })
+        .await
+    }
+
+    async fn begin_on(
+        &self,
+        connection: Object<AsyncPgConnection>,
+        admission: Admission,
+    ) -> Result<Tx, StoreError> {
         self.connector.require_own()?;
         let leased = Leased::new(connection);
         // PostgreSQL's transaction begins at some time after this.
         let sent = Instant::now();
         let begun = self.times.begin.measure(self.open(leased.connection()));
         // After a failure it is unknown whether the transaction has begun, so the connection is closed.
-        let now = with_timeout(left(), begun).await?;
+        let now = with_timeout(ANSWER_TIMEOUT, begun).await?;
         Ok(Tx {
             leased: Some(leased),
             admission: Some(admission),

@@ -1,7 +1,6 @@
 //! Sends mails that are due. Each kind has its own worker, so that an account link does not wait behind a
 //! day's shipment mails.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -12,6 +11,7 @@ use kernel::{
     error_chain,
 };
 use orders::ShipmentMail;
+use parking_lot::Mutex;
 use tokio::select;
 use tokio::time::{Instant, sleep};
 use tracing::{Instrument, Span, field::Empty};
@@ -106,18 +106,18 @@ const fn name(next: MailStep) -> &'static str {
     }
 }
 
-/// Logs failures: each permanent refusal, and the first of temporary failures in a row.
+/// Logs failures: each permanent refusal, and of temporary failures in a row the first with another cause.
 pub(super) struct LoggedMailer<M> {
     mailer: Arc<dyn Mailer<M>>,
-    /// Whether the last mail could not be sent.
-    is_failing: AtomicBool,
+    /// Why the last mail could not be sent, if it could not.
+    failing: Mutex<Option<String>>,
 }
 
 impl<M> LoggedMailer<M> {
     pub(super) fn new(mailer: Arc<dyn Mailer<M>>) -> Self {
         Self {
             mailer,
-            is_failing: AtomicBool::default(),
+            failing: Mutex::default(),
         }
     }
 }
@@ -133,7 +133,7 @@ impl<M: Kind> Mailer<M> for LoggedMailer<M> {
         match &outcome {
             Ok(()) => {
                 span.record("outcome", "sent");
-                if self.is_failing.swap(false, Ordering::Relaxed) {
+                if self.failing.lock().take().is_some() {
                     tracing::info!("mails can be sent again");
                 }
             }
@@ -147,7 +147,7 @@ impl<M: Kind> Mailer<M> for LoggedMailer<M> {
             Err(error @ SendError::Transient(_)) => {
                 span.record("outcome", "retry");
                 let cause = error_chain(error);
-                if self.is_failing.swap(true, Ordering::Relaxed) {
+                if self.failing.lock().replace(cause.clone()).as_ref() == Some(&cause) {
                     tracing::debug!(mail = %mail.id(), cause, "a mail cannot be sent now either");
                 } else {
                     tracing::warn!(mail = %mail.id(), cause, "a mail cannot be sent now and is retried");

@@ -8,12 +8,14 @@ use kernel::{Randomness, StoreError, TransactionError, error_chain};
 use parking_lot::Mutex;
 use tokio::select;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use web::Tasks;
 
 /// The pause after a first failure; it doubles after each further one.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// By then the readiness check has noticed an outage.
+const CHECKED_WITHIN: Duration = Duration::from_secs(3);
 
 /// Runs batches until the process stops; a batch in progress is finished first. `batch` runs one, and returns
 /// how long to wait before the next one. Several processes may do the same at once. Each batch is a separate
@@ -105,6 +107,7 @@ pub(super) struct FailureStreak {
     /// Which of several workers of this name it is.
     step: Option<String>,
     failures: u32,
+    began_at: Option<Instant>,
     is_logged: bool,
     /// Whether the process is ready.
     ready: Arc<AtomicBool>,
@@ -116,6 +119,7 @@ impl FailureStreak {
             worker,
             step,
             failures: 0,
+            began_at: None,
             is_logged: false,
             ready,
         }
@@ -139,21 +143,26 @@ impl FailureStreak {
     }
 
     /// Failures during an outage do not count: the readiness check logs it, and `/readyz` and its alert
-    /// report it. A worker's first two may precede that check. A statement that always times out counts: the
+    /// report it. A worker's first may precede that check. A statement that always times out counts: the
     /// process is ready.
     fn counts(&self, error: &TransactionError) -> bool {
         let is_outage = matches!(error, TransactionError::Store(StoreError::Unavailable(_)));
-        !is_outage || self.failures > 1 && self.ready.load(Ordering::Relaxed)
+        let is_checked = self
+            .began_at
+            .is_some_and(|began_at| began_at.elapsed() >= CHECKED_WITHIN);
+        !is_outage || is_checked && self.ready.load(Ordering::Relaxed)
     }
 
     fn next_pause(&mut self) -> Duration {
         let pause = FIRST_PAUSE * 2_u32.saturating_pow(self.failures.min(8));
         self.failures = self.failures.saturating_add(1);
+        self.began_at.get_or_insert_with(Instant::now);
         pause.min(LONGEST_PAUSE)
     }
 
     pub(super) fn log_recovery(&mut self) {
         self.failures = 0;
+        self.began_at = None;
         if std::mem::take(&mut self.is_logged) {
             tracing::info!(worker = self.worker, step = self.step, "a worker works again");
         }
@@ -236,16 +245,19 @@ mod tests {
         assert_eq!([seconds(0), seconds(255)], [5, 15]);
     }
 
-    #[test]
-    fn failures_of_an_outage_do_not_count_unless_the_process_is_ready() {
+    #[tokio::test(start_paused = true)]
+    async fn failures_of_an_outage_do_not_count_unless_the_process_is_ready() {
         let ready = Arc::new(AtomicBool::new(true));
         let mut streak = FailureStreak::new("failing", None, Arc::clone(&ready));
         let away = TransactionError::Store(StoreError::Unavailable("away".into()));
         let other = TransactionError::Store(StoreError::unexpected("failing"));
         assert!(!streak.counts(&away) && streak.counts(&other));
-        streak.next_pause();
-        assert!(!streak.counts(&away));
-        streak.next_pause();
+        // However many fail at once.
+        for _ in 0..20 {
+            streak.next_pause();
+            assert!(!streak.counts(&away));
+        }
+        sleep(CHECKED_WITHIN).await;
         assert!(streak.counts(&away));
         ready.store(false, Ordering::Relaxed);
         assert!(!streak.counts(&away) && streak.counts(&other));

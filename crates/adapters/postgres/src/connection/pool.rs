@@ -9,6 +9,7 @@ use diesel_async::pooled_connection::deadpool::{Object, Pool};
 use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection as _};
 use futures_util::future::BoxFuture;
 use kernel::{SellerId, StoreError};
+use tracing::Instrument as _;
 use usecases::LockSet;
 
 use super::Connector;
@@ -165,8 +166,13 @@ impl Autocommit {
         F: Future<Output = QueryResult<T>>,
     {
         with_timeout(ANSWER_TIMEOUT, async {
-            let _admission = self.turns.take(&self.locks, ANSWER_TIMEOUT).await?;
-            let connection = self.waits.measure(self.pool.get()).await.map_err(pool_error)?;
+            let admission = self.turns.take(&self.locks, ANSWER_TIMEOUT).await?;
+            let (pool, waits) = (self.pool.clone(), self.waits.clone());
+            // As for transactions: who gives up leaves the connection to others.
+            let taking = async move { (waits.measure(pool.get()).await, admission) };
+            let taken = tokio::spawn(taking.in_current_span()).await;
+            let (connection, _admission) = taken.map_err(StoreError::unexpected)?;
+            let connection = connection.map_err(pool_error)?;
             if !self.for_any_database {
                 self.connector.require_own()?;
             }

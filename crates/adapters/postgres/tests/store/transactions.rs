@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use adapter_postgres::{ANSWER_TIMEOUT, SchemaState, WORKER_CONNECTIONS};
+use adapter_postgres::{ANSWER_TIMEOUT, Database, SchemaState, WORKER_CONNECTIONS};
 use futures_util::{
     FutureExt as _, StreamExt as _,
     future::{LocalBoxFuture, join_all},
@@ -12,6 +12,7 @@ use futures_util::{
 use kernel::{PageSize, SellerId, StoreError};
 use oauth::{ClientId, Limiter, SecretHash, Subject};
 use offers::OfferFilter;
+use testkit::{Pace, StatementProxy};
 use tokio::select;
 use tokio::time::{Instant, timeout};
 use usecases::LockSet;
@@ -19,7 +20,7 @@ use webhooks::DeliveryFilter;
 
 use crate::support::{
     Fixture, LEASE, application, claim, created, id, instant, is_rolled_back, is_unavailable, new_seller,
-    offer,
+    offer, settings,
 };
 
 #[tokio::test]
@@ -39,6 +40,38 @@ async fn a_dropped_transaction_is_rolled_back_and_its_connection_reused() {
     assert_eq!(processes.len(), 1, "the connection was not given back");
     let open = "pg_stat_activity where datname = current_database() and state like 'idle in transaction%'";
     assert_eq!(fixture.rows_of(open).await, 0);
+}
+
+/// Else each of many impatient callers would open one, and nobody get any.
+#[tokio::test]
+async fn a_connection_that_is_being_opened_is_left_to_others_by_who_gives_up() {
+    let fixture = Fixture::new().await;
+    let proxy = StatementProxy::to(&fixture.test_database);
+    // To open one takes three round trips of 60 ms at least, BEGIN one, to prepare and run a statement two.
+    proxy.slow_down(Pace {
+        delay: Duration::from_millis(30),
+        ..Pace::default()
+    });
+    let [transactions, reads] = [(); 2].map(|()| Database::new(settings(proxy.url(), 1)).unwrap());
+    let (units, sellers) = (transactions.units(), reads.sellers());
+    let none = LockSet::default();
+    let begins = async || {
+        let begun = timeout(Duration::from_millis(200), units.begin(&none));
+        begun.await.is_ok()
+    };
+    let finds = async || {
+        let found = timeout(Duration::from_millis(280), sellers.seller(id().into()));
+        found.await.is_ok()
+    };
+    for _ in 0..2 {
+        let mut tries = 0..50;
+        while !begins().await {
+            assert!(tries.next().is_some(), "no transaction begins");
+        }
+        while !finds().await {
+            assert!(tries.next().is_some(), "nothing is read");
+        }
+    }
 }
 
 /// Their share is a quarter of the pool, here one connection.
