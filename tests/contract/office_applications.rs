@@ -144,8 +144,28 @@ async fn a_seller_has_50_applications_at_most_and_the_panel_lists_them_in_pages(
     let page = member.browser.page("/panel/applications").await;
     assert_eq!(names(&page), 50);
     page.hides("rel=\"next\"");
-    let partner = world.partner(&world.seller().await, &["offers:read"]).await;
-    world.pair(&mut member.browser, &partner, "offers:read").await;
+    // One deleted makes room for one.
+    let made: Vec<_> = answers.iter().filter(|answer| answer.status == 201).collect();
+    let path_of = |n: usize| format!("/applications/{}", text(&made[n].json(), "client_id"));
+    world.office_delete(&path_of(0)).await.expect(204);
+    member.browser.submit(&form).await.expect(200);
+    let full = world.office_post(&path, &registrations[0]).await;
+    full.refused(409, "conflict");
+    // Neither others' applications are listed, nor those that were deleted or disconnected.
+    let owner = world.seller().await;
+    world.application(&owner, &["offers:read"]).await;
+    let mut partners = Vec::new();
+    for _ in 0..3 {
+        let partner = world.partner(&owner, &["offers:read"]).await;
+        world.pair(&mut member.browser, &partner, "offers:read").await;
+        partners.push(partner);
+    }
+    let [partner, deleted, disconnected] = partners.try_into().unwrap();
+    world.delete_application(&deleted).await;
+    let action = format!("/panel/connections/{}/disconnect", disconnected.client_id);
+    let page = member.browser.page("/panel/connections").await;
+    let question = member.browser.sent(&page.form(&action)).await;
+    member.browser.sent(&question.form(&action)).await.shows("was disconnected");
     let listed = pages(&format!("{path}?limit=30"), async |page: &str| {
         world.office_read(page).await
     })
@@ -156,13 +176,6 @@ async fn a_seller_has_50_applications_at_most_and_the_panel_lists_them_in_pages(
     assert_eq!(connected[0]["client_id"], partner.client_id);
     let foreign = world.office_get(&format!("{path}?after=x")).await;
     foreign.invalid("after");
-    // One deleted makes room for one.
-    let made: Vec<_> = answers.iter().filter(|answer| answer.status == 201).collect();
-    let path_of = |n: usize| format!("/applications/{}", text(&made[n].json(), "client_id"));
-    world.office_delete(&path_of(0)).await.expect(204);
-    member.browser.submit(&form).await.expect(200);
-    let full = world.office_post(&path, &registrations[0]).await;
-    full.refused(409, "conflict");
 }
 
 #[tokio::test]
