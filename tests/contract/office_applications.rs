@@ -165,7 +165,11 @@ async fn a_seller_has_50_applications_at_most_and_the_panel_lists_them_in_pages(
     let action = format!("/panel/connections/{}/disconnect", disconnected.client_id);
     let page = member.browser.page("/panel/connections").await;
     let question = member.browser.sent(&page.form(&action)).await;
-    member.browser.sent(&question.form(&action)).await.shows("was disconnected");
+    member
+        .browser
+        .sent(&question.form(&action))
+        .await
+        .shows("was disconnected");
     let listed = pages(&format!("{path}?limit=30"), async |page: &str| {
         world.office_read(page).await
     })
