@@ -235,7 +235,7 @@ async fn a_refused_request_for_consent_names_the_application_and_its_error() {
     let nobody = "psa_00000000000000000000000000000001";
     let denied = stranger.browser.open(&asking(&pending.client_id)).await.answer;
     for (answer, client_id, expected) in [
-        (denied, pending.client_id.as_str(), "303 access_denied -"),
+        (denied, pending.client_id.as_str(), "303 access_denied pending"),
         (
             world.visit(&asking(&suspended.client_id)).await,
             &suspended.client_id,

@@ -34,6 +34,17 @@ impl Denial {
             Self::NoScope => RedirectError::InvalidScope,
         }
     }
+
+    /// Its word in the access log.
+    pub const fn reason(self) -> &'static str {
+        match self {
+            Self::Refused => "refused",
+            Self::Pending => "pending",
+            Self::OwnUse => "own_use",
+            Self::Unusable => "unusable",
+            Self::NoScope => "no_scope",
+        }
+    }
 }
 
 /// The scopes granted by the seller's approval, judged by the application's current state. It may always ask

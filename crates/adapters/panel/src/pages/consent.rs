@@ -198,7 +198,7 @@ fn answered(
     let mut answer = see_other(&response.redirect(ticket, &request.panel.ports.service.public_url))?;
     answer.extensions_mut().insert(ticket.request.client_id);
     if let ConsentResponse::Error(denial) = response {
-        let (error, reason) = (denial.error().as_str(), None);
+        let (error, reason) = (denial.error().as_str(), Some(denial.reason()));
         answer.extensions_mut().insert(LoggedRefusal { error, reason });
     }
     Ok(answer)
