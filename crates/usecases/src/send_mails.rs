@@ -7,11 +7,13 @@ use orders::OrderStore;
 
 use crate::{ActingOperator, Announcement};
 
-/// How long a lease lasts: longer than one mail can take, with the longest timeouts for the connection and
+/// For how long a mail waits whose lease never reached its worker.
+const LEASE: TimeDelta = TimeDelta::minutes(1);
+/// How long an attempt has: longer than one mail can take, with the longest timeouts for the connection and
 /// for the server's acceptance, and five minutes for recording.
-const LEASE: TimeDelta = TimeDelta::minutes(25);
+const ATTEMPT: TimeDelta = TimeDelta::minutes(25);
 
-/// Leases the mail that has waited longest, to be sent at once: its attempt has begun.
+/// Leases the mail that has waited longest, to be sent at once.
 pub async fn lease_mail<M: Mail>(
     queue: &dyn MailQueue<M>,
     randomness: &dyn Randomness,
@@ -19,23 +21,32 @@ pub async fn lease_mail<M: Mail>(
     queue.lease_mail(randomness.uuid(), LEASE).await
 }
 
-/// Sends a leased mail and records its step. Recording is retried as long as `pause` returns true: a mail
-/// that the server has accepted must not be sent again because the database was unavailable.
-pub async fn send_mail<M: Mail, P: Future<Output = bool>>(
+/// Sends a leased mail and records its step; none if its lease was lost. The attempt's begin and its step are each
+/// recorded with a `patience` of their own, as long as whose pause returns true: because the database was
+/// unavailable, a mail must neither wait for the attempt's end nor be sent again.
+pub async fn send_mail<M: Mail, W: Fn() -> P, P: Future<Output = bool>>(
     queue: &dyn MailQueue<M>,
     mailer: &dyn Mailer<M>,
     due: &DueMail<M>,
-    pause: impl Fn() -> P,
-) -> Result<MailStep, StoreError> {
+    patience: impl Fn() -> W,
+) -> Result<Option<MailStep>, StoreError> {
+    if !retried(|| queue.begin_attempt(due, ATTEMPT), patience()).await? {
+        return Ok(None);
+    }
     let next = MailStep::after(due.attempt, &mailer.send(&due.mail).await);
+    retried(|| queue.record_step(due.mail.id(), due.fence, next), patience()).await?;
+    Ok(Some(next))
+}
+
+async fn retried<T, F, P>(record: impl Fn() -> F, pause: impl Fn() -> P) -> Result<T, StoreError>
+where
+    F: Future<Output = Result<T, StoreError>>,
+    P: Future<Output = bool>,
+{
     loop {
-        match queue.record_step(due.mail.id(), due.fence, next).await {
-            Ok(()) => return Ok(next),
-            Err(error) => {
-                if !pause().await {
-                    return Err(error);
-                }
-            }
+        let recorded = record().await;
+        if recorded.is_ok() || !pause().await {
+            return recorded;
         }
     }
 }
@@ -72,38 +83,63 @@ mod tests {
         }
     }
 
+    fn due() -> DueMail<Note> {
+        DueMail {
+            mail: Note(1),
+            attempt: 1,
+            fence: Uuid::nil(),
+        }
+    }
+
     #[tokio::test]
     async fn an_attempt_is_made_once_and_recorded_until_that_succeeds() {
         let retried = MailStep::Retry(TimeDelta::minutes(1));
-        // The failures of the store before it records, and how many pauses the worker makes.
-        for (failures, patience, is_busy, recorded) in [
-            (0, 0, false, Some(MailStep::Sent)),
-            (0, 0, true, Some(retried)),
-            (3, 3, false, Some(MailStep::Sent)),
-            (3, 2, false, None),
+        // The failures of the store before it counts the attempt and before it records, and how many pauses the
+        // worker makes each time.
+        for (begins, failures, patience, is_busy, recorded) in [
+            (0, 0, 0, false, Some(MailStep::Sent)),
+            (0, 0, 0, true, Some(retried)),
+            (3, 3, 3, false, Some(MailStep::Sent)),
+            (0, 3, 2, false, None),
+            (3, 0, 2, false, None),
         ] {
             let (mut queue, mut mailer) = (MockMailQueue::<Note>::new(), MockMailer::<Note>::new());
-            let (stored, paused) = (AtomicUsize::new(0), AtomicUsize::new(0));
+            let [begun, stored] = [0; 2].map(AtomicUsize::new);
+            queue.expect_begin_attempt().returning(move |_, _| {
+                if begun.fetch_add(1, Relaxed) < begins {
+                    return Err(StoreError::Unavailable("away".into()));
+                }
+                Ok(true)
+            });
             queue.expect_record_step().returning(move |_, _, _| {
                 if stored.fetch_add(1, Relaxed) < failures {
                     return Err(StoreError::Unavailable("away".into()));
                 }
                 Ok(())
             });
-            mailer.expect_send().once().returning(move |_| {
-                if is_busy {
-                    return Err(SendError::Transient("busy".into()));
-                }
-                Ok(())
-            });
-            let due = DueMail {
-                mail: Note(1),
-                attempt: 1,
-                fence: Uuid::nil(),
+            mailer
+                .expect_send()
+                .times(usize::from(begins <= patience))
+                .returning(move |_| {
+                    if is_busy {
+                        return Err(SendError::Transient("busy".into()));
+                    }
+                    Ok(())
+                });
+            let pauses = || {
+                let paused = AtomicUsize::new(0);
+                move || std::future::ready(paused.fetch_add(1, Relaxed) < patience)
             };
-            let pause = async || paused.fetch_add(1, Relaxed) < patience;
-            let next = send_mail(&queue, &mailer, &due, pause).await;
-            assert_eq!(next.ok(), recorded, "{failures} {patience}");
+            let next = send_mail(&queue, &mailer, &due(), pauses).await;
+            assert_eq!(next.ok().flatten(), recorded, "{begins} {failures} {patience}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_mail_whose_lease_was_lost_is_not_sent() {
+        let (mut queue, mailer) = (MockMailQueue::<Note>::new(), MockMailer::<Note>::new());
+        queue.expect_begin_attempt().once().returning(|_, _| Ok(false));
+        let next = send_mail(&queue, &mailer, &due(), || || std::future::ready(false)).await;
+        assert_eq!(next.unwrap(), None);
     }
 }

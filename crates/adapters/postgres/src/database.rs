@@ -27,7 +27,7 @@ use crate::accounts::audit::AuditLog;
 use crate::accounts::panel::Sessions;
 use crate::batch::{BatchQuery, Batcher, Reader};
 use crate::connection::error::{SchemaOutdated, is_permission_denied};
-use crate::connection::pool::Autocommit;
+use crate::connection::pool::{Autocommit, Connections};
 use crate::connection::pooler::Pooler;
 use crate::connection::url::DatabaseUrlError;
 use crate::connection::{Connector, url};
@@ -40,7 +40,7 @@ use crate::mails::{AccountMails, MailDirectory, ShipmentMails};
 use crate::oauth::applications::Clients;
 use crate::oauth::consents::Holders;
 use crate::oauth::issuing::BatchedTokens;
-use crate::observe::{PoolWaits, TransactionTimes};
+use crate::observe::TransactionTimes;
 use crate::offers::{SellerOffers, changes::BatchedChanges};
 use crate::orders::{SellerParts, WholeOrders};
 use crate::parcels::Parcels;
@@ -112,8 +112,7 @@ pub struct Database {
     pub(crate) units: PgUnitOfWork,
     pub(crate) pooler: Arc<Pooler>,
     slow: Arc<SlowReads>,
-    worker_pool: Pool<AsyncPgConnection>,
-    worker_turns: Arc<Turns>,
+    workers: Connections,
     asleep: RecentlyAsleep,
     outcomes: Arc<Outcomes>,
     default_rate_limit: NonZeroU32,
@@ -130,7 +129,7 @@ impl Database {
         } = settings;
         let hosts = url::parse(&url)?;
         let connector = Arc::new(Connector::new(hosts, connect_timeout));
-        let pool = |size| {
+        let connections = |size, share| {
             let opener = Arc::clone(&connector);
             let mut manager = ManagerConfig::<AsyncPgConnection>::default();
             // The other methods query the server at each checkout. This one only checks locally whether the
@@ -148,12 +147,11 @@ impl Database {
                 .runtime(deadpool::Runtime::Tokio1)
                 .build();
             // Building the pool fails only if it has timeouts but no runtime.
-            pool.map_err(|_| DatabaseUrlError::Malformed)
+            let pool = pool.map_err(|_| DatabaseUrlError::Malformed)?;
+            Ok(Connections::new(&connector, pool, Turns::new(share)))
         };
         let units = PgUnitOfWork {
-            connector: Arc::clone(&connector),
-            pool: pool(pool_size.max(1))?,
-            turns: Turns::new((pool_size / 4).max(1)),
+            connections: connections(pool_size.max(1), (pool_size / 4).max(1))?,
             statement_timeout: settings.statement_timeout,
             context: WriteContext {
                 layout: settings.layout,
@@ -161,21 +159,18 @@ impl Database {
                 queued: Arc::default(),
                 os_user: None,
             },
-            waits: PoolWaits::new(),
             times: TransactionTimes::new(),
         };
         let slow = PgUnitOfWork {
-            pool: pool(slow_reads::CONNECTIONS)?,
-            turns: Turns::new(1),
+            connections: connections(slow_reads::CONNECTIONS, 1)?,
             statement_timeout: settings.statement_timeout.min(ANSWER_TIMEOUT),
             ..units.clone()
         };
         Ok(Self {
             units,
-            worker_pool: pool(WORKER_CONNECTIONS)?,
+            workers: connections(WORKER_CONNECTIONS, WORKER_CONNECTIONS / 4)?,
             pooler: Arc::default(),
             slow: Arc::new(SlowReads(slow)),
-            worker_turns: Turns::new(WORKER_CONNECTIONS / 4),
             asleep: RecentlyAsleep::default(),
             outcomes: Arc::new(Outcomes::new(connector)),
             default_rate_limit: settings.default_rate_limit,
@@ -208,8 +203,7 @@ impl Database {
     #[must_use]
     pub fn for_workers(&self) -> Self {
         let units = PgUnitOfWork {
-            pool: self.worker_pool.clone(),
-            turns: Arc::clone(&self.worker_turns),
+            connections: self.workers.clone(),
             ..self.units.clone()
         };
         Self {
@@ -227,7 +221,7 @@ impl Database {
         let requests = Requests {
             default_limit: self.default_rate_limit,
         };
-        Arc::new(Batcher::new(requests, Arc::clone(&self.units.connector)))
+        Arc::new(Batcher::new(requests, Arc::clone(self.connector())))
     }
 
     /// Creates a reader of offers; one per server thread, as with [`Self::gate`].
@@ -236,7 +230,7 @@ impl Database {
     }
 
     fn list<L: Listed>(&self) -> List<L> {
-        List::new(&self.units.connector, &self.slow, self.units.context.layout)
+        List::new(self.connector(), &self.slow, self.units.context.layout)
     }
 
     /// Changes offers without a lock; create one per process. `None` on Citus, where no single statement
@@ -244,7 +238,7 @@ impl Database {
     pub fn offer_changes(&self) -> Option<Arc<dyn OfferChanges<Announcement>>> {
         (self.units.context.layout == Layout::Single).then(|| -> Arc<dyn OfferChanges<Announcement>> {
             let sealing = self.units.context.sealing.clone();
-            Arc::new(BatchedChanges::new(&self.units.connector, sealing))
+            Arc::new(BatchedChanges::new(self.connector(), sealing))
         })
     }
 
@@ -263,10 +257,13 @@ impl Database {
 
     /// Claims idempotency keys.
     pub fn claims(&self) -> Arc<dyn IdempotencyClaims> {
-        let (connector, pool) = (Arc::clone(&self.units.connector), self.units.pool.clone());
+        let for_releases = Connections {
+            turns: Turns::new(1),
+            ..self.units.connections.clone()
+        };
         Arc::new(StoredClaims {
             statements: self.autocommit("claims"),
-            releases: Autocommit::new(connector, pool, Turns::new(1), "claims"),
+            releases: Autocommit::new(for_releases, "claims"),
             outcomes: Arc::clone(&self.outcomes),
             sealing: self.units.context.sealing.clone(),
         })
@@ -343,7 +340,7 @@ impl Database {
 
     /// Issues tokens; one per server thread, as with [`Self::gate`].
     pub fn token_issuer(&self) -> Arc<dyn TokenIssuer> {
-        Arc::new(BatchedTokens::new(&self.units.connector))
+        Arc::new(BatchedTokens::new(self.connector()))
     }
 
     /// Reads sellers' consents; one for each server thread, as with [`Self::gate`].
@@ -364,7 +361,7 @@ impl Database {
     /// All sealed values in the database.
     pub fn sealed_values(&self) -> SealedValues {
         SealedValues {
-            connector: Arc::clone(&self.units.connector),
+            connector: Arc::clone(self.connector()),
             statements: self.autocommit("sealed_values"),
             sealing: self.units.context.sealing.clone(),
         }
@@ -388,18 +385,18 @@ impl Database {
     /// Counts calls of the OAuth endpoints and attempts to sign in; one per server thread, as with
     /// [`Self::gate`].
     pub fn rate_counter(&self) -> Arc<dyn RateCounter> {
-        Arc::new(Batcher::new(Calls, Arc::clone(&self.units.connector)))
+        Arc::new(Batcher::new(Calls, Arc::clone(self.connector())))
     }
 
     /// Whether each new connection, and [`Self::identity`], found a schema that is finished: it admits no program
     /// of the release before any more. All handles share it.
     pub fn finished_flag(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.units.connector.finished)
+        Arc::clone(&self.connector().finished)
     }
 
     /// How the database's servers are reached.
-    pub fn connector(&self) -> &Connector {
-        &self.units.connector
+    pub const fn connector(&self) -> &Arc<Connector> {
+        &self.units.connections.connector
     }
 
     /// Deletes or erases one small batch of expired data, and reports whether more is left.
@@ -477,21 +474,16 @@ impl Database {
 
     /// The current load of the pool. Sends no query.
     pub fn pool_state(&self) -> deadpool::Status {
-        self.units.pool.status()
+        self.units.connections.pool.status()
     }
 
     pub(crate) fn autocommit(&self, statement: &'static str) -> Autocommit {
-        Autocommit::new(
-            Arc::clone(&self.units.connector),
-            self.units.pool.clone(),
-            Arc::clone(&self.units.turns),
-            statement,
-        )
+        Autocommit::new(self.units.connections.clone(), statement)
     }
 
     fn reader<G: BatchQuery>(&self, query: G, statement: &'static str) -> Arc<Reader<G>> {
         Arc::new(Reader {
-            batches: Batcher::new(query, Arc::clone(&self.units.connector)),
+            batches: Batcher::new(query, Arc::clone(self.connector())),
             statements: self.autocommit(statement),
         })
     }

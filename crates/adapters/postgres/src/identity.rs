@@ -60,7 +60,7 @@ impl Database {
         let statements = self.autocommit("schema").of_any_database();
         let identity = statements.row(IDENTITY.bind(())).await?;
         let identity = identity.ok_or_else(|| StoreError::unexpected("the database has no identity"))?;
-        let finished = &self.units.connector.finished;
+        let finished = &self.connector().finished;
         finished.store(identity.is_finished, Ordering::Relaxed);
         Ok(identity)
     }
@@ -68,7 +68,7 @@ impl Database {
     /// Makes rows that were written in another database this one's own, in one transaction without time
     /// limits.
     pub async fn adopt(&self, arrival: Arrival) -> Result<Adoption, TransactionError> {
-        let open = self.units.connector.open().await.map_err(StoreError::from)?;
+        let open = self.connector().open().await.map_err(StoreError::from)?;
         let mut connection = open.connection();
         let begun = connection.batch_execute(BEGIN_UNLIMITED).await;
         begun.map_err(store_error)?;
@@ -100,7 +100,7 @@ impl Database {
         entry(connection).await?;
         let committed = connection.batch_execute("commit").await;
         committed.map_err(|error| TransactionError::Unknown(store_error(error)))?;
-        self.units.connector.set_foreign(false);
+        self.connector().set_foreign(false);
         Ok(Adoption::Adopted { removed })
     }
 }

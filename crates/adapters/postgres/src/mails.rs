@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use diesel::pg::Pg;
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Binary, Bool, Nullable, Text, Timestamptz, Uuid as SqlUuid};
+use diesel::sql_types::{BigInt, Binary, Bool, Integer, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use kernel::{DueMail, MailId, MailQueue, MailStep, StoreError};
 use orders::{GivenUpMail, ShipmentMail};
 use uuid::Uuid;
@@ -22,8 +22,10 @@ use crate::unit_of_work::{Write, changing};
 statements! {
     "mails.sql";
     LEASE_SHIPMENT_MAIL: (Timestamptz, SqlUuid, BigInt) -> Found<ShipmentRow>;
+    BEGIN_SHIPMENT_ATTEMPT: (Integer, BigInt, SqlUuid, SqlUuid);
     RECORD_SHIPMENT_STEP: (Text, Nullable<BigInt>, SqlUuid, SqlUuid);
     LEASE_ACCOUNT_MAIL: (Timestamptz, SqlUuid, BigInt) -> Found<AccountRow>;
+    BEGIN_ACCOUNT_ATTEMPT: (Integer, BigInt, SqlUuid, SqlUuid);
     RECORD_ACCOUNT_STEP: (Text, Nullable<BigInt>, SqlUuid, SqlUuid);
 }
 
@@ -36,7 +38,7 @@ fn step_columns(next: MailStep) -> (&'static str, Option<i64>) {
     }
 }
 
-fn attempt(attempts: i32) -> Result<u32, String> {
+fn count(attempts: i32) -> Result<u32, String> {
     u32::try_from(attempts).map_err(|_| format!("attempts {attempts}"))
 }
 
@@ -70,7 +72,7 @@ impl ShipmentRow {
             tracking_number: parse_tracking_number(self.tracking_number).map_err(corrupt)?,
             is_correction: self.is_correction,
         };
-        let attempt = attempt(self.attempts).map_err(corrupt)?;
+        let attempt = count(self.attempts).map_err(corrupt)?.saturating_add(1);
         Ok(DueMail { mail, attempt, fence })
     }
 }
@@ -90,11 +92,21 @@ impl MailQueue<ShipmentMail> for ShipmentMails {
     ) -> Result<Option<DueMail<ShipmentMail>>, StoreError> {
         loop {
             let lease = LEASE_SHIPMENT_MAIL.bind((self.searched.next(), fence, microseconds(lease)));
-            let leased = self.searched.leased(self.statements.row(lease).await?);
-            if leased.as_ref().is_none_or(|row| !row.waits) {
-                return Ok(leased.and_then(|row| readable(row.leased(fence))));
+            let Some(row) = self.searched.leased(self.statements.row(lease).await?) else {
+                return Ok(None);
+            };
+            if !row.waits
+                && let Some(due) = readable(row.leased(fence))
+            {
+                return Ok(Some(due));
             }
         }
+    }
+
+    async fn begin_attempt(&self, due: &DueMail<ShipmentMail>, lease: TimeDelta) -> Result<bool, StoreError> {
+        let (attempt, id) = (due.attempt.cast_signed(), due.mail.id.uuid());
+        let begin = BEGIN_SHIPMENT_ATTEMPT.bind((attempt, microseconds(lease), id, due.fence));
+        Ok(self.statements.execute(begin).await? > 0)
     }
 
     async fn record_step(&self, mail: MailId, fence: Uuid, next: MailStep) -> Result<(), StoreError> {
@@ -138,7 +150,7 @@ impl MailDirectory {
                 number: order_number(row.order_number).map_err(corrupt)?,
                 created_at: row.created_at,
                 given_up_at: row.dead_at,
-                attempts: attempt(row.attempts).map_err(corrupt)?,
+                attempts: count(row.attempts).map_err(corrupt)?,
             })
         };
         self.0.rows(rows).await?.into_iter().map(mail).collect()
@@ -186,7 +198,7 @@ impl AccountRow {
             url: sealing.open_link(self.id, &self.url)?,
             expires_at: self.expires_at,
         };
-        let attempt = attempt(self.attempts).map_err(corrupt)?;
+        let attempt = count(self.attempts).map_err(corrupt)?.saturating_add(1);
         Ok(DueMail { mail, attempt, fence })
     }
 }
@@ -201,7 +213,7 @@ pub(crate) struct AccountMails {
 #[async_trait]
 impl MailQueue<AccountMail> for AccountMails {
     /// Mails whose link is no longer valid are given up: it expired, was used, or ended with the use of
-    /// another one. Unreadable ones are given back: they keep no others waiting.
+    /// another one. An unreadable one waits for its lease's end: another process may be able to read it.
     async fn lease_mail(
         &self,
         fence: Uuid,
@@ -212,14 +224,16 @@ impl MailQueue<AccountMail> for AccountMails {
             let Some(row) = self.searched.leased(self.statements.row(lease).await?) else {
                 return Ok(None);
             };
-            let id = row.id;
             if let Some(due) = readable(row.leased(fence, &self.sealing)) {
                 return Ok(Some(due));
             }
-            let wait = Some(microseconds(TimeDelta::minutes(1)));
-            let give_back = RECORD_ACCOUNT_STEP.bind(("unread", wait, id, fence));
-            self.statements.execute(give_back).await?;
         }
+    }
+
+    async fn begin_attempt(&self, due: &DueMail<AccountMail>, lease: TimeDelta) -> Result<bool, StoreError> {
+        let (attempt, id) = (due.attempt.cast_signed(), due.mail.id.uuid());
+        let begin = BEGIN_ACCOUNT_ATTEMPT.bind((attempt, microseconds(lease), id, due.fence));
+        Ok(self.statements.execute(begin).await? > 0)
     }
 
     async fn record_step(&self, mail: MailId, fence: Uuid, next: MailStep) -> Result<(), StoreError> {

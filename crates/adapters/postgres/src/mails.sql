@@ -41,8 +41,7 @@ dropped as (
 ),
 leased as (
     update mails as m
-    set attempts = attempts + (not j.waits)::integer,
-        fence = case when not j.waits then $2::uuid end,
+    set fence = case when not j.waits then $2::uuid end,
         due_at = (select at from clock) + case when j.waits then interval '1 second' else $3::bigint * interval '1 microsecond' end
     from judged as j
     where m.id = j.id
@@ -54,6 +53,14 @@ leased as (
 select coalesce((select due_at from due), clock.at) as first_due, leased.*
 from clock
 left join leased on true
+
+-- name: BEGIN_SHIPMENT_ATTEMPT
+-- $1 its number; $2 the lease in microseconds; $3 the mail; $4 the fence.
+update mails
+set attempts = $1,
+    due_at = api_now() + $2::bigint * interval '1 microsecond'
+where id = $3
+  and fence = $4
 
 -- name: RECORD_SHIPMENT_STEP
 -- $1 the step: sent, dead or again; $2 the microseconds until it is due again; $3 the mail; $4 the fence.
@@ -124,8 +131,7 @@ judged as materialized (
 ),
 leased as (
     update account_mails as m
-    set attempts = attempts + j.is_worth_sending::integer,
-        fence = case when j.is_worth_sending then $2::uuid end,
+    set fence = case when j.is_worth_sending then $2::uuid end,
         due_at = case when j.is_worth_sending then (select at from clock) + $3::bigint * interval '1 microsecond' end,
         dead_at = case when not j.is_worth_sending then (select at from clock) end,
         url = case when j.is_worth_sending then m.url end
@@ -138,16 +144,22 @@ select coalesce((select min(due_at) from due), clock.at) as first_due, leased.*
 from clock
 left join leased on leased.url is not null
 
+-- name: BEGIN_ACCOUNT_ATTEMPT
+-- $1 its number; $2 the lease in microseconds; $3 the mail; $4 the fence.
+update account_mails
+set attempts = $1,
+    due_at = api_now() + $2::bigint * interval '1 microsecond'
+where id = $3
+  and fence = $4
+
 -- name: RECORD_ACCOUNT_STEP
--- $1 the step: sent, dead, again, or unread, which was no attempt: another process may be able to read it; $2 the
--- microseconds until it is due again; $3 the mail; $4 the fence.
+-- $1 the step: sent, dead or again; $2 the microseconds until it is due again; $3 the mail; $4 the fence.
 update account_mails
 set fence = null,
-    attempts = attempts - case $1 when 'unread' then 1 else 0 end,
     sent_at = case $1 when 'sent' then clock.at end,
     dead_at = case $1 when 'dead' then clock.at end,
     -- A link is deleted once it was sent or given up.
-    url = case when $1 in ('again', 'unread') then url end,
+    url = case $1 when 'again' then url end,
     due_at = clock.at + $2::bigint * interval '1 microsecond'
 from (select api_now() as at) as clock
 where id = $3

@@ -87,7 +87,7 @@ impl Database {
     /// serves as a probe. The first call also checks whether a pooler in between supports prepared
     /// statements.
     pub async fn schema_state(&self) -> Result<SchemaState, StoreError> {
-        let connector = &self.units.connector;
+        let connector = self.connector();
         if !self.pooler.supports_prepared_statements(connector).await? {
             return Ok(SchemaState::PreparedStatementsLost);
         }

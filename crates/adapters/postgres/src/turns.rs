@@ -21,18 +21,16 @@ const PASSES: u32 = 64;
 ///
 /// The order is that of arrival, but work passes others that it does not delay now. Work for two busy rows of
 /// a seller would never find both free: it is passed only so often. Rows of several sellers are not kept
-/// free, nor are shares: what is busy at one seller would stop another.
-pub(crate) struct Turns {
-    /// The most transactions of one seller, and the most of the marketplace at one seller.
-    share: usize,
-    state: Mutex<State>,
-}
+/// free, nor are shares: what is busy at one seller would stop another. Nor are rows for work that waits for its
+/// share: what a seller sends would stop the marketplace.
+pub(crate) struct Turns(Mutex<State>);
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Place {
     Row(Row),
-    /// Of a seller, and whether for the marketplace.
-    Share(SellerId, bool),
+    Share(SellerId),
+    /// The marketplace's at this seller.
+    MarketplaceShare(SellerId),
 }
 
 type Places = Arc<[Place]>;
@@ -42,6 +40,8 @@ type Ticket = u64;
 
 #[derive(Default)]
 struct State {
+    /// The most transactions of one seller, and the most of the marketplace at one seller.
+    share: usize,
     arrived: Ticket,
     /// Only those that somebody holds or waits for.
     queues: HashMap<Place, Queue>,
@@ -81,8 +81,10 @@ pub(crate) struct Admission {
 impl Turns {
     /// `share` is at least 1.
     pub(crate) fn new(share: usize) -> Arc<Self> {
-        let state = Mutex::default();
-        Arc::new(Self { share, state })
+        Arc::new(Self(Mutex::new(State {
+            share,
+            ..State::default()
+        })))
     }
 
     /// Waits until all places are free, no longer than `limit`. Nothing is taken if the future is dropped.
@@ -92,8 +94,12 @@ impl Turns {
         limit: Duration,
     ) -> Result<Admission, StoreError> {
         let rows = locks.rows.iter().cloned().map(Place::Row);
-        let share = |seller: &SellerId| Place::Share(*seller, locks.for_marketplace);
-        let shares = locks.sellers.iter().map(share);
+        let share = if locks.for_marketplace {
+            Place::MarketplaceShare
+        } else {
+            Place::Share
+        };
+        let shares = locks.sellers.iter().copied().map(share);
         let (admission, admitted) = self.arrive(rows.chain(shares).collect())?;
         // The sender is dropped only after it has sent.
         match timeout(limit, admitted).await {
@@ -103,10 +109,10 @@ impl Turns {
     }
 
     fn arrive(self: &Arc<Self>, places: Places) -> Result<(Admission, oneshot::Receiver<()>), StoreError> {
-        let mut state = self.state.lock();
+        let mut state = self.0.lock();
         state.arrived += 1;
         let (ticket, (begin, admitted)) = (state.arrived, oneshot::channel());
-        let is_free = self.are_free(&state, ticket, &places);
+        let is_free = state.are_free(ticket, &places);
         if !is_free && let Some(full) = places.iter().find(|place| state.is_full(place)) {
             return Err(StoreError::Unavailable(NoTurn::Full(full.clone()).into()));
         }
@@ -133,47 +139,47 @@ impl Turns {
             admitted,
         ))
     }
+}
 
+impl State {
     fn has_room(&self, place: &Place, queue: &Queue) -> bool {
         let room = match place {
             Place::Row(_) => 1,
-            Place::Share(..) => self.share,
+            Place::Share(_) | Place::MarketplaceShare(_) => self.share,
         };
         queue.taken < room
     }
 
-    fn are_free(&self, state: &State, ticket: Ticket, places: &[Place]) -> bool {
+    fn are_free(&self, ticket: Ticket, places: &[Place]) -> bool {
         places.iter().all(|place| {
-            state.queues.get(place).is_none_or(|queue| {
+            self.queues.get(place).is_none_or(|queue| {
                 self.has_room(place, queue) && queue.kept_for.is_none_or(|longest| ticket <= longest)
             })
         })
     }
 
     /// Admits all who can begin now that these places were given up.
-    fn admit_waiting(&self, state: &mut State, places: &[Place]) {
+    fn admit_waiting(&mut self, places: &[Place]) {
         // Who cannot begin now cannot after others have begun either: each is looked at once, in however many
         // of these queues it waits.
         let mut looked_at = HashSet::new();
         for place in places {
-            while let Some(queue) = state.queues.get(place)
+            while let Some(queue) = self.queues.get(place)
                 && self.has_room(place, queue)
                 && let Some(next) = queue.waiting.iter().copied().find(|ticket| {
-                    let waiter = state.waiting.get(ticket).filter(|_| looked_at.insert(*ticket));
-                    waiter.is_some_and(|waiter| self.are_free(state, *ticket, &waiter.places))
+                    let waiter = self.waiting.get(ticket).filter(|_| looked_at.insert(*ticket));
+                    waiter.is_some_and(|waiter| self.are_free(*ticket, &waiter.places))
                 })
             {
-                state.admit(next);
+                self.admit(next);
             }
         }
     }
-}
 
-impl State {
     fn is_full(&self, place: &Place) -> bool {
         let most = match place {
             Place::Row(_) => ROW_QUEUE,
-            Place::Share(..) => SHARE_QUEUE,
+            Place::Share(_) | Place::MarketplaceShare(_) => SHARE_QUEUE,
         };
         self.queues
             .get(place)
@@ -216,11 +222,21 @@ impl State {
             return;
         };
         waiter.passed += 1;
-        let is_share = |place: &&Place| matches!(place, Place::Share(..));
-        if waiter.passed < PASSES || waiter.places.iter().filter(is_share).count() > 1 {
+        if waiter.passed < PASSES {
             return;
         }
-        for place in waiter.places.iter().filter(|place| !is_share(place)) {
+        let places = Arc::clone(&waiter.places);
+        let is_row = |place: &&Place| matches!(place, Place::Row(_));
+        let (rows, shares): (Vec<_>, Vec<_>) = places.iter().partition(is_row);
+        let is_full = |share: &Place| {
+            self.queues
+                .get(share)
+                .is_some_and(|queue| !self.has_room(share, queue))
+        };
+        if shares.len() > 1 || shares.into_iter().any(is_full) {
+            return;
+        }
+        for place in rows {
             if let Some(queue) = self.queues.get_mut(place) {
                 queue.kept_for = Some(queue.kept_for.map_or(ticket, |longest| longest.min(ticket)));
             }
@@ -230,7 +246,7 @@ impl State {
 
 impl Drop for Admission {
     fn drop(&mut self) {
-        let mut state = self.turns.state.lock();
+        let mut state = self.turns.0.lock();
         let waited = state.leave(self.ticket);
         for place in self.places.iter() {
             if let Some(queue) = state.queues.get_mut(place) {
@@ -240,7 +256,7 @@ impl Drop for Admission {
         // Who waited gives up nothing but rows that were kept for it, so that a crowd that gives up costs no
         // look at all who still wait.
         if waited.is_none_or(|waiter| waiter.passed >= PASSES) {
-            self.turns.admit_waiting(&mut state, &self.places);
+            state.admit_waiting(&self.places);
         }
         for place in self.places.iter() {
             let is_unused = |queue: &Queue| queue.taken == 0 && queue.waiting.is_empty();
@@ -287,7 +303,7 @@ mod tests {
     }
 
     fn is_empty(turns: &Turns) -> bool {
-        let state = turns.state.lock();
+        let state = turns.0.lock();
         state.queues.is_empty() && state.waiting.is_empty()
     }
 
@@ -381,7 +397,16 @@ mod tests {
         for waits in [order(hot), order(offer(1, 3)), LockSet::of_seller(other.0)] {
             assert!(poll!(take(&turns, waits)).is_pending());
         }
-        drop((held, placed));
+        drop(placed);
+        // A row is not kept free for who waits for the seller's share.
+        let mut of_seller = take(&turns, LockSet::of_offers([other]));
+        assert!(poll!(&mut of_seller).is_pending());
+        for _ in 0..=PASSES {
+            drop(admitted(&mut take(&turns, order(other))).await);
+            // Tokio lets a task receive only so often at a time.
+            tokio::task::yield_now().await;
+        }
+        drop((held, of_seller));
         assert!(is_empty(&turns));
     }
 

@@ -14,27 +14,27 @@ use chrono::{DateTime, Utc};
 use diesel::sql_types::{Text, Timestamptz};
 use diesel::{QueryDsl, QueryResult};
 use diesel_async::methods::{ExecuteDsl, LoadQuery};
-use diesel_async::pooled_connection::deadpool::{Object, Pool};
+use diesel_async::pooled_connection::deadpool::Object;
 use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use futures_util::future::{BoxFuture, join_all, try_join_all};
 use futures_util::join;
 use kernel::{Claim, StoreError, StoredResponse, TransactionError};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::runtime::Handle;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::Notify;
 use tokio::time::Instant;
-use tracing::{Instrument as _, Span};
+use tracing::Span;
 use usecases::{LockSet, Transaction, Turn, UnitOfWork};
 
-use crate::connection::error::{AnswerTimeout, is_rolled_back, pool_error, store_error, with_timeout};
-use crate::connection::pool::Leased;
-use crate::connection::{BEGIN, Connector};
+use crate::connection::BEGIN;
+use crate::connection::error::{AnswerTimeout, is_rolled_back, store_error, with_timeout};
+use crate::connection::pool::{Connections, Leased};
 use crate::layout::Layout;
-use crate::observe::{PoolWaits, TransactionTimes};
+use crate::observe::TransactionTimes;
 use crate::outbox::Outbox;
 use crate::sealing::Sealing;
 use crate::statement::{Only, Prepared, Returns, statements};
-use crate::turns::{Admission, Turns};
+use crate::turns::Admission;
 use crate::{ANSWER_TIMEOUT, idempotency, observe};
 
 statements! {
@@ -61,12 +61,9 @@ const NETWORK_TIME: Duration = Duration::from_millis(500);
 /// Opens transactions over the pool.
 #[derive(Clone)]
 pub(crate) struct PgUnitOfWork {
-    pub(crate) connector: Arc<Connector>,
-    pub(crate) pool: Pool<AsyncPgConnection>,
-    pub(crate) turns: Arc<Turns>,
+    pub(crate) connections: Connections,
     pub(crate) statement_timeout: Duration,
     pub(crate) context: WriteContext,
-    pub(crate) waits: PoolWaits,
     pub(crate) times: TransactionTimes,
 }
 
@@ -77,37 +74,19 @@ impl UnitOfWork for PgUnitOfWork {
     }
 
     async fn turn(&self, locks: &LockSet) -> Result<Turn, StoreError> {
-        self.turns.take(locks, ANSWER_TIMEOUT).await.map(Turn::new)
+        self.connections
+            .turns
+            .take(locks, ANSWER_TIMEOUT)
+            .await
+            .map(Turn::new)
     }
 }
 
 impl PgUnitOfWork {
-    /// One time limit covers the waits for a turn and for a connection, and BEGIN. Who gives up after the turn
-    /// leaves the rest to a task, which rolls back: a connection that is closed, or not opened to its end, is one
-    /// more to open for the next, who then has less time for it.
     pub(crate) async fn open_transaction(&self, locks: &LockSet) -> Result<Tx, StoreError> {
-        let ends = Instant::now() + ANSWER_TIMEOUT;
-        let admission = self.turns.take(locks, ANSWER_TIMEOUT).await?;
-        let (units, (reply, begun)) = (self.clone(), oneshot::channel());
-        let beginning = async move {
-            let taken = units.waits.measure(units.pool.get()).await.map_err(pool_error);
-            if reply.is_closed() {
-                return;
-            }
-            let begun = match taken {
-                Ok(connection) => units.begin_on(connection, admission).await,
-                Err(error) => Err(error),
-            };
-            drop(reply.send(begun));
-        };
-        drop(tokio::spawn(beginning.in_current_span()));
-        let left = ends.saturating_duration_since(Instant::now());
-        with_timeout(left, async {
-            begun
-                .await
-                .unwrap_or_else(|ended| Err(StoreError::unexpected(ended)))
-        })
-        .await
+        let units = self.clone();
+        let begin = async move |connection, admission| units.begin_on(connection, admission).await;
+        self.connections.take(locks, begin).await
     }
 
     async fn begin_on(
@@ -115,7 +94,7 @@ impl PgUnitOfWork {
         connection: Object<AsyncPgConnection>,
         admission: Admission,
     ) -> Result<Tx, StoreError> {
-        self.connector.require_own()?;
+        self.connections.connector.require_own()?;
         let leased = Leased::new(connection);
         // PostgreSQL's transaction begins at some time after this.
         let sent = Instant::now();

@@ -1,7 +1,7 @@
 //! Sends mails that are due. Each kind has its own worker, so that an account link does not wait behind a
 //! day's shipment mails.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use accounts::AccountMail;
@@ -22,7 +22,7 @@ use super::routine::TaskSlots;
 
 /// The interval between two polls of an empty queue.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// The pause before a mail's step is recorded again, and for how long that goes on.
+/// The pause before something is recorded again, and for how long that goes on.
 const RECORD_PAUSE: Duration = Duration::from_millis(500);
 const RECORD_FOR: Duration = Duration::from_mins(5);
 
@@ -73,16 +73,20 @@ impl<M: Kind> Mails<M> {
         };
         let worker = Arc::clone(&self);
         self.slots.begin(slot, async move {
-            let given_up = OnceLock::new();
-            let pause = || async {
-                let given_up = *given_up.get_or_init(|| Instant::now() + RECORD_FOR);
-                select! {
-                    biased;
-                    () = worker.tasks.stopping() => false,
-                    () = sleep(RECORD_PAUSE) => Instant::now() < given_up,
+            let tasks = &worker.tasks;
+            let patience = || {
+                let given_up = Instant::now() + RECORD_FOR;
+                move || async move {
+                    select! {
+                        biased;
+                        () = tasks.stopping() => false,
+                        () = sleep(RECORD_PAUSE) => Instant::now() < given_up,
+                    }
                 }
             };
-            let next = send_mail(&*worker.queue, &worker.mailer, &due, pause).await?;
+            let Some(next) = send_mail(&*worker.queue, &worker.mailer, &due, patience).await? else {
+                return Ok(());
+            };
             let outcome = name(next);
             metrics::counter!("mail_outcomes_total", "about" => M::ABOUT, "outcome" => outcome).increment(1);
             if next == MailStep::Dead {

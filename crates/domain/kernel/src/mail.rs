@@ -69,7 +69,7 @@ pub enum SendError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DueMail<M> {
     pub mail: M,
-    /// Which attempt this is, from 1.
+    /// Which attempt it is leased for, from 1.
     pub attempt: u32,
     /// The lease's fencing token.
     pub fence: Uuid,
@@ -83,8 +83,12 @@ pub struct DueMail<M> {
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait MailQueue<M: Mail>: Send + Sync {
-    /// Leases the due mail that has waited longest for `lease`.
+    /// Leases the due mail that has waited longest for `lease`, in which its attempt is to begin.
     async fn lease_mail(&self, fence: Uuid, lease: TimeDelta) -> Result<Option<DueMail<M>>, StoreError>;
+
+    /// Counts the attempt, and lets the lease last for `lease` from now; false if the lease was lost. Repeating it
+    /// counts nothing more.
+    async fn begin_attempt(&self, due: &DueMail<M>, lease: TimeDelta) -> Result<bool, StoreError>;
 
     /// Records the step of a leased mail; does nothing if the lease was lost. A retry's delay starts at this
     /// call, by the queue's own clock, so the workers' clocks need not agree.

@@ -9,6 +9,7 @@ use diesel_async::pooled_connection::deadpool::{Object, Pool};
 use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection as _};
 use futures_util::future::BoxFuture;
 use kernel::{SellerId, StoreError};
+use tokio::time::Instant;
 use tracing::Instrument as _;
 use usecases::LockSet;
 
@@ -17,7 +18,7 @@ use super::error::{ends_connection, pool_error, store_error, with_timeout};
 use crate::ANSWER_TIMEOUT;
 use crate::observe::{PoolWaits, StatementTimes};
 use crate::statement::{Prepared, Returns};
-use crate::turns::Turns;
+use crate::turns::{Admission, Turns};
 
 /// Timeout of a rollback; after it, the connection is closed, which rolls back.
 const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(2);
@@ -71,35 +72,68 @@ impl Drop for Leased {
     }
 }
 
+/// The connections of a pool, and the turns at them.
+#[derive(Clone)]
+pub(crate) struct Connections {
+    pub(crate) connector: Arc<Connector>,
+    pub(crate) pool: Pool<AsyncPgConnection>,
+    pub(crate) turns: Arc<Turns>,
+    pub(crate) waits: PoolWaits,
+}
+
+impl Connections {
+    pub(crate) fn new(connector: &Arc<Connector>, pool: Pool<AsyncPgConnection>, turns: Arc<Turns>) -> Self {
+        Self {
+            connector: Arc::clone(connector),
+            pool,
+            turns,
+            waits: PoolWaits::new(),
+        }
+    }
+
+    /// Takes a turn and a connection, and begins with them. One time limit, that of a read, covers all of it. Who
+    /// gives up after the turn leaves the rest to a task: a connection that is closed, or not opened to its end,
+    /// is one more to open for the next, who then has less time for it.
+    pub(crate) async fn take<T, F>(
+        &self,
+        locks: &LockSet,
+        begin: impl FnOnce(Object<AsyncPgConnection>, Admission) -> F + Send + 'static,
+    ) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, StoreError>> + Send + 'static,
+    {
+        let ends = Instant::now() + ANSWER_TIMEOUT;
+        let admission = self.turns.take(locks, ANSWER_TIMEOUT).await?;
+        let (pool, waits) = (self.pool.clone(), self.waits.clone());
+        let beginning = async move {
+            let connection = waits.measure(pool.get()).await.map_err(pool_error)?;
+            begin(connection, admission).await
+        };
+        let task = tokio::spawn(beginning.in_current_span());
+        let left = ends.saturating_duration_since(Instant::now());
+        with_timeout(left, async { task.await.map_err(StoreError::unexpected)? }).await
+    }
+}
+
 /// Sends statements in autocommit mode.
 #[derive(Clone)]
 pub(crate) struct Autocommit {
-    connector: Arc<Connector>,
-    pool: Pool<AsyncPgConnection>,
-    turns: Arc<Turns>,
+    connections: Connections,
     /// The seller in whose share of the pool the statements run; none for the statements of others.
     locks: LockSet,
     /// Whether they run in a database that is not adopted too.
     for_any_database: bool,
-    waits: PoolWaits,
     times: StatementTimes,
 }
 
 impl Autocommit {
     /// `statement` is the label in the metrics.
-    pub(crate) fn new(
-        connector: Arc<Connector>,
-        pool: Pool<AsyncPgConnection>,
-        turns: Arc<Turns>,
-        statement: &'static str,
-    ) -> Self {
+    pub(crate) fn new(connections: Connections, statement: &'static str) -> Self {
         Self {
-            connector,
-            pool,
-            turns,
+            connections,
             locks: LockSet::default(),
             for_any_database: false,
-            waits: PoolWaits::new(),
             times: StatementTimes::of(statement),
         }
     }
@@ -133,7 +167,9 @@ impl Autocommit {
         Prepared<S>: for<'c> LoadQuery<'t, &'c AsyncPgConnection, S::Row>,
     {
         Box::pin(self.ask(move |leased| async move {
-            leased.canceller.get_or_init(|| Arc::clone(&self.connector));
+            leased
+                .canceller
+                .get_or_init(|| Arc::clone(&self.connections.connector));
             Prepared(statement).get_results(&mut leased.connection()).await
         }))
     }
@@ -166,15 +202,12 @@ impl Autocommit {
         F: Future<Output = QueryResult<T>>,
     {
         with_timeout(ANSWER_TIMEOUT, async {
-            let admission = self.turns.take(&self.locks, ANSWER_TIMEOUT).await?;
-            let (pool, waits) = (self.pool.clone(), self.waits.clone());
-            // As for transactions: who gives up leaves the connection to others.
-            let taking = async move { (waits.measure(pool.get()).await, admission) };
-            let taken = tokio::spawn(taking.in_current_span()).await;
-            let (connection, _admission) = taken.map_err(StoreError::unexpected)?;
-            let connection = connection.map_err(pool_error)?;
+            let taken = self.connections.take(&self.locks, async |connection, admission| {
+                Ok((connection, admission))
+            });
+            let (connection, _admission) = taken.await?;
             if !self.for_any_database {
-                self.connector.require_own()?;
+                self.connections.connector.require_own()?;
             }
             let leased = Arc::new(Leased::new(connection));
             let answer = self.times.measure(statement(Arc::clone(&leased))).await;
