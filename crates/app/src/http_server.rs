@@ -1,6 +1,6 @@
 //! The HTTP servers: their sockets, and the configuration of actix-web.
 
-mod turns;
+mod paced;
 
 use std::convert::Infallible;
 use std::future::ready;
@@ -30,7 +30,7 @@ use tokio::net::{TcpSocket, TcpStream};
 use web::response;
 
 use crate::config::ServerConfig;
-use turns::{Turn, Turns};
+use paced::{Exchange, Paced};
 
 /// Connections that wait to be accepted; the kernel has its own limit (`net.core.somaxconn`).
 const BACKLOG: u32 = 4_096;
@@ -150,7 +150,7 @@ impl<S: Fn() -> F + 'static, F: Future<Output = ()> + 'static> Http<S> {
         let draining = self.draining;
         let app = App::new()
             .wrap_fn(move |mut request, app| {
-                let (turn, payload) = Turn::of(&mut request);
+                let (exchange, payload) = Exchange::of(&mut request);
                 // What is offered is not taken: the request is served, with its body, and the last one.
                 let upgrades = request.head().upgrade() || request.headers().contains_key(UPGRADE);
                 // Of these, actix-web reads the payload to the end of the connection.
@@ -162,14 +162,14 @@ impl<S: Fn() -> F + 'static, F: Future<Output = ()> + 'static> Http<S> {
                 let draining = Arc::clone(&draining);
                 let answering = app.call(request);
                 async move {
-                    turn.body_may_come().await;
+                    exchange.body_may_come().await;
                     let (request, mut response) = answering.await?.into_parts();
                     if let Some(payload) = unread {
                         response = response::closing(response, payload);
                     } else if upgrades || draining.load(Ordering::Acquire) {
                         response.head_mut().set_connection_type(ConnectionType::Close);
                     }
-                    Ok(ServiceResponse::new(request, turn.until_sent(response)))
+                    Ok(ServiceResponse::new(request, exchange.until_sent(response)))
                 }
             })
             .configure(configure);
@@ -179,7 +179,7 @@ impl<S: Fn() -> F + 'static, F: Future<Output = ()> + 'static> Http<S> {
             .client_request_timeout(self.header_timeout)
             .client_disconnect_timeout(DISCONNECT_TIMEOUT)
             .h1_allow_half_closed(self.half_closed)
-            .on_connect_ext(|connection: &Turns<T>, data: &mut Extensions| {
+            .on_connect_ext(|connection: &Paced<T>, data: &mut Extensions| {
                 data.insert(Rc::clone(&connection.gate));
             })
             .h1(map_config(app, |()| AppConfig::default()).map_err(|error| error.error_response()))
@@ -197,7 +197,7 @@ fn offers_websocket(headers: &HeaderMap) -> bool {
 }
 
 /// A connection and its client's address.
-type Accepted<T> = (Turns<T>, Option<SocketAddr>);
+type Accepted<T> = (Paced<T>, Option<SocketAddr>);
 
 fn accepted<T>(connection: T, header_timeout: Duration, tcp: impl Fn(&T) -> &TcpStream) -> Accepted<T> {
     let tcp = tcp(&connection);
@@ -206,7 +206,7 @@ fn accepted<T>(connection: T, header_timeout: Duration, tcp: impl Fn(&T) -> &Tcp
     let client = tcp.peer_addr().ok();
     // actix-http itself answers the first head with 408.
     let head_timeout = header_timeout + Duration::from_secs(1);
-    (Turns::new(connection, head_timeout), client)
+    (Paced::new(connection, head_timeout), client)
 }
 
 fn whole_seconds(duration: Duration) -> u64 {

@@ -112,10 +112,7 @@ async fn run_until_stopped(
     listening: impl FnOnce() -> anyhow::Result<()>,
 ) -> anyhow::Result<ExitCode> {
     let handles = servers.iter().map(Server::handle).collect::<Vec<_>>();
-    let mut running = JoinSet::new();
-    for server in servers {
-        running.spawn(server);
-    }
+    let mut running: JoinSet<_> = servers.into_iter().collect();
     listening()?;
     // A service that waits for its database also counts as started: otherwise systemd would stop it after
     // `TimeoutStartSec=`.
@@ -175,9 +172,8 @@ async fn finish(shared: &Shared, handles: Vec<ServerHandle>) {
 }
 
 fn ended_early(ended: Result<std::io::Result<()>, JoinError>) -> anyhow::Error {
-    match ended {
-        Ok(Ok(())) => anyhow!("an HTTP server ended unexpectedly"),
-        Ok(Err(error)) => anyhow::Error::new(error).context("a server failed"),
-        Err(error) => anyhow::Error::new(error).context("a server failed"),
+    match ended.map_err(anyhow::Error::new).and_then(|served| Ok(served?)) {
+        Ok(()) => anyhow!("an HTTP server ended unexpectedly"),
+        Err(error) => error.context("a server failed"),
     }
 }

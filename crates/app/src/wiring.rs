@@ -26,8 +26,7 @@ use web::{Observer, ServiceSettings, Tasks, TrustedProxies, listener::Ports, ope
 
 use crate::config::Config;
 use crate::external_services::{ExternalServices, docs_url};
-use crate::http_server;
-use crate::http_server::ListenerOptions;
+use crate::http_server::{self, ListenerOptions};
 use crate::prometheus::Metrics;
 use crate::readiness::Readiness;
 

@@ -32,13 +32,11 @@ pub enum Refusal {
 /// What the transition of an order with these parts locks: of one that is cancelled the offers too, whose stock is
 /// returned. Its events wait for their sellers' journals.
 pub fn locks(order: &OrderRef, parts: &[SellerOrder], transition: Transition) -> LockSet {
-    let items = |part: &SellerOrder| {
-        let seller = part.seller;
-        let offers = part.items.iter().map(move |item| (seller, item.offer));
-        offers.collect::<Vec<_>>()
-    };
+    let items = parts
+        .iter()
+        .flat_map(|part| part.items.iter().map(move |item| (part.seller, item.offer)));
     let returned = match transition {
-        Transition::Cancel => LockSet::of_offers(parts.iter().flat_map(items)),
+        Transition::Cancel => LockSet::of_offers(items),
         Transition::Pay | Transition::Deliver => LockSet {
             sellers: parts.iter().map(|part| part.seller).collect(),
             ..LockSet::default()

@@ -138,7 +138,7 @@ async fn recover<L: Listener>(
             return Ok(Reply::from_stored(answer)?);
         }
         Ok(None) => release(state, claim, deadline).await,
-        Err(_) => {}
+        Err(unread) => tracing::debug!(error = %unread, "the outcome of a write is still unknown"),
     }
     idempotency::count(L::NAME, "unanswered");
     Err(error)

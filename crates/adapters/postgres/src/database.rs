@@ -89,10 +89,8 @@ pub struct DatabaseSettings {
     /// libpq's `sslmode`, `sslrootcert`, `sslcert` and `sslkey`, and the parameters of
     /// `tokio_postgres::Config`.
     pub url: String,
-    /// Connections for transactions and rare reads, at least 1; one seller's requests use a quarter at most,
-    /// and one for releases of their keys. In addition, each gate opens one, each reader of offers or orders
-    /// up to two, each server thread of the panel and of `/oauth` six, changes of offers two, the outcomes of
-    /// lost commits one, and [`Database::for_workers`] up to [`WORKER_CONNECTIONS`].
+    /// Connections for transactions and single statements, at least 1; one seller's requests use a quarter at
+    /// most, and one for releases of their keys. There are others beside them: see `database.pool_size`.
     pub pool_size: usize,
     /// Timeout for opening a connection.
     pub connect_timeout: Duration,
@@ -113,6 +111,7 @@ pub struct Database {
     pub(crate) pooler: Arc<Pooler>,
     slow: Arc<SlowReads>,
     workers: Connections,
+    release_turns: Arc<Turns>,
     asleep: RecentlyAsleep,
     outcomes: Arc<Outcomes>,
     default_rate_limit: NonZeroU32,
@@ -169,6 +168,7 @@ impl Database {
         Ok(Self {
             units,
             workers: connections(WORKER_CONNECTIONS, WORKER_CONNECTIONS / 4)?,
+            release_turns: Turns::new(1),
             pooler: Arc::default(),
             slow: Arc::new(SlowReads(slow)),
             asleep: RecentlyAsleep::default(),
@@ -258,7 +258,7 @@ impl Database {
     /// Claims idempotency keys.
     pub fn claims(&self) -> Arc<dyn IdempotencyClaims> {
         let for_releases = Connections {
-            turns: Turns::new(1),
+            turns: Arc::clone(&self.release_turns),
             ..self.units.connections.clone()
         };
         Arc::new(StoredClaims {

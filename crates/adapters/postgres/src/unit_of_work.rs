@@ -102,8 +102,7 @@ impl PgUnitOfWork {
         // After a failure it is unknown whether the transaction has begun, so the connection is closed.
         let now = with_timeout(ANSWER_TIMEOUT, begun).await?;
         Ok(Tx {
-            leased: Some(leased),
-            admission: Some(admission),
+            held: Some((leased, admission)),
             now,
             ends: sent + TRANSACTION_TIMEOUT,
             statement_max: self.statement_timeout + NETWORK_TIME,
@@ -213,9 +212,7 @@ pub(crate) fn expect_rows(table: &str, changed: usize, expected: usize) -> Resul
 /// A transaction; implements every port that changes state.
 pub(crate) struct Tx {
     /// None once the transaction has ended.
-    leased: Option<Leased>,
-    /// Given up once the transaction has ended.
-    admission: Option<Admission>,
+    held: Option<(Leased, Admission)>,
     now: DateTime<Utc>,
     ends: Instant,
     statement_max: Duration,
@@ -241,10 +238,8 @@ impl Tx {
         reason = "only `commit` and the drop take it, and both consume the value"
     )]
     pub(crate) fn connection(&self) -> &AsyncPgConnection {
-        self.leased
-            .as_ref()
-            .expect("the transaction is open")
-            .connection()
+        let (leased, _) = self.held.as_ref().expect("the transaction is open");
+        leased.connection()
     }
 
     /// All rows of a statement.
@@ -374,7 +369,7 @@ impl Transaction for Tx {
         if AtomicUsize::load(&self.unsettled, Ordering::Relaxed) > 0 {
             return rolled_back("a statement of this transaction had failed");
         }
-        let Some(leased) = self.leased.take() else {
+        let Some((leased, _admission)) = self.held.take() else {
             return rolled_back("the transaction had ended");
         };
         let mut connection = leased.connection();
@@ -403,9 +398,10 @@ impl Transaction for Tx {
 
 impl Drop for Tx {
     fn drop(&mut self) {
-        let Some(leased) = self.leased.take() else { return };
+        let Some((leased, admission)) = self.held.take() else {
+            return;
+        };
         if let Ok(runtime) = Handle::try_current() {
-            let admission = self.admission.take();
             drop(runtime.spawn(async move {
                 leased.roll_back().await;
                 drop(admission);

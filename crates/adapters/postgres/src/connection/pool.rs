@@ -9,12 +9,12 @@ use diesel_async::pooled_connection::deadpool::{Object, Pool};
 use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection as _};
 use futures_util::future::BoxFuture;
 use kernel::{SellerId, StoreError};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 use tracing::Instrument as _;
 use usecases::LockSet;
 
 use super::Connector;
-use super::error::{ends_connection, pool_error, store_error, with_timeout};
+use super::error::{AnswerTimeout, ends_connection, pool_error, store_error, with_timeout};
 use crate::ANSWER_TIMEOUT;
 use crate::observe::{PoolWaits, StatementTimes};
 use crate::statement::{Prepared, Returns};
@@ -111,8 +111,10 @@ impl Connections {
             begin(connection, admission).await
         };
         let task = tokio::spawn(beginning.in_current_span());
-        let left = ends.saturating_duration_since(Instant::now());
-        with_timeout(left, async { task.await.map_err(StoreError::unexpected)? }).await
+        let ended = timeout_at(ends, task).await;
+        ended
+            .map_err(|_| AnswerTimeout(ANSWER_TIMEOUT))?
+            .map_err(StoreError::unexpected)?
     }
 }
 

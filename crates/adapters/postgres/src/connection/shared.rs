@@ -90,9 +90,6 @@ impl SharedConnection {
     /// The connection does not respond, or no longer leads to the primary: new callers get another one.
     /// Callers still waiting on it keep it until they time out.
     async fn discard(&self, dead: &Arc<OpenConnection>) {
-        let mut current = self.current.lock().await;
-        if current.as_ref().is_some_and(|open| Arc::ptr_eq(open, dead)) {
-            *current = None;
-        }
+        self.current.lock().await.take_if(|open| Arc::ptr_eq(open, dead));
     }
 }

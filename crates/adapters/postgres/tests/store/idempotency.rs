@@ -51,11 +51,12 @@ async fn a_claim_is_released_and_completed_by_its_own_fence_alone() {
     assert_eq!(twice.unwrap_err().conflict(), Some(LOST_CLAIM));
 }
 
-/// One connection, here of four.
+/// One connection, here of four, with however many handles: each server thread has one.
 #[tokio::test]
 async fn a_sellers_releases_wait_for_their_share_of_the_pool_and_delay_no_other() {
     let fixture = Fixture::new().await;
-    let claims = fixture.another(4).claims();
+    let database = fixture.another(4);
+    let claims = [0; 4].map(|_| database.claims());
     let (busy, other) = (id().into(), fresh());
     let held: Vec<_> = (0..4).map(|n| claim(busy, &format!("k-{n}"), "a")).collect();
     for first in &held {
@@ -63,11 +64,15 @@ async fn a_sellers_releases_wait_for_their_share_of_the_pool_and_delay_no_other(
     }
     let lock = "begin; select from idempotency for update";
     fixture.tamper(lock).await;
-    let mut releases = Box::pin(join_all(held.iter().map(|first| claims.release(first))));
+    let mut releases = Box::pin(join_all(
+        held.iter()
+            .zip(&claims)
+            .map(|(first, claims)| claims.release(first)),
+    ));
     let claimed = select! {
         biased;
         _ = &mut releases => panic!("their rows are locked"),
-        claimed = claims.claim(&other, LEASE) => claimed,
+        claimed = claims[0].claim(&other, LEASE) => claimed,
     };
     assert_eq!(claimed.unwrap(), Claimed::Run);
     fixture.tamper("rollback").await;

@@ -47,7 +47,7 @@ enum Awaits {
 
 /// What a connection's server may read.
 #[derive(Default)]
-pub(super) struct Gate {
+pub(super) struct ReadGate {
     awaits: Cell<Awaits>,
     /// The most that is left of the head or body.
     left: Cell<usize>,
@@ -57,7 +57,7 @@ pub(super) struct Gate {
     server: Cell<Option<Waker>>,
 }
 
-impl Gate {
+impl ReadGate {
     fn open(&self, awaits: Awaits) {
         self.awaits.set(awaits);
         if let Some(server) = self.server.take() {
@@ -107,9 +107,9 @@ impl Wake for Pause {
 }
 
 /// A connection that yields at most one head, or some KiB of a body, between two pauses.
-pub(super) struct Turns<T> {
+pub(super) struct Paced<T> {
     connection: T,
-    pub(super) gate: Rc<Gate>,
+    pub(super) gate: Rc<ReadGate>,
     /// What was read and not yielded.
     ahead: BytesMut,
     /// Of the last line that was yielded; none before a head, where empty ones do not count.
@@ -122,9 +122,9 @@ pub(super) struct Turns<T> {
     deadline: Option<Pin<Box<Sleep>>>,
 }
 
-impl<T> Turns<T> {
+impl<T> Paced<T> {
     pub(super) fn new(connection: T, head_timeout: Duration) -> Self {
-        let gate = Rc::<Gate>::default();
+        let gate = Rc::<ReadGate>::default();
         gate.left.set(HEAD);
         Self {
             connection,
@@ -181,7 +181,7 @@ impl<T> Turns<T> {
     }
 }
 
-impl<T: AsyncRead + Unpin> Turns<T> {
+impl<T: AsyncRead + Unpin> Paced<T> {
     /// Reads what has arrived; nothing at the connection's end.
     fn poll_arrived(&mut self, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
@@ -191,20 +191,14 @@ impl<T: AsyncRead + Unpin> Turns<T> {
     }
 }
 
-impl<T: AsyncRead + Unpin> AsyncRead for Turns<T> {
+impl<T: AsyncRead + Unpin> AsyncRead for Paced<T> {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        if this
-            .pause
-            .as_ref()
-            .is_some_and(|pause| pause.is_over.load(Ordering::Relaxed))
-        {
-            this.pause = None;
-        }
+        this.pause.take_if(|pause| pause.is_over.load(Ordering::Relaxed));
         let has_yielded = mem::take(&mut this.has_yielded);
         if this.is_overdue(cx) {
             this.gate.is_all_read.set(true);
@@ -252,7 +246,7 @@ impl<T: AsyncRead + Unpin> AsyncRead for Turns<T> {
     }
 }
 
-impl<T: AsyncWrite + Unpin> AsyncWrite for Turns<T> {
+impl<T: AsyncWrite + Unpin> AsyncWrite for Paced<T> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.connection).poll_write(cx, bytes)
     }
@@ -278,14 +272,13 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Turns<T> {
     }
 }
 
-/// The turn of a request, from its head to the end of its response: its connection's gate is closed.
-pub(super) struct Turn(Rc<Gate>);
+/// An exchange, from a request's head to the end of its response: its connection's gate is closed.
+pub(super) struct Exchange(Rc<ReadGate>);
 
-impl Turn {
-    /// Begins the turn of a request. The gate is open while a piece of its body is waited for.
+impl Exchange {
+    /// Begins with a request. The gate is open while a piece of its body is waited for.
     pub(super) fn of(request: &mut ServiceRequest) -> (Self, Payload) {
-        let gate = request.conn_data::<Rc<Gate>>().map(Rc::clone);
-        let gate = gate.unwrap_or_default();
+        let gate = request.conn_data::<Rc<ReadGate>>().cloned().unwrap_or_default();
         gate.awaits.set(Awaits::Answer);
         let payload: Payload = match request.take_payload() {
             Payload::None => {
@@ -319,14 +312,14 @@ impl Turn {
         poll_fn(reading).await;
     }
 
-    /// The response, which ends the turn when it is sent.
+    /// The response, which ends the exchange when it is sent.
     pub(super) fn until_sent(self, response: HttpResponse) -> HttpResponse {
         self.0.awaits.set(Awaits::Answer);
         response::keep_payload(response, self)
     }
 }
 
-impl Drop for Turn {
+impl Drop for Exchange {
     fn drop(&mut self) {
         // After a body that was not read, the server closes the connection and throws away what comes.
         let is_read = self.0.left.get() == 0;
@@ -337,7 +330,7 @@ impl Drop for Turn {
 
 struct Reading {
     payload: Payload,
-    gate: Rc<Gate>,
+    gate: Rc<ReadGate>,
 }
 
 impl Stream for Reading {
@@ -362,7 +355,7 @@ mod tests {
     use super::*;
 
     /// What the server reads when it is polled; `None` if it has to wait.
-    fn read(connection: &mut Turns<DuplexStream>) -> Option<String> {
+    fn read(connection: &mut Paced<DuplexStream>) -> Option<String> {
         let mut bytes = Vec::new();
         let read = connection.read_buf(&mut bytes).now_or_never()?;
         assert_eq!(read.unwrap(), bytes.len());
@@ -372,7 +365,7 @@ mod tests {
     #[tokio::test]
     async fn one_request_is_read_at_a_poll_and_none_while_another_is_answered() {
         let (mut client, server) = duplex(1 << 16);
-        let mut connection = Turns::new(server, Duration::MAX);
+        let mut connection = Paced::new(server, Duration::MAX);
         let sent = [
             "GET /1 HTTP/1.1\r\nhost: a\r\n\r\n",
             "GET /2 HTTP/1.1\n\n",
@@ -392,7 +385,7 @@ mod tests {
     #[tokio::test]
     async fn an_empty_line_behind_a_body_is_no_head() {
         let (mut client, server) = duplex(1 << 16);
-        let mut connection = Turns::new(server, Duration::MAX);
+        let mut connection = Paced::new(server, Duration::MAX);
         let sent = [
             "POST /1 HTTP/1.1\r\ncontent-length: 2\r\n\r\n",
             "x\n",
@@ -416,7 +409,7 @@ mod tests {
     #[tokio::test]
     async fn others_have_their_turn_after_each_piece_of_a_body() {
         let (mut client, server) = duplex(1 << 16);
-        let mut connection = Turns::new(server, Duration::MAX);
+        let mut connection = Paced::new(server, Duration::MAX);
         connection.gate.left.set(usize::MAX);
         client.write_all(&vec![b'x'; 1 << 15]).await.unwrap();
         let mut pieces = 0;
@@ -434,7 +427,7 @@ mod tests {
     #[tokio::test]
     async fn the_end_of_a_connection_is_seen_while_a_request_is_answered() {
         let (client, server) = duplex(1 << 16);
-        let mut connection = Turns::new(server, Duration::MAX);
+        let mut connection = Paced::new(server, Duration::MAX);
         connection.gate.left.set(0);
         connection.gate.awaits.set(Awaits::Answer);
         assert_eq!(read(&mut connection), None);
