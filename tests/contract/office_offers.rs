@@ -1,7 +1,8 @@
 //! Feeding one offer: created, replaced, rejected.
 
 use blackbox::{
-    Expect, all_invalid_changes, assert_members, at_once, count_of, merged, offer_body, offer_id, text,
+    Expect, all_invalid_changes, assert_members, at_once, count_of, line, merged, offer_body, offer_id, text,
+    whole,
 };
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -31,6 +32,39 @@ async fn the_first_feed_creates_an_offer_and_the_next_replaces_every_field() {
         assert_members(&read().await, nulls.clone());
         assert_eq!(members(&read().await), members(&first));
     }
+}
+
+#[tokio::test]
+async fn a_feed_replaces_only_the_state_that_it_names() {
+    let world = world().await;
+    let seller = world.seller().await;
+    let (id, path) = (
+        offer_id(1),
+        format!("/sellers/{}/offers/{}", seller.id, offer_id(1)),
+    );
+    let put = async |tag: &str, stock: i64| {
+        let request = world.office(Method::PUT, &path).header("if-match", tag);
+        request.json(&offer_body(1, json!({"stock": stock}))).send().await
+    };
+    let other_state = || [whole("precondition_failed")];
+    put("*", 1).await.is_problem(412, &other_state());
+    world.office_get(&path).await.refused(404, "not_found");
+    world
+        .put(&seller, &id, &offer_body(1, json!({"stock": 10})))
+        .await
+        .expect(201);
+    let tag = text(&world.fed_offer(&seller, &id).await, "etag");
+    world.unpaid(&[line(&seller, &id, 8)], json!({})).await;
+    put(&tag, 10).await.is_problem(412, &other_state());
+    let fed = world.fed_offer(&seller, &id).await;
+    assert_eq!(fed["stock"], 2);
+    let fed = put(&text(&fed, "etag"), 12).await.expect(200).json();
+    put("*", 13).await.expect(200);
+    put(&text(&fed, "etag"), 14)
+        .await
+        .refused(412, "precondition_failed");
+    put("13", 15).await.invalid("If-Match");
+    assert_eq!(world.fed_offer(&seller, &id).await["stock"], 13);
 }
 
 #[tokio::test]

@@ -4,24 +4,29 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use kernel::{Change, OfferId, SellerId, StoreError};
-use offers::{FeedEffect, Offer, OfferInput, OfferStore};
+use offers::{FeedEffect, IfMatch, Offer, OfferInput, OfferStore};
 
 use crate::Announcement;
 
-/// Feeds one offer of an existing seller, and returns it.
+/// Feeds one offer of an existing seller, and returns it; none if it is not in the state `if_match`.
 pub async fn feed_offer(
     offers: &dyn OfferStore<Announcement>,
     seller: SellerId,
     feed: OfferInput,
+    if_match: Option<&IfMatch>,
     now: DateTime<Utc>,
-) -> Result<(FeedEffect, Offer), StoreError> {
+) -> Result<Option<(FeedEffect, Offer)>, StoreError> {
     let existing = offers.lock_offers(seller, &[feed.id]).await?.pop();
+    let is_met = |state: &IfMatch| existing.as_ref().is_some_and(|offer| state.is_met_by(offer));
+    if !if_match.is_none_or(is_met) {
+        return Ok(None);
+    }
     let (effect, change) = feed.over(existing, seller, now);
     let offer = change.after.clone();
     if effect != FeedEffect::Unchanged {
         save(offers, seller, vec![Announcement::of_offer(change, now)]).await?;
     }
-    Ok((effect, offer))
+    Ok(Some((effect, offer)))
 }
 
 /// A row that another transaction inserted between our read and our insert is a transaction conflict: the
@@ -144,7 +149,7 @@ mod tests {
                 .returning(move |_, _| Err(conflict("offers_pkey")));
             tx
         };
-        let one = feed_offer(&conflicting(), seller(), published(7, "a"), now()).await;
+        let one = feed_offer(&conflicting(), seller(), published(7, "a"), None, now()).await;
         assert!(matches!(one, Err(StoreError::Retryable(_))));
         let many = import_offers(&conflicting(), seller(), &[published(7, "a")], now()).await;
         assert!(matches!(many, Err(StoreError::Retryable(_))));

@@ -61,6 +61,14 @@ impl LockSet {
         Self::of_seller(Uuid::nil().into())
     }
 
+    /// A page of the change feed. All its readers have the share of the marketplace at a seller that none has.
+    pub fn of_readers() -> Self {
+        Self {
+            for_marketplace: true,
+            ..Self::of_strangers()
+        }
+    }
+
     pub fn of_row(row: Row) -> Self {
         Self::default().and(row)
     }

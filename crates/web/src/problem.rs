@@ -136,7 +136,7 @@ impl Problem {
     /// 422: the idempotency key was used with another request.
     pub fn key_reused() -> Self {
         let message = "This Idempotency-Key was used for another request: with another method, path or body, or by another \
-                       application, since a seller's applications share one key space. A repeat needs the first request's \
+                       application, since a seller's applications share one key space, as operators do. A repeat needs the first request's \
                        bytes, a new task a new key.";
         Self::new(Code::IdempotencyKeyReused, message)
     }
@@ -270,6 +270,12 @@ impl Entry {
     /// A `validation_error` without a path: about the body or the request as a whole.
     pub fn whole(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Code::ValidationError, message)
+    }
+
+    /// The offer is in another state than `If-Match` names.
+    pub fn other_state() -> Self {
+        let message = "The offer is not in the state that the tag names. Read it again.";
+        Self::new(Code::PreconditionFailed, message)
     }
 
     /// The same at this path.

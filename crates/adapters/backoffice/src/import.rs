@@ -35,9 +35,15 @@ impl Stream<BackOffice> for ImportOffers {
         let ports = &call.state.ports;
         let mut importer = Importer::new(Arc::clone(&ports.units), ports.tasks.clone(), self.seller);
         let piece_timeout = ports.service.body_timeout;
-        let late = |_| Error::closing("The next part of the body did not arrive in time.");
+        let late = |_| {
+            Error::closing(
+                "The next part of the body did not arrive in time. Lines before it may have been applied.",
+            )
+        };
         while let Some(piece) = timeout(piece_timeout, body.next()).await.map_err(late)? {
-            let piece = piece.map_err(|_| Error::closing("The body is incomplete."))?;
+            let piece = piece.map_err(|_| {
+                Error::closing("The body is incomplete. Lines before its end may have been applied.")
+            })?;
             importer.feed(&piece).await?;
         }
         Reply::ok(&importer.finish().await?)

@@ -1,7 +1,7 @@
 //! Offers: put, read, moderate, price.
 
 use kernel::{Money, OfferId, SellerId};
-use offers::{AutomaticPriceRefusal, Decision, FeedEffect, Offer, OfferInput};
+use offers::{AutomaticPriceRefusal, Decision, FeedEffect, IfMatch, Offer, OfferInput};
 use serde::Serialize;
 use usecases::change_offer::{self, moderate_offer, price_offer};
 use usecases::feed_offers::feed_offer;
@@ -12,7 +12,7 @@ use web::operation::{Call, Incoming, Operation, Read, Write};
 use web::reply::Reply;
 use web::resources::{OfferView, money, offer_input};
 use web::view::View;
-use web::{Code, Entry, Error, MapRefusal, Problem, Violations, to_sentence};
+use web::{Code, Entry, Error, MapRefusal, Problem, Violations, both, if_match, to_sentence};
 
 use crate::sellers::existing;
 use crate::{Access, BackOffice};
@@ -21,6 +21,7 @@ use crate::{Access, BackOffice};
 pub(crate) struct PutOffer {
     seller: SellerId,
     feed: OfferInput,
+    if_match: Option<IfMatch>,
 }
 
 impl Operation<BackOffice> for PutOffer {
@@ -30,8 +31,15 @@ impl Operation<BackOffice> for PutOffer {
         let ids = incoming.id(0).zip(incoming.id(1));
         // The body is checked even if no offer can have the id.
         let id = ids.map_or(Uuid::nil().into(), |(_, offer)| offer);
-        let feed = incoming.json(&offer_input(Some(id)))?;
-        Ok(ids.map(|(seller, _)| Self { seller, feed }))
+        let (if_match, feed) = both(
+            if_match(incoming.headers()),
+            incoming.json(&offer_input(Some(id))),
+        )?;
+        Ok(ids.map(|(seller, _)| Self {
+            seller,
+            feed,
+            if_match,
+        }))
     }
 }
 
@@ -46,7 +54,9 @@ impl Write<BackOffice> for PutOffer {
     }
 
     async fn apply(&self, _: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
-        let (effect, offer) = feed_offer(tx, self.seller, self.feed.clone(), tx.now()).await?;
+        let (feed, if_match) = (self.feed.clone(), self.if_match.as_ref());
+        let fed = feed_offer(tx, self.seller, feed, if_match, tx.now()).await?;
+        let (effect, offer) = fed.ok_or_else(|| Problem::from(Entry::other_state()))?;
         match effect {
             FeedEffect::Created => Reply::created(&PricedOfferView::from(&offer)),
             FeedEffect::Updated | FeedEffect::Unchanged => Reply::ok(&PricedOfferView::from(&offer)),

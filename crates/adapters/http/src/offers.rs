@@ -261,10 +261,7 @@ fn problem(refusal: change_offer::Refusal<Vec<PatchRefusal>>) -> Problem {
 
 fn entry(reason: PatchRefusal) -> Entry {
     match reason {
-        PatchRefusal::OtherState => Entry::new(
-            Code::PreconditionFailed,
-            "The offer is not in the state that the tag names. Read it again.",
-        ),
+        PatchRefusal::OtherState => Entry::other_state(),
         PatchRefusal::NoPrice => Entry::new(
             Code::NoPriceRow,
             "This offer has no PLN price, and the API cannot create one.",

@@ -10,6 +10,7 @@ use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Timestamptz};
 use kernel::{Money, StoreError};
 use offers::{OfferStatus, Stock};
+use usecases::LockSet;
 use uuid::Uuid;
 
 use crate::connection::NOT_ADOPTED;
@@ -136,7 +137,8 @@ impl ChangeReader for Autocommit {
         let at = DateTime::from_timestamp_micros(micros).ok_or(ChangesError::Malformed)?;
         let page = CHANGES.bind((xid, id, at, i64::from(limit.clamp(1, MAX_CHANGES))));
         let (mut items, mut next) = (Vec::new(), None);
-        for PageRow { feed, known, row } in self.rows(page).await? {
+        let share = self.sharing(LockSet::of_readers());
+        for PageRow { feed, known, row } in share.rows(page).await? {
             if !known || after.is_some_and(|position| position.feed != feed) {
                 return Err(ChangesError::OtherHistory);
             }

@@ -283,7 +283,7 @@ impl Seeding<'_> {
             let product = &feed.product;
             let sku = product.brand.as_ref().map(|_| product.handle.to_uppercase());
             let fed_at = tx.now() - TimeDelta::minutes(n * 311 + 12);
-            feed_offer(tx, seller, feed, fed_at).await?;
+            feed_offer(tx, seller, feed, None, fed_at).await?;
             let patch = OfferPatch {
                 external_id: sku.map(ExternalIdChange::Set),
                 ..OfferPatch::default()

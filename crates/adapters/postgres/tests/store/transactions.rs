@@ -117,14 +117,17 @@ async fn a_sellers_claims_and_reads_wait_for_its_share_of_the_pool_and_delay_no_
     waiting.collect::<()>().await;
 }
 
-/// They share a quarter of the pool.
+/// Each kind shares a quarter of the pool.
 #[tokio::test]
-async fn look_ups_for_strangers_wait_for_one_share_and_delay_no_seller() {
+async fn strangers_and_readers_of_the_feed_have_one_share_each_and_delay_no_seller() {
     let fixture = Fixture::new().await;
     let database = fixture.another(4);
-    let (panel, hash) = (database.panel(), SecretHash::of("x"));
-    let held = database.units().begin(&LockSet::of_strangers()).await.unwrap();
-    let look_ups: [LocalBoxFuture<'_, ()>; 2] = [
+    let (panel, feed, hash) = (database.panel(), database.change_reader(), SecretHash::of("x"));
+    let units = database.units();
+    let (strangers, readers) = (LockSet::of_strangers(), LockSet::of_readers());
+    let held = join!(units.begin(&strangers), units.begin(&readers));
+    let look_ups: [LocalBoxFuture<'_, ()>; 3] = [
+        async { assert!(feed.changes(None, 1).await.unwrap().items.is_empty()) }.boxed_local(),
         async { assert!(panel.account("a@b").await.unwrap().is_none()) }.boxed_local(),
         async { assert!(panel.link(hash).await.unwrap().is_none()) }.boxed_local(),
     ];
@@ -137,7 +140,7 @@ async fn look_ups_for_strangers_wait_for_one_share_and_delay_no_seller() {
     };
     select! {
         biased;
-        Some(()) = waiting.next() => panic!("it is beyond the strangers' share"),
+        Some(()) = waiting.next() => panic!("it is beyond its share"),
         () = seller => {}
     }
     drop(held);
