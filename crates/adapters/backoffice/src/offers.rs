@@ -55,8 +55,8 @@ impl Write<BackOffice> for PutOffer {
 
     async fn apply(&self, _: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let (feed, if_match) = (self.feed.clone(), self.if_match.as_ref());
-        let fed = feed_offer(tx, self.seller, feed, if_match, tx.now()).await?;
-        let (effect, offer) = fed.ok_or_else(|| Problem::from(Entry::other_state()))?;
+        let replaced = feed_offer(tx, self.seller, feed, if_match, tx.now()).await?;
+        let (effect, offer) = replaced.ok_or_else(|| Problem::from(Entry::other_state()))?;
         match effect {
             FeedEffect::Created => Reply::created(&PricedOfferView::from(&offer)),
             FeedEffect::Updated | FeedEffect::Unchanged => Reply::ok(&PricedOfferView::from(&offer)),

@@ -326,6 +326,19 @@ async fn connections_are_listed_while_something_of_them_can_be_used() {
         "of all consents, but no others than the application's"
     );
     assert_eq!((connection.connected_at, connection.used_at), (instant(), None));
+    for (used, shown) in [("- interval '1 us'", None), ("", Some(instant()))] {
+        let client = application.client_id.uuid();
+        let set = format!(
+            "insert into last_uses (seller_id, client_id, used_at) values ('{seller}', '{client}', api_now() {used}) \
+             on conflict (seller_id, client_id) do update set used_at = excluded.used_at"
+        );
+        fixture.tamper(&set).await;
+        assert_eq!(
+            connections().await[0].used_at,
+            shown,
+            "before it was connected it was another's use"
+        );
+    }
 
     let is_connected = async || !connections().await.is_empty();
     clock.advance(TimeDelta::minutes(10)).await;
