@@ -7,7 +7,7 @@ use orders::OrderStore;
 
 use crate::{ActingOperator, Announcement};
 
-/// For how long a mail waits whose lease never reached its worker.
+/// How long a leased mail waits for its attempt to begin.
 const LEASE: TimeDelta = TimeDelta::minutes(1);
 /// How long an attempt has: longer than one mail can take, with the longest timeouts for the connection and
 /// for the server's acceptance, and five minutes for recording.
@@ -21,9 +21,9 @@ pub async fn lease_mail<M: Mail>(
     queue.lease_mail(randomness.uuid(), LEASE).await
 }
 
-/// Sends a leased mail and records its step; none if its lease was lost. The attempt's begin and its step are each
-/// recorded with a `patience` of their own, as long as whose pause returns true: because the database was
-/// unavailable, a mail must neither wait for the attempt's end nor be sent again.
+/// Sends a leased mail and records its step; none if its lease was lost. The beginning and the step are each recorded
+/// until that succeeds, or a pause of their own `patience` returns false: an outage of the database must neither put
+/// the mail away for a whole attempt nor have it sent twice.
 pub async fn send_mail<M: Mail, W: Fn() -> P, P: Future<Output = bool>>(
     queue: &dyn MailQueue<M>,
     mailer: &dyn Mailer<M>,
@@ -105,12 +105,15 @@ mod tests {
         ] {
             let (mut queue, mut mailer) = (MockMailQueue::<Note>::new(), MockMailer::<Note>::new());
             let [begun, stored] = [0; 2].map(AtomicUsize::new);
-            queue.expect_begin_attempt().returning(move |_, _| {
-                if begun.fetch_add(1, Relaxed) < begins {
-                    return Err(StoreError::Unavailable("away".into()));
-                }
-                Ok(true)
-            });
+            queue
+                .expect_begin_attempt()
+                .withf(|_, lease| *lease == ATTEMPT)
+                .returning(move |_, _| {
+                    if begun.fetch_add(1, Relaxed) < begins {
+                        return Err(StoreError::Unavailable("away".into()));
+                    }
+                    Ok(true)
+                });
             queue.expect_record_step().returning(move |_, _, _| {
                 if stored.fetch_add(1, Relaxed) < failures {
                     return Err(StoreError::Unavailable("away".into()));

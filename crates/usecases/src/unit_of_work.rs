@@ -61,7 +61,7 @@ impl LockSet {
         Self::of_seller(Uuid::nil().into())
     }
 
-    /// A page of the change feed. All its readers have the share of the marketplace at a seller that none has.
+    /// A page of the change feed. All readers together have one share: the marketplace's, under the strangers' id.
     pub fn of_readers() -> Self {
         Self {
             for_marketplace: true,

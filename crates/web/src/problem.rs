@@ -136,8 +136,8 @@ impl Problem {
     /// 422: the idempotency key was used with another request.
     pub fn key_reused() -> Self {
         let message = "This Idempotency-Key was used for another request: with another method, path or body, or by another \
-                       application, since a seller's applications share one key space, as operators do. A repeat needs the first request's \
-                       bytes, a new task a new key.";
+                       client: a seller's applications share one key space, and so do operators. A repeat needs the first \
+                       request's bytes, a new task a new key.";
         Self::new(Code::IdempotencyKeyReused, message)
     }
 

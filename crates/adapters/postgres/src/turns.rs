@@ -21,8 +21,8 @@ const PASSES: u32 = 64;
 ///
 /// The order is that of arrival, but work passes others that it does not delay now. Work for two busy rows of
 /// a seller would never find both free: it is passed only so often. Rows of several sellers are not kept
-/// free, nor are shares: what is busy at one seller would stop another. Nor are rows for work that waits for its
-/// share: what a seller sends would stop the marketplace.
+/// free, nor are shares: what is busy at one seller would stop another. Nor is a row from when its waiter's share is
+/// full: what a seller sends would stop the marketplace.
 pub(crate) struct Turns(Mutex<State>);
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -127,7 +127,8 @@ impl Turns {
         };
         state.waiting.insert(ticket, waiter);
         if is_free {
-            state.admit(ticket);
+            let passed = state.admit(ticket);
+            state.pass(passed);
         }
         let turns = Arc::clone(self);
         Ok((
@@ -163,6 +164,7 @@ impl State {
         // Who cannot begin now cannot after others have begun either: each is looked at once, in however many
         // of these queues it waits.
         let mut looked_at = HashSet::new();
+        let mut passed = Vec::new();
         for place in places {
             while let Some(queue) = self.queues.get(place)
                 && self.has_room(place, queue)
@@ -171,9 +173,11 @@ impl State {
                     waiter.is_some_and(|waiter| self.are_free(*ticket, &waiter.places))
                 })
             {
-                self.admit(next);
+                passed.extend(self.admit(next));
             }
         }
+        // All places that others take are taken by now.
+        self.pass(passed);
     }
 
     fn is_full(&self, place: &Place) -> bool {
@@ -186,10 +190,12 @@ impl State {
             .is_some_and(|queue| queue.waiting.len() >= most)
     }
 
-    /// Takes the places of one who waits, and notes whom it passes.
-    fn admit(&mut self, ticket: Ticket) {
-        let Some(waiter) = self.leave(ticket) else { return };
+    /// Takes the places of one who waits, and returns whom it passes.
+    fn admit(&mut self, ticket: Ticket) -> BTreeSet<Ticket> {
         let mut passed = BTreeSet::new();
+        let Some(waiter) = self.leave(ticket) else {
+            return passed;
+        };
         for place in waiter.places.iter() {
             if let Some(queue) = self.queues.get_mut(place) {
                 queue.taken += 1;
@@ -198,11 +204,9 @@ impl State {
                 }
             }
         }
-        for longest in passed {
-            self.pass(longest);
-        }
         // Its receiver is gone if it was dropped at this moment: then it gives the places up.
         let _ = waiter.begin.send(());
+        passed
     }
 
     /// Takes one who waits out of all queues.
@@ -217,28 +221,30 @@ impl State {
         Some(waiter)
     }
 
-    fn pass(&mut self, ticket: Ticket) {
-        let Some(waiter) = self.waiting.get_mut(&ticket) else {
-            return;
-        };
-        waiter.passed += 1;
-        if waiter.passed < PASSES {
-            return;
-        }
-        let places = Arc::clone(&waiter.places);
-        let is_row = |place: &&Place| matches!(place, Place::Row(_));
-        let (rows, shares): (Vec<_>, Vec<_>) = places.iter().partition(is_row);
-        let is_full = |share: &Place| {
-            self.queues
-                .get(share)
-                .is_some_and(|queue| !self.has_room(share, queue))
-        };
-        if shares.len() > 1 || shares.into_iter().any(is_full) {
-            return;
-        }
-        for place in rows {
-            if let Some(queue) = self.queues.get_mut(place) {
-                queue.kept_for = Some(queue.kept_for.map_or(ticket, |longest| longest.min(ticket)));
+    fn pass(&mut self, tickets: impl IntoIterator<Item = Ticket>) {
+        for ticket in tickets {
+            let Some(waiter) = self.waiting.get_mut(&ticket) else {
+                continue;
+            };
+            waiter.passed += 1;
+            if waiter.passed < PASSES {
+                continue;
+            }
+            let places = Arc::clone(&waiter.places);
+            let is_row = |place: &&Place| matches!(place, Place::Row(_));
+            let (rows, shares): (Vec<_>, Vec<_>) = places.iter().partition(is_row);
+            let is_full = |share: &Place| {
+                self.queues
+                    .get(share)
+                    .is_some_and(|queue| !self.has_room(share, queue))
+            };
+            if shares.len() > 1 || shares.into_iter().any(is_full) {
+                continue;
+            }
+            for place in rows {
+                if let Some(queue) = self.queues.get_mut(place) {
+                    queue.kept_for = Some(queue.kept_for.map_or(ticket, |longest| longest.min(ticket)));
+                }
             }
         }
     }
@@ -407,6 +413,28 @@ mod tests {
             tokio::task::yield_now().await;
         }
         drop((held, of_seller));
+        assert!(is_empty(&turns));
+        // Nor when that is given up and taken by another at the moment of the last pass.
+        let turns = Turns::new(2);
+        let beside = take(&turns, LockSet::of_seller(other.0)).await.unwrap();
+        let held = take(&turns, LockSet::of_offers([hot])).await.unwrap();
+        let mut both = take(&turns, LockSet::of_offers([hot, other]));
+        assert!(poll!(&mut both).is_pending());
+        for _ in 2..PASSES {
+            drop(admitted(&mut take(&turns, order(other))).await);
+            tokio::task::yield_now().await;
+        }
+        let placed = admitted(&mut take(&turns, order(other))).await;
+        let (mut last, mut next) = (
+            take(&turns, order(hot)),
+            take(&turns, LockSet::of_seller(other.0)),
+        );
+        assert!(poll!(&mut last).is_pending() && poll!(&mut next).is_pending());
+        drop(held);
+        drop(admitted(&mut last).await);
+        let taken = admitted(&mut next).await;
+        drop(admitted(&mut take(&turns, order(hot))).await);
+        drop((beside, placed, taken, both));
         assert!(is_empty(&turns));
     }
 

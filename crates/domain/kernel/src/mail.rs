@@ -83,7 +83,7 @@ pub struct DueMail<M> {
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait MailQueue<M: Mail>: Send + Sync {
-    /// Leases the due mail that has waited longest for `lease`, in which its attempt is to begin.
+    /// Leases for `lease` the due mail that has waited longest; its attempt begins within it.
     async fn lease_mail(&self, fence: Uuid, lease: TimeDelta) -> Result<Option<DueMail<M>>, StoreError>;
 
     /// Counts the attempt, and lets the lease last for `lease` from now; false if the lease was lost. Repeating it

@@ -9,6 +9,7 @@ use diesel_async::pooled_connection::deadpool::{Object, Pool};
 use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection as _};
 use futures_util::future::BoxFuture;
 use kernel::{SellerId, StoreError};
+use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 use tracing::Instrument as _;
 use usecases::LockSet;
@@ -106,8 +107,12 @@ impl Connections {
         let ends = Instant::now() + ANSWER_TIMEOUT;
         let admission = self.turns.take(locks, ANSWER_TIMEOUT).await?;
         let (pool, waits) = (self.pool.clone(), self.waits.clone());
+        let (caller, _waiting) = oneshot::channel::<()>();
         let beginning = async move {
             let connection = waits.measure(pool.get()).await.map_err(pool_error)?;
+            if caller.is_closed() {
+                return Err(AnswerTimeout(ANSWER_TIMEOUT).into());
+            }
             begin(connection, admission).await
         };
         let task = tokio::spawn(beginning.in_current_span());

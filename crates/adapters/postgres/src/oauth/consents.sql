@@ -27,7 +27,8 @@ select n.client_id, n.name, o.id as owner_id, o.name as owner_name, n.documentat
         from last_uses as u
         where u.seller_id = n.seller_id
           and u.client_id = n.client_id
-          -- An earlier connection's, or the application's own: it counts for that and for its own tokens alike.
+          -- Else it is of an earlier connection, or of the application's own tokens, which count here too. A use within a
+          -- minute of such an earlier one is not stored.
           and u.used_at >= n.connected_at
     ) as used_at
 from named as n

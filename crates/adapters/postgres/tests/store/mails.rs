@@ -12,6 +12,7 @@ use uuid::Uuid;
 use crate::support::{Fixture, each_once, id, instant, link, mail, number, take_all};
 
 const LEASE: TimeDelta = TimeDelta::minutes(5);
+const ATTEMPT: TimeDelta = TimeDelta::minutes(20);
 
 async fn queue(fixture: &Fixture, mails: &[ShipmentMail]) {
     let tx = fixture.begin().await;
@@ -53,7 +54,7 @@ async fn lease<M: Mail>(queue: &dyn MailQueue<M>) -> Vec<DueMail<M>> {
 async fn begin<M: Mail>(queue: &dyn MailQueue<M>) -> Vec<DueMail<M>> {
     let leased = lease(queue).await;
     for due in &leased {
-        let begun = queue.begin_attempt(due, LEASE);
+        let begun = queue.begin_attempt(due, ATTEMPT);
         assert!(begun.await.unwrap());
     }
     leased
@@ -99,7 +100,7 @@ async fn steps_of_three_mails<M: Mail + std::fmt::Debug + PartialEq>(
         let begun = queue.begin_attempt(lost, LEASE).await;
         assert!(!begun.unwrap(), "the lease ran out");
         assert_eq!(due.attempt, 1, "none had begun");
-        let repeated = queue.begin_attempt(due, LEASE).await;
+        let repeated = queue.begin_attempt(due, ATTEMPT).await;
         assert!(repeated.unwrap());
     }
     let retry = MailStep::Retry(TimeDelta::minutes(1));
@@ -119,7 +120,7 @@ async fn steps_of_three_mails<M: Mail + std::fmt::Debug + PartialEq>(
         (again.len(), again[0].mail.id(), again[0].attempt),
         (1, due[1].mail.id(), 2)
     );
-    clock.advance(LEASE - TimeDelta::milliseconds(1)).await;
+    clock.advance(ATTEMPT - TimeDelta::milliseconds(1)).await;
     assert_eq!(lease(queue).await, []);
     clock.advance(TimeDelta::milliseconds(1)).await;
     let taken = begin(queue).await;
@@ -222,7 +223,7 @@ async fn a_correction_waits_for_the_mail_that_is_being_sent() {
         if is_sent {
             step(first.id, fence_of(&first), MailStep::Sent).await;
         } else {
-            clock.advance(LEASE).await;
+            clock.advance(ATTEMPT).await;
             // Not one of another order.
             let again = begin(&*mails).await;
             assert_eq!(again.iter().map(|due| &due.mail).collect::<Vec<_>>(), [&other]);

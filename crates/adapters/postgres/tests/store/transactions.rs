@@ -8,6 +8,7 @@ use futures_util::{
     future::{LocalBoxFuture, join_all},
     join,
     stream::FuturesUnordered,
+    try_join,
 };
 use kernel::{PageSize, SellerId, StoreError};
 use oauth::{ClientId, Limiter, SecretHash, Subject};
@@ -74,6 +75,30 @@ async fn a_connection_that_is_being_opened_is_left_to_others_by_who_gives_up() {
     }
 }
 
+#[tokio::test]
+async fn who_gives_up_before_it_has_a_connection_begins_nothing() {
+    let fixture = Fixture::new().await;
+    let proxy = StatementProxy::to(&fixture.test_database);
+    let (units, none) = (
+        Database::new(settings(proxy.url(), 1)).unwrap().units(),
+        LockSet::default(),
+    );
+    let held = units.begin(&none).await.unwrap();
+    for _ in 0..5 {
+        let given_up = timeout(Duration::from_millis(10), units.begin(&none)).await;
+        assert!(given_up.is_err(), "the one connection is held");
+    }
+    proxy.record();
+    held.commit().await.unwrap();
+    units.begin(&none).await.unwrap().commit().await.unwrap();
+    let begun = proxy
+        .recorded()
+        .iter()
+        .filter(|sent| sent.sql.starts_with("begin"))
+        .count();
+    assert_eq!(begun, 1);
+}
+
 /// Their share is a quarter of the pool, here one connection.
 #[tokio::test]
 async fn a_sellers_claims_and_reads_wait_for_its_share_of_the_pool_and_delay_no_other() {
@@ -125,7 +150,7 @@ async fn strangers_and_readers_of_the_feed_have_one_share_each_and_delay_no_sell
     let (panel, feed, hash) = (database.panel(), database.change_reader(), SecretHash::of("x"));
     let units = database.units();
     let (strangers, readers) = (LockSet::of_strangers(), LockSet::of_readers());
-    let held = join!(units.begin(&strangers), units.begin(&readers));
+    let held = try_join!(units.begin(&strangers), units.begin(&readers)).unwrap();
     let look_ups: [LocalBoxFuture<'_, ()>; 3] = [
         async { assert!(feed.changes(None, 1).await.unwrap().items.is_empty()) }.boxed_local(),
         async { assert!(panel.account("a@b").await.unwrap().is_none()) }.boxed_local(),
