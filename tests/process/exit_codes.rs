@@ -121,6 +121,42 @@ async fn a_closed_stdout_is_no_error() {
 }
 
 #[tokio::test]
+async fn a_change_that_is_made_and_cannot_be_printed_is_no_failure() {
+    let world = world().await;
+    let line = format!("'{PROGRAM}' admin operator-tokens create full > /dev/full");
+    let environment = [("DATABASE_URL", world.database.url())];
+    let made = run("sh", &["-c", &line], &environment).await.ended(5);
+    let reason = "it is done, but its result cannot be printed";
+    assert!(made.stderr.contains(reason), "{}", made.stderr);
+    let of_it = "select count(*) from operator_tokens where name = 'full'";
+    assert_eq!(world.count(of_it, &[]).await, 1);
+}
+
+#[tokio::test]
+async fn a_sandbox_refuses_one_port_for_both_listeners_before_it_makes_anything() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data").display().to_string();
+    let words = [
+        "sandbox",
+        "--port",
+        "1",
+        "--backoffice-port",
+        "1",
+        "--data-dir",
+        &data,
+    ];
+    let refused = run(PROGRAM, &words, &[]).await.ended(1);
+    assert!(
+        refused
+            .stderr
+            .contains("--backoffice-port must be another than --port"),
+        "{}",
+        refused.stderr
+    );
+    assert!(!folder.path().join("data/postgres").exists());
+}
+
+#[tokio::test]
 async fn completions_list_the_commands_and_bash_accepts_them() {
     let mut scripts = Vec::new();
     // In fish, the flags of the innermost commands are not completed.

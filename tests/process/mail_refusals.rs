@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use blackbox::{MachineNames, MailServer, World, line, parcel, until};
+use blackbox::{MachineNames, MailServer, World, line, parcel, run_unread, until};
 use chrono::TimeDelta;
 use serde_json::json;
 use testkit::SmtpAction::{After, Reply};
@@ -72,15 +72,21 @@ async fn what_a_server_refuses_for_good_is_given_up_and_holds_up_no_other() {
     assert!(log.contains("the mail server is "), "{log}");
     assert!(!log.contains("buyer.example"), "the log has a buyer's address");
 
-    // An operator finds them with their orders, and has one sent again.
+    // An operator finds them with their orders, and has them sent again, beside one that there is not, also if nobody
+    // reads which.
     let listed = admin_json(&world, "mails list").await;
     let ids: Vec<_> = listed.iter().map(|mail| &mail["order_id"]).collect();
     assert_eq!(ids, [&json!(spam_id), &json!(gone_id)]);
-    let again = format!("mails send-again {}", listed[0]["id"].as_str().unwrap());
-    admin(&world, &again).await.success();
+    let [spam_mail, gone_mail] = [0, 1].map(|n| listed[n]["id"].as_str().unwrap());
+    let words = ["admin", "mails", "send-again", &gone_id, gone_mail, spam_mail];
+    let environment = [("DATABASE_URL", world.database.url())];
+    let partly = run_unread(PROGRAM, &words, &environment).await.ended(3);
+    assert!(partly.stderr.contains(&gone_id), "{}", partly.stderr);
     is_recorded(&world, &spam_id, "sent_at is not null and attempts = 1").await;
     assert_eq!(server.taken(&spam).len(), 1);
-    admin(&world, &again).await.ended(3);
+    admin(&world, &format!("mails send-again {spam_mail}"))
+        .await
+        .ended(3);
     let entry = audit(&world, &format!("--about {spam_id}")).await.remove(0);
     assert_eq!(entry["action"], "mail.repeated");
     assert!(

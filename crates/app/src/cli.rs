@@ -152,7 +152,7 @@ pub(crate) fn run() -> ExitCode {
         logging::report_failure(&error);
         let exit = Exit::of(&error);
         if exit == Exit::Unknown {
-            note("it may be done or not: check before you repeat it");
+            note("check before you repeat it");
         }
         exit.into()
     })

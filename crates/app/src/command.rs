@@ -13,13 +13,18 @@ use crate::logging;
 
 /// The result could not be printed.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot print the result")]
-pub(crate) struct PrintError(#[source] io::Error);
+pub(crate) enum PrintError {
+    #[error("cannot print the result")]
+    Found(#[source] io::Error),
+    #[error("it is done, but its result cannot be printed")]
+    Done(#[source] io::Error),
+}
 
 impl PrintError {
     /// Whether the reader closed the pipe, as `head` does. That is not a failure.
     pub(crate) fn is_broken_pipe(&self) -> bool {
-        self.0.kind() == io::ErrorKind::BrokenPipe
+        let (Self::Found(error) | Self::Done(error)) = self;
+        error.kind() == io::ErrorKind::BrokenPipe
     }
 }
 
@@ -28,7 +33,7 @@ pub(crate) fn print(text: impl Display) -> Result<(), PrintError> {
     let mut out = io::stdout().lock();
     writeln!(out, "{text}")
         .and_then(|()| out.flush())
-        .map_err(PrintError)
+        .map_err(PrintError::Found)
 }
 
 /// Prints on stderr. A closed stderr is not a failure.
@@ -71,6 +76,9 @@ impl Exit {
         }
         if let Some(MigrateError::Unreachable(_) | MigrateError::Forbidden(_)) = error.downcast_ref() {
             return Some(Self::Unavailable);
+        }
+        if let Some(PrintError::Done(_)) = error.downcast_ref() {
+            return Some(Self::Unknown);
         }
         let store = match error.downcast_ref::<TransactionError>() {
             Some(TransactionError::Unknown(_)) => return Some(Self::Unknown),

@@ -21,7 +21,9 @@ pub(crate) struct PidFile {
 
 impl PidFile {
     pub(crate) fn read(data: &Path) -> Option<Self> {
-        let text = fs::read_to_string(data.join("postmaster.pid")).ok()?;
+        // It has the path of the folder.
+        let bytes = fs::read(data.join("postmaster.pid")).ok()?;
+        let text = String::from_utf8_lossy(&bytes);
         let server = text.lines().next()?.trim().parse().ok().and_then(Pid::from_raw)?;
         let is_ready = text.lines().nth(7).is_some_and(|state| state.trim() == "ready");
         Some(Self { server, is_ready })

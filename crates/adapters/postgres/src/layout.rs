@@ -42,7 +42,7 @@ pub async fn distribute(url: &str, with_data: bool) -> Result<bool, MigrateError
             cause,
         })
     };
-    take_lock(&client).await.map_err(failed)?;
+    take_lock(&client, drop).await.map_err(failed)?;
     let state = client.query_one(DISTRIBUTION.text, &[]);
     let state = state.await.map_err(failed)?;
     match (state.get(0), state.get(1)) {

@@ -130,6 +130,10 @@ impl MigrateError {
                     error.message()
                 )
             }
+            SqlState::DUPLICATE_TABLE => format!(
+                "{}: another program's; give the service a database, or a schema, of its own",
+                error.message()
+            ),
             _ => error.message().to_owned(),
         });
         let cause = message.map_or(cause, Cause::from);
@@ -152,7 +156,7 @@ impl MigrateError {
 pub async fn migrate(url: &str, progress: impl Fn(String) + Sync) -> Result<Vec<String>, MigrateError> {
     let connector = Connector::new(url::parse(url)?, CONNECT_TIMEOUT);
     let holder = connector.open_bare().await?;
-    let taken = take_lock(&holder).await;
+    let taken = take_lock(&holder, &progress).await;
     taken.map_err(|error| MigrateError::Unreachable(error.into()))?;
     let client = connector.open_bare().await?;
     // The role's own limits would end the build of an index, which waits for others' snapshots.
@@ -194,8 +198,11 @@ impl From<ConnectError> for MigrateError {
 /// It asks again and again, each time in a transaction of its own: an index that is built concurrently waits
 /// for the end of each transaction that has a snapshot when it looks, as one has while it asks. So has a
 /// prepared statement until its portal is closed, hence the simple protocol.
-pub(crate) async fn take_lock(client: &Client) -> Result<(), tokio_postgres::Error> {
-    loop {
+pub(crate) async fn take_lock(
+    client: &Client,
+    progress: impl Fn(String),
+) -> Result<(), tokio_postgres::Error> {
+    for tries in 0_u64.. {
         client.batch_execute(BEGIN_UNLIMITED).await?;
         let answer = client.simple_query(TRY_LOCK.text).await?;
         let is_taken = |message: &SimpleQueryMessage| matches!(message, SimpleQueryMessage::Row(row) if row.get(0) == Some("t"));
@@ -203,8 +210,12 @@ pub(crate) async fn take_lock(client: &Client) -> Result<(), tokio_postgres::Err
             return Ok(());
         }
         client.batch_execute("rollback").await?;
+        if tries == 1 {
+            progress("waiting for another process, which migrates".to_owned());
+        }
         sleep(LOCK_PAUSE).await;
     }
+    Ok(())
 }
 
 /// Makes the schema admit no program of the release before any more. The schema must be up to date. Running

@@ -83,7 +83,36 @@ impl Format {
 
     /// Prints a change: the object for programs, a sentence for people.
     pub(crate) fn changed(self, object: &Value, sentence: impl Display) -> Result<(), PrintError> {
-        if self.json { print(object) } else { print(sentence) }
+        let printed = if self.json { print(object) } else { print(sentence) };
+        printed.map_err(|error| match error {
+            PrintError::Found(error) | PrintError::Done(error) => PrintError::Done(error),
+        })
+    }
+}
+
+/// Prints several changes. One that cannot be printed does not stop the others.
+#[derive(Debug)]
+pub(crate) struct Changes {
+    format: Format,
+    unprinted: Option<PrintError>,
+}
+
+impl Changes {
+    pub(crate) const fn new(format: Format) -> Self {
+        Self {
+            format,
+            unprinted: None,
+        }
+    }
+
+    pub(crate) fn print(&mut self, object: &Value, sentence: impl Display) {
+        let printed = self.format.changed(object, sentence);
+        self.unprinted = self.unprinted.take().or(printed.err());
+    }
+
+    /// Why the first of those that could not be printed could not.
+    pub(crate) fn end(self) -> Result<(), PrintError> {
+        self.unprinted.map_or(Ok(()), Err)
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use usecases::{ActingOperator, send_mails::send_again};
 use uuid::Uuid;
 
-use super::listing::{Format, Listed, PageArgs, Timestamp};
+use super::listing::{Changes, Format, Listed, PageArgs, Timestamp};
 use super::{id, in_transaction, not_found};
 
 #[derive(Debug, Subcommand)]
@@ -43,6 +43,7 @@ impl Command {
                 Ok(format.page(&mails, page, |last| last.id.uuid())?)
             }
             Self::SendAgain { mails } => {
+                let (mut changes, mut unknown) = (Changes::new(format), Vec::new());
                 for mail in mails {
                     let again = in_transaction(database, move |tx| {
                         Box::pin(async move {
@@ -50,14 +51,19 @@ impl Command {
                             Ok::<_, TransactionError>(send_again(tx, tx, by, mail.into()).await?)
                         })
                     });
-                    if !again.await? {
-                        bail!(not_found(format!(
-                            "there is no mail {mail} that was given up: `seller-api admin mails list` shows all"
-                        )));
+                    if again.await? {
+                        changes.print(&json!({ "mail_id": mail.to_string() }), mail);
+                    } else {
+                        unknown.push(mail.to_string());
                     }
-                    format.changed(&json!({ "mail_id": mail.to_string() }), mail)?;
                 }
-                Ok(())
+                if !unknown.is_empty() {
+                    bail!(not_found(format!(
+                        "there is no mail {} that was given up: `seller-api admin mails list` shows all",
+                        unknown.join(", ")
+                    )));
+                }
+                Ok(changes.end()?)
             }
         }
     }

@@ -13,8 +13,9 @@ use usecases::revoke_tokens::{PresentedToken, revoke_all, revoke_presented};
 use usecases::{ActingOperator, Failure};
 use uuid::Uuid;
 
+use super::listing::Changes;
 use super::{Format, find_application, find_seller, in_transaction};
-use crate::command::{self, Exit, PrintError, note};
+use crate::command::{self, Exit, note};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -104,7 +105,13 @@ async fn revoke_from_stdin(database: &Database, format: Format) -> anyhow::Resul
     if io::stdin().is_terminal() {
         note("enter the tokens, one a line, then Ctrl-D:");
     }
-    let mut report = Report::default();
+    let mut report = Report {
+        lines: 0,
+        revoked: 0,
+        malformed: 0,
+        unknown: 0,
+        changes: Changes::new(format),
+    };
     for line in io::stdin().lock().split(b'\n') {
         let line = line.context("cannot read the tokens from stdin")?;
         // Invalid UTF-8 never parses as a token.
@@ -131,15 +138,15 @@ async fn revoke_from_stdin(database: &Database, format: Format) -> anyhow::Resul
             // Invalid input is not echoed: it may be a secret.
             (None, None) => {
                 report.malformed += 1;
-                report.not_revoked(format, &format!("the line has no token: {PREFIXES}"));
+                report.not_revoked(&format!("the line has no token: {PREFIXES}"));
                 continue;
             }
         };
         match revoked {
-            Ok((kind, id)) => report.revoked(format, kind, id),
+            Ok((kind, id)) => report.revoked(kind, id),
             Err(Failure::Refused(refusal)) => {
                 report.unknown += 1;
-                report.not_revoked(format, &refusal.to_string());
+                report.not_revoked(&refusal.to_string());
             }
             Err(Failure::Store(error)) => {
                 let at = format!("at line {}; the lines after it were not read", report.lines);
@@ -151,7 +158,7 @@ async fn revoke_from_stdin(database: &Database, format: Format) -> anyhow::Resul
 }
 
 /// Counts the results of the lines so far.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Report {
     /// All lines, including empty ones.
     lines: u64,
@@ -160,33 +167,32 @@ struct Report {
     malformed: u64,
     /// Lines with a token that is not in the database.
     unknown: u64,
-    /// Why a line could not be printed. The remaining tokens are still revoked.
-    print_error: Option<PrintError>,
+    changes: Changes,
 }
 
 impl Report {
     /// `kind` says what the id is of: the token's family, or an operator's token.
-    fn revoked(&mut self, format: Format, kind: &str, id: Uuid) {
+    fn revoked(&mut self, kind: &str, id: Uuid) {
         self.revoked += 1;
         let object = json!({ "line": self.lines, (kind): id.to_string(), "revoked": true });
-        self.print(format, &object, &format!("revoked; {kind} {id}"));
+        self.print(&object, &format!("revoked; {kind} {id}"));
     }
 
-    fn not_revoked(&mut self, format: Format, reason: &str) {
+    fn not_revoked(&mut self, reason: &str) {
         let object = json!({ "line": self.lines, "family": Value::Null, "revoked": false, "error": reason });
-        self.print(format, &object, &format!("not revoked; {reason}"));
+        self.print(&object, &format!("not revoked; {reason}"));
     }
 
-    fn print(&mut self, format: Format, object: &Value, sentence: &str) {
-        let printed = format.changed(object, format_args!("line {}: {sentence}", self.lines));
-        self.print_error = self.print_error.take().or(printed.err());
+    fn print(&mut self, object: &Value, sentence: &str) {
+        let at = format_args!("line {}: {sentence}", self.lines);
+        self.changes.print(object, at);
     }
 
     /// A malformed line is worse than an unknown token, which can do no harm any more.
     fn end(self) -> anyhow::Result<()> {
         let (exit, reason) = match (self.revoked, self.malformed, self.unknown) {
             (0, 0, 0) => (Exit::Usage, format!("stdin has no token: {PREFIXES}")),
-            (_, 0, 0) => return self.print_error.map_or(Ok(()), |error| Err(error.into())),
+            (_, 0, 0) => return Ok(self.changes.end()?),
             (revoked, malformed, unknown) => {
                 let exit = if malformed > 0 {
                     Exit::Usage

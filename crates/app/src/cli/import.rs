@@ -47,8 +47,8 @@ impl Command {
     pub(super) fn run(self, loaded: &Loaded) -> anyhow::Result<ExitCode> {
         let Self::Offers { file, seller, json } = self;
         let report = block_on(offers(loaded, &file, &seller))?;
-        if json {
-            print(serde_json::to_string(&report)?)?;
+        let printed = if json {
+            print(serde_json::to_string(&report)?)
         } else {
             for rejected in &report.rejected {
                 for entry in &rejected.errors {
@@ -57,13 +57,13 @@ impl Command {
                     note(format_args!("line {}: {text}", rejected.line));
                 }
             }
-            print(summary(&report))?;
+            print(summary(&report))
+        };
+        if report.rejected_total > 0 {
+            return Ok(ExitCode::FAILURE);
         }
-        Ok(if report.rejected_total == 0 {
-            ExitCode::SUCCESS
-        } else {
-            ExitCode::FAILURE
-        })
+        printed?;
+        Ok(ExitCode::SUCCESS)
     }
 }
 

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use kernel::error_chain;
 use serde_json::{Value, json};
 
-use crate::admin::listing::{Format, Listed};
+use crate::admin::listing::{Changes, Format, Listed};
 use crate::command::{block_on, note};
 use crate::config::{Loaded, Secret};
 use crate::readiness::require_schema;
@@ -72,7 +72,8 @@ pub(super) fn migrate(loaded: &Loaded, options: &Options) -> anyhow::Result<()> 
         0 => "the schema was up to date already".to_owned(),
         count => format!("the schema is up to date; applied {count}"),
     };
-    format.changed(&json!({ "applied": applied }), done)?;
+    let mut changes = Changes::new(format);
+    changes.print(&json!({ "applied": applied }), done);
     if !block_on(is_finished(settings(url), true))? {
         note(
             "it still admits the version before: once every process runs this one, run `seller-api migrate --finish`",
@@ -90,7 +91,7 @@ pub(super) fn migrate(loaded: &Loaded, options: &Options) -> anyhow::Result<()> 
         } else {
             "the tables were distributed already"
         };
-        format.changed(&json!({ "distributed": is_new }), done)?;
+        changes.print(&json!({ "distributed": is_new }), done);
     }
     let serving = database.url.as_ref().filter(|_| database.direct_url.is_some());
     if let Some(serving) = serving {
@@ -105,7 +106,7 @@ pub(super) fn migrate(loaded: &Loaded, options: &Options) -> anyhow::Result<()> 
             note(format_args!("warning: {fault}"));
         }
     }
-    Ok(())
+    Ok(changes.end()?)
 }
 
 /// Whether the schema admits no program of the release before. Fails if this program cannot use it; with

@@ -14,7 +14,7 @@ use adapter_webhook_sender::{HttpSender, SenderSettings, SettingsError as Sender
 use kernel::error_chain;
 use orders::Carrier;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use smart_default::SmartDefault;
 use usecases::deliver_webhooks::Slots;
 use webhooks::{AddressPolicy, AddressRules, RetrySchedule};
@@ -83,6 +83,9 @@ impl MailConfig {
         let clock = Arc::new(SystemClock);
         Ok(match (&self.host, &self.folder) {
             (None, None) => None,
+            (_, Some(folder)) if folder.as_os_str().is_empty() => {
+                return Err(must_be("mail.folder", "the path of a folder"));
+            }
             (Some(_), Some(_)) => {
                 return Err(fault("mail.folder", "must not be set beside mail.host"));
             }
@@ -386,6 +389,7 @@ pub struct WebhooksConfig {
     /// The delays after the end of each failed attempt: five, so that there are six attempts.
     #[schemars(extend("minimum" = "1ms", "maximum" = "30d"))]
     #[default(RetrySchedule::default().0.map(|delay| Period(delay.to_std().unwrap_or_default())))]
+    #[serde(deserialize_with = "five")]
     pub retry_delays: [Period; 5],
     /// Concurrent attempts of one process. Failing receivers get half of them at most.
     #[schemars(range(min = 1, max = 4096))]
@@ -396,6 +400,14 @@ pub struct WebhooksConfig {
     pub name_servers: Vec<NameServer>,
     /// File of trusted root certificates (PEM) beside the machine's own.
     pub root_certificates: Option<PathBuf>,
+}
+
+/// serde would take the beginning of a longer list.
+fn five<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[Period; 5], D::Error> {
+    let all = Vec::deserialize(deserializer)?;
+    let length = all.len();
+    all.try_into()
+        .map_err(|_: Vec<_>| D::Error::invalid_length(length, &"5 durations"))
 }
 
 impl WebhooksConfig {

@@ -91,6 +91,9 @@ log.level=loud=shout | must be error, warn
 log.level=verbose | must be error, warn
 log.level=info,usecases | must be error, warn
 webhooks.retry_delays=1s,1s | must be 5 durations
+webhooks.retry_delays=1s,1s,1s,1s,1s,1s | must be 5 durations
+mail.folder= | `mail.folder` must be the path of a folder
+carriers.dhl.api_key= | `carriers.dhl.api_key` must not be empty
 webhooks.deny_networks=10.0.0.0/33 | `webhooks.deny_networks` `10.0.0.0/33` must be
 webhooks.name_servers=dns.example | must be
 webhooks.root_certificates=/nowhere.pem | /nowhere.pem

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 use schemars::JsonSchema;
 use secrecy::{ExposeSecret as _, SecretString};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use url::Url;
 use web::TrustedProxies;
 
@@ -56,8 +56,7 @@ impl From<Period> for String {
 }
 
 /// A text that is never shown.
-#[derive(Clone, JsonSchema, Deserialize)]
-#[serde(from = "String")]
+#[derive(Clone, JsonSchema)]
 #[schemars(inline, extend("x-kind" = "secret text", "writeOnly" = true))]
 pub struct Secret(#[schemars(with = "String")] pub SecretString);
 
@@ -71,6 +70,17 @@ impl Secret {
 impl From<String> for Secret {
     fn from(text: String) -> Self {
         Self(text.into())
+    }
+}
+
+impl<'de> Deserialize<'de> for Secret {
+    /// An empty variable is no secret.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        if text.is_empty() {
+            return Err(D::Error::custom("must not be empty: leave it out"));
+        }
+        Ok(text.into())
     }
 }
 

@@ -10,6 +10,7 @@ use tokio::task::spawn_blocking;
 
 use super::data_dir::{CLAIM, DataDir};
 use crate::config::{Loaded, Secret};
+use crate::readiness::require_schema;
 use crate::wiring;
 
 /// The name of the mark in the database that identifies a sandbox.
@@ -97,7 +98,9 @@ async fn claim(loaded: &Loaded, data_dir: &DataDir, urls: [&Secret; 2]) -> anyho
         };
         let mut config = loaded.config.clone();
         config.database.url = Some(url.clone());
-        let is_free = is_free(&wiring::database(&config)?, is_claimed).await;
+        let database = wiring::database(&config)?;
+        require_schema(&database, true).await?;
+        let is_free = is_free(&database, is_claimed).await;
         if !is_free.context("cannot look into the database")? {
             bail!(
                 "the database named in {source} holds data and is not marked as a sandbox, so it is left alone: name an \
