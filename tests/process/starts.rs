@@ -119,7 +119,8 @@ async fn a_role_without_rights_or_login_gets_the_reason() {
         "ON TABLES TO pg_monitor",
         "GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA public TO pg_monitor",
     ];
-    refused_everywhere(&without_rights(&database), &[], &reason).await;
+    let writes = ["admin operator-tokens create X"];
+    refused_everywhere(&without_rights(&database), &writes, &reason).await;
     let warned = warns(&without_rights(&database)).await;
     assert!(reason.iter().all(|words| warned.contains(words)), "{warned}");
     let hidden = "revoke usage on schema public from public";

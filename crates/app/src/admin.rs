@@ -157,12 +157,11 @@ impl Options {
         }
         let loaded = started(sources)?;
         block_on(async {
-            if let Command::AdoptDatabase(command) = command {
-                let database = open_foreign_database(&loaded.config).await?;
-                return command.run(&database, format).await;
-            }
-            let database = open_database(&loaded.config).await?;
-            match command {
+            let database = match &command {
+                Command::AdoptDatabase(_) => open_foreign_database(&loaded.config).await?,
+                _ => open_database(&loaded.config).await?,
+            };
+            let done = match command {
                 Command::Tokens(command) => command.run(&database, format).await,
                 Command::OperatorTokens(command) => command.run(&database, format).await,
                 Command::Connections(command) => command.run(&database, format).await,
@@ -170,7 +169,13 @@ impl Options {
                 Command::Mails(command) => command.run(&database, format).await,
                 Command::Orders(command) => command.run(&database, format).await,
                 Command::Audit(command) => command.run(&database, format).await,
-                Command::Keys(_) | Command::AdoptDatabase(_) => Ok(()),
+                Command::AdoptDatabase(command) => command.run(&database, format).await,
+                Command::Keys(_) => Ok(()),
+            };
+            let Err(error) = done else { return Ok(()) };
+            match database.lacking_rights(error.as_ref()).await {
+                Ok(Some(forbidden)) => Err(Failure(Exit::Unavailable, forbidden.to_string()).into()),
+                _ => Err(error),
             }
         })
     }

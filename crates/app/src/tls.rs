@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use kernel::{Clock, error_chain};
 use rustls::ServerConfig;
@@ -194,7 +194,7 @@ impl Certificate {
     /// Uses the current files if the certificate changed or a signal requested it.
     async fn reload(&mut self, signalled: bool) {
         let section = self.files.section;
-        match self.files.read().await {
+        match self.files.read().await.and_then(|pair| self.no_worse(pair)) {
             Ok(pair) => {
                 let was_refused = self.refused.take().is_some();
                 if signalled || was_refused || pair.cert != self.served.0.borrow().cert {
@@ -213,6 +213,21 @@ impl Certificate {
             }
         }
         self.check_validity();
+    }
+
+    /// Refuses a pair that clients refuse now, as long as they take the one in use.
+    fn no_worse(&self, pair: CertifiedKey) -> anyhow::Result<CertifiedKey> {
+        let now = self.clock.now();
+        let is_taken = |chain: &[CertificateDer<'_>]| {
+            validity_period(chain).is_none_or(|(from, to)| from <= now && to.is_none_or(|to| now <= to))
+        };
+        if is_taken(&self.served.0.borrow().cert) && !is_taken(&pair.cert) {
+            bail!(
+                "the first certificate in {} is expired or not valid yet",
+                self.files.certificate.display()
+            );
+        }
+        Ok(pair)
     }
 
     /// Updates the metric of the certificate's expiry, and warns if clients refuse it now or will soon.

@@ -73,6 +73,8 @@ fn names(events: &[WebhookEvent]) -> Vec<&'static str> {
     events.iter().map(|event| event.as_str()).collect()
 }
 
+const _: () = assert!(matches!(WebhookEvent::ALL, [.., WebhookEvent::ConnectionEnded]));
+
 /// What can be subscribed to: a program before 1.1 cannot read a subscription to `connection.ended`, so that it is known
 /// only once the schema `is_finished`.
 const fn known(is_finished: bool) -> &'static [WebhookEvent] {

@@ -1,5 +1,7 @@
 //! Whether this program can work with the database's schema.
 
+use std::error::Error;
+
 use diesel::sql_types::{Array, Bool, Nullable, Text};
 use kernel::StoreError;
 
@@ -124,6 +126,18 @@ impl Database {
             return Ok(SchemaState::OtherLayout { found });
         }
         Ok(state)
+    }
+
+    /// Why a statement failed, if the role lacks a right.
+    pub async fn lacking_rights(
+        &self,
+        error: &(dyn Error + 'static),
+    ) -> Result<Option<SchemaState>, StoreError> {
+        if !is_permission_denied(error) {
+            return Ok(None);
+        }
+        let statements = self.missing_grants().await?;
+        Ok(statements.map(|statements| SchemaState::Forbidden { statements }))
     }
 
     /// The statements by which the tables' owner gives the role the rights that it lacks; none if it has all.

@@ -72,6 +72,7 @@ async fn the_expiry_of_a_certificate_and_failed_reloads_are_measured() {
     let folder = TempDir::new().unwrap();
     let (certificate, key) = issued(2020, 2030);
     let (longer, its_key) = issued(2020, 2031);
+    let [(expired, old_key), (early, new_key)] = [issued(2019, 2025), issued(2029, 2039)];
     let (earlier, later) = (1_893_456_000, 1_924_992_000);
     let mut clock = MockClock::new();
     clock.expect_now().returning(|| in_year(2026));
@@ -84,6 +85,8 @@ async fn the_expiry_of_a_certificate_and_failed_reloads_are_measured() {
         (&longer, &key, earlier, Some(2)),
         (&longer, &its_key, later, Some(2)),
         (&longer, &its_key, later, Some(2)),
+        (&expired, &old_key, later, Some(3)),
+        (&early, &new_key, later, Some(4)),
     ] {
         written(folder.path(), certificate, key);
         served.reload(false).await;
