@@ -196,6 +196,8 @@ impl Workers {
         })
         .await;
         self.pause_other().await;
+        // What it has sent may still be under way.
+        eventually_or(RESUMED, async || self.rig.count(UNDER_WAY).await == 0).await;
         let others = self.rig.list(W::LEASED).await;
         let sent = proxy.recorded().len();
         proxy.resume();
@@ -314,6 +316,10 @@ async fn queue_while_a_worker_releases(rig: &mut Rig) -> Verdict {
     }
     verdict
 }
+
+/// Statements that run now, but those that wait for a lock.
+const UNDER_WAY: &str = "select count(*) from pg_stat_activity where datname = current_database() \
+    and pid <> pg_backend_pid() and state = 'active' and wait_event_type is distinct from 'Lock'";
 
 /// A delivered parcel.
 struct Parcels {

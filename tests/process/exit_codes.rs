@@ -2,8 +2,9 @@
 
 use std::{os::unix::process::ExitStatusExt as _, process::Stdio, time::Duration};
 
-use blackbox::{World, run, run_unread};
+use blackbox::{World, offer_line, run, run_unread};
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
 use testkit::{Fault, StatementProxy};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
@@ -130,6 +131,15 @@ async fn a_change_that_is_made_and_cannot_be_printed_is_no_failure() {
     assert!(made.stderr.contains(reason), "{}", made.stderr);
     let of_it = "select count(*) from operator_tokens where name = 'full'";
     assert_eq!(world.count(of_it, &[]).await, 1);
+    let seller = world.seller().await.id;
+    for (input, code, reason) in [
+        (offer_line(1, json!({})), 5, reason),
+        ("{}".to_owned(), 1, "cannot print the result"),
+    ] {
+        let line = format!("echo '{input}' | '{PROGRAM}' import offers - --seller {seller} > /dev/full");
+        let ended = run("sh", &["-c", &line], &environment).await.ended(code);
+        assert!(ended.stderr.contains(reason), "{}", ended.stderr);
+    }
 }
 
 #[tokio::test]

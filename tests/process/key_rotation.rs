@@ -1,6 +1,8 @@
 //! Rotation of the sealing key: no sealed value is lost, and none stays sealed with the old key.
 
-use blackbox::{EVENTS, Expect, Finished, Receiver, Visitor, World, local_receivers, offer_line, run};
+use blackbox::{
+    EVENTS, Expect, Finished, Receiver, Visitor, World, local_receivers, offer_line, run, run_unread,
+};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use testkit::{Answer, ServerOptions, TestServer, sealing_key};
@@ -225,6 +227,11 @@ async fn values_under_a_missing_key_are_reported_and_kept() {
     assert_eq!(sealed_by(&world, &new, &old).await, missing);
     let told = format!("do not open under the key \"{}\", which is not in", id(&old));
     is_refused(&world, &new, &told).await;
+    let environment = [("DATABASE_URL", world.database.url()), (KEYS, &new)];
+    let unread = run_unread(PROGRAM, &["admin", "keys", "reseal"], &environment)
+        .await
+        .ended(1);
+    assert!(unread.stderr.contains(&told), "{}", unread.stderr);
     let server = serving(&world, &new).await;
     server.ready().await;
     let named = |log: &str| log.contains("not in `keys.sealing`") && log.contains(id(&old));

@@ -90,6 +90,13 @@ async fn a_database_with_another_encoding_is_refused() {
         let url = database.url().replace(name, &other);
         let commands = ["migrate", "admin audit list"];
         refused_everywhere(&url, &commands, &[encoding, "ENCODING 'UTF8'"]).await;
+        let folder = tempfile::tempdir().unwrap();
+        let sandbox = format!(
+            "sandbox --port 0 --backoffice-port 0 --data-dir {}",
+            folder.path().display()
+        );
+        let refused = run_over(&url, &sandbox).await.ended(4).stderr;
+        assert!(refused.contains(encoding), "{refused}");
         let drop = format!("drop database {other} with (force)");
         client.batch_execute(&drop).await.unwrap();
     }

@@ -17,6 +17,7 @@ use anyhow::bail;
 use chrono::{DateTime, TimeDelta, Utc};
 use clap::Subcommand;
 use futures_util::future::BoxFuture;
+use kernel::error_chain;
 use oauth::{Application, ClientId, ConnectedApplication, Scope};
 use serde_json::{Value, json};
 use usecases::operator_tokens::{create_operator_token, revoke_operator_token};
@@ -174,7 +175,10 @@ impl Options {
             };
             let Err(error) = done else { return Ok(()) };
             match database.lacking_rights(error.as_ref()).await {
-                Ok(Some(forbidden)) => Err(Failure(Exit::Unavailable, forbidden.to_string()).into()),
+                Ok(Some(forbidden)) => {
+                    let reason = format!("{}; {forbidden}", error_chain(error.as_ref()));
+                    Err(Failure(Exit::Unavailable, reason).into())
+                }
                 _ => Err(error),
             }
         })

@@ -21,6 +21,11 @@ pub(crate) enum PrintError {
 }
 
 impl PrintError {
+    pub(crate) fn done(self) -> Self {
+        let (Self::Found(error) | Self::Done(error)) = self;
+        Self::Done(error)
+    }
+
     /// Whether the reader closed the pipe, as `head` does. That is not a failure.
     pub(crate) fn is_broken_pipe(&self) -> bool {
         let (Self::Found(error) | Self::Done(error)) = self;

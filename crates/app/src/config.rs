@@ -233,6 +233,14 @@ pub enum WorkersMode {
 }
 
 impl ServerConfig {
+    /// Whether both listeners cannot be bound.
+    pub(crate) fn shares_a_port(&self) -> bool {
+        let (bind, backoffice_bind) = (self.bind.0, self.backoffice_bind.0);
+        let (own, other) = (bind.ip(), backoffice_bind.ip());
+        let overlap = own == other || own.is_unspecified() || other.is_unspecified();
+        overlap && bind.port() != 0 && bind.port() == backoffice_bind.port()
+    }
+
     fn faults(&self) -> Vec<Fault> {
         let mut faults = Vec::new();
         let is_line = self.name.trim() == self.name && !self.name.contains(char::is_control);
@@ -247,11 +255,11 @@ impl ServerConfig {
                 "an origin such as https://api.example.com, without a path: what is served lies at its root";
             faults.push(must_be("server.public_url", rule));
         }
-        let (bind, backoffice_bind) = (self.bind.0, self.backoffice_bind.0);
-        let (own, other) = (bind.ip(), backoffice_bind.ip());
-        let overlap = own == other || own.is_unspecified() || other.is_unspecified();
-        if overlap && bind.port() != 0 && bind.port() == backoffice_bind.port() {
-            let reason = format!("must have another port than `server.bind`, which is {bind}");
+        if self.shares_a_port() {
+            let reason = format!(
+                "must have another port than `server.bind`, which is {}",
+                self.bind.0
+            );
             faults.push(fault("server.backoffice_bind", reason));
         }
         faults.extend(self.tls.fault("server.tls"));

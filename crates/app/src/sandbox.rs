@@ -184,14 +184,15 @@ fn bind(config: &mut Config, options: &Options) -> anyhow::Result<(BoundSocket, 
     let (public, backoffice) = (&mut config.server.bind.0, &mut config.server.backoffice_bind.0);
     public.set_port(options.port.unwrap_or(public.port()));
     backoffice.set_port(options.backoffice_port.unwrap_or(backoffice.port()));
-    if public.port() != 0 && public.port() == backoffice.port() {
+    let (public, backoffice) = (*public, *backoffice);
+    if config.server.shares_a_port() {
         bail!(
             "--backoffice-port must be another than --port, which is {}",
             public.port()
         );
     }
     Ok((
-        BoundSocket::bind(*public, "--port")?,
-        BoundSocket::bind(*backoffice, "--backoffice-port")?,
+        BoundSocket::bind(public, "--port")?,
+        BoundSocket::bind(backoffice, "--backoffice-port")?,
     ))
 }

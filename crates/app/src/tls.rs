@@ -223,7 +223,7 @@ impl Certificate {
         };
         if is_taken(&self.served.0.borrow().cert) && !is_taken(&pair.cert) {
             bail!(
-                "the first certificate in {} is expired or not valid yet",
+                "the first certificate in {} is expired or not valid yet, by this machine's clock",
                 self.files.certificate.display()
             );
         }

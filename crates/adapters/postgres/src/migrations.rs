@@ -202,7 +202,8 @@ pub(crate) async fn take_lock(
     client: &Client,
     progress: impl Fn(String),
 ) -> Result<(), tokio_postgres::Error> {
-    for tries in 0_u64.. {
+    let mut tries = 0_u64;
+    loop {
         client.batch_execute(BEGIN_UNLIMITED).await?;
         let answer = client.simple_query(TRY_LOCK.text).await?;
         let is_taken = |message: &SimpleQueryMessage| matches!(message, SimpleQueryMessage::Row(row) if row.get(0) == Some("t"));
@@ -210,12 +211,12 @@ pub(crate) async fn take_lock(
             return Ok(());
         }
         client.batch_execute("rollback").await?;
-        if tries == 1 {
+        tries += 1;
+        if tries == 2 {
             progress("waiting for another process, which migrates".to_owned());
         }
         sleep(LOCK_PAUSE).await;
     }
-    Ok(())
 }
 
 /// Makes the schema admit no program of the release before any more. The schema must be up to date. Running

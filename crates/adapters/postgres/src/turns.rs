@@ -21,8 +21,8 @@ const PASSES: u32 = 64;
 ///
 /// The order is that of arrival, but work passes others that it does not delay now. Work for two busy rows of
 /// a seller would never find both free: it is passed only so often. Rows of several sellers are not kept
-/// free, nor are shares: what is busy at one seller would stop another. Nor is a row from when its waiter's share is
-/// full: what a seller sends would stop the marketplace.
+/// free, nor are shares: what is busy at one seller would stop another. Nor is a row whose waiter's share is full at
+/// the last pass: what a seller sends would stop the marketplace.
 pub(crate) struct Turns(Mutex<State>);
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -58,13 +58,13 @@ impl Command {
             Adoption::Adopted { removed } => (format!("adopted the database {id}, which {feed}"), removed),
         };
         let object = json!({ "database": id, "adopted": adoption != Adoption::Unneeded, "removed": removed });
-        format.changed(&object, sentence)?;
+        let printed = format.changed(&object, sentence);
         if arrival == Arrival::Restored && adoption != Adoption::Unneeded {
             note(
                 "the marketplace reads anew: every earlier cursor of `/changes` is 409, so its readers start without `after`, and take all \
                  offers and orders again. What came after the dump is gone: \"High availability\" in the operations guide lists what to repeat",
             );
         }
-        Ok(())
+        Ok(printed?)
     }
 }

@@ -59,7 +59,7 @@ impl Command {
         match self {
             Self::Generate => {
                 let key = KeyRing::generate(&SystemRandomness::new());
-                Ok(format.changed(&json!({ "key": key }), &key)?)
+                Ok(format.said(&json!({ "key": key }), &key)?)
             }
             Self::Status => block_on(status(&started(sources)?, format)),
             Self::Reseal { dry_run } => block_on(reseal(&started(sources)?, dry_run, format)),
@@ -136,11 +136,12 @@ async fn reseal(loaded: &Loaded, dry: bool, format: Format) -> anyhow::Result<()
     let outcome = database.sealed_values().reseal(key, dry).await?;
     let (column, resealed, current) = (WEBHOOK_SECRETS, outcome.resealed, outcome.current);
     let done = if dry { "would be sealed" } else { "sealed" };
-    format.changed(
+    let printed = format.changed(
         &json!({ "column": column, "key": key, "resealed": resealed, "current": current, "dry_run": dry }),
         format_args!("{column}: {resealed} {done} anew under {key}, {current} under it already"),
-    )?;
-    fail_if_incomplete(&ring, &outcome)
+    );
+    fail_if_incomplete(&ring, &outcome)?;
+    Ok(printed?)
 }
 
 /// Fails if a value is still sealed under another key.

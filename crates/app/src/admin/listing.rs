@@ -81,12 +81,14 @@ impl Format {
         Ok(())
     }
 
-    /// Prints a change: the object for programs, a sentence for people.
+    /// The object for programs, a sentence for people.
+    pub(super) fn said(self, object: &Value, sentence: impl Display) -> Result<(), PrintError> {
+        if self.json { print(object) } else { print(sentence) }
+    }
+
+    /// As [`Self::said`], of a change that was made.
     pub(crate) fn changed(self, object: &Value, sentence: impl Display) -> Result<(), PrintError> {
-        let printed = if self.json { print(object) } else { print(sentence) };
-        printed.map_err(|error| match error {
-            PrintError::Found(error) | PrintError::Done(error) => PrintError::Done(error),
-        })
+        self.said(object, sentence).map_err(PrintError::done)
     }
 }
 

@@ -14,7 +14,7 @@ use tokio::runtime::Handle;
 use web::Tasks;
 
 use crate::admin::{self, listing::visible};
-use crate::command::{block_on, note, print};
+use crate::command::{PrintError, block_on, note, print};
 use crate::config::Loaded;
 
 #[derive(Debug, Subcommand)]
@@ -60,9 +60,12 @@ impl Command {
             print(summary(&report))
         };
         if report.rejected_total > 0 {
-            return Ok(ExitCode::FAILURE);
+            return match printed {
+                Err(error) if !error.is_broken_pipe() => Err(error.into()),
+                _ => Ok(ExitCode::FAILURE),
+            };
         }
-        printed?;
+        printed.map_err(PrintError::done)?;
         Ok(ExitCode::SUCCESS)
     }
 }

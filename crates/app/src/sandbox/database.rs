@@ -99,7 +99,8 @@ async fn claim(loaded: &Loaded, data_dir: &DataDir, urls: [&Secret; 2]) -> anyho
         let mut config = loaded.config.clone();
         config.database.url = Some(url.clone());
         let database = wiring::database(&config)?;
-        require_schema(&database, true).await?;
+        let fits = require_schema(&database, true).await;
+        fits.with_context(|| format!("the database named in {source} cannot be used"))?;
         let is_free = is_free(&database, is_claimed).await;
         if !is_free.context("cannot look into the database")? {
             bail!(
