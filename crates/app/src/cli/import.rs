@@ -23,8 +23,8 @@ pub(super) enum Command {
     ///
     /// Reads one JSON object a line, as `POST /sellers/{seller}/offers:import` of the back office does, at
     /// any size. Refused lines are reported on stderr with their number; the others are imported, and counted
-    /// on stdout; with --json both are one object on stdout. Fails if a line was refused. Interrupted, it may be repeated from the start: imported
-    /// offers are unchanged then.
+    /// on stdout; with --json both are one object on stdout. Fails if a line was refused. Interrupted, it may be
+    /// repeated from the start: that sets stock and status again, whatever orders and the seller did since.
     Offers {
         /// The file; - reads stdin
         file: PathBuf,

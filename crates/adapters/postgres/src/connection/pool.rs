@@ -94,7 +94,8 @@ impl Connections {
 
     /// Takes a turn and a connection, and begins with them. One time limit, that of a read, covers all of it. Who
     /// gives up after the turn leaves the rest to a task: a connection that is closed, or not opened to its end,
-    /// is one more to open for the next, who then has less time for it.
+    /// is one more to open for the next, who then has less time for it. The task begins nothing for who has gone
+    /// before it has a connection.
     pub(crate) async fn take<T, F>(
         &self,
         locks: &LockSet,
