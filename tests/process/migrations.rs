@@ -135,6 +135,20 @@ async fn the_direct_url_is_taken_before_the_other_and_no_password_is_printed() {
 }
 
 #[tokio::test]
+async fn tables_in_another_schema_than_the_first_are_not_created_again() {
+    let database = TestDatabase::create().await;
+    let client = database.connect().await;
+    client.batch_execute("create schema other").await.unwrap();
+    let url = format!("{}?options=-c%20search_path%3Dother,public", database.url());
+    for command in ["migrate --dry-run", "migrate"] {
+        let refused = run_over(&url, command).await.ended(4).stderr;
+        assert!(refused.contains("SET search_path = public"), "{refused}");
+    }
+    let created = "select from pg_tables where schemaname = 'other'";
+    assert!(client.query(created, &[]).await.unwrap().is_empty());
+}
+
+#[tokio::test]
 async fn a_database_that_takes_no_writes_is_refused_as_one_that_is_away() {
     for database in [TestDatabase::empty().await, TestDatabase::create().await] {
         let only_reads = "options=-c%20default_transaction_read_only%3Don";

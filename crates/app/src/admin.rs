@@ -302,8 +302,7 @@ impl Audit {
             before: page.before,
         };
         let limit = if all { MAX_PAGE } else { page.limit };
-        let audit = database.audit();
-        let mut entries = audit.entries(filter.clone(), limit).await?;
+        let mut entries = database.audit_entries(filter.clone(), limit).await?;
         // An id may be valid although the audit log has no entry about it.
         let is_unknown =
             |about: &&String| about.parse::<Uuid>().is_err() && about.parse::<ClientId>().is_err();
@@ -322,7 +321,7 @@ impl Audit {
         format.list(&entries)?;
         while let Some(last) = entries.last().filter(|_| entries.len() == usize::from(limit)) {
             filter.before = Some(last.id);
-            entries = audit.entries(filter.clone(), limit).await?;
+            entries = database.audit_entries(filter.clone(), limit).await?;
             format.further(&entries)?;
         }
         Ok(())

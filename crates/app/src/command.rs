@@ -79,7 +79,10 @@ impl Exit {
         if let Some(Failure(exit, _)) = error.downcast_ref() {
             return Some(*exit);
         }
-        if let Some(MigrateError::Unreachable(_) | MigrateError::Forbidden(_)) = error.downcast_ref() {
+        if let Some(
+            MigrateError::Unreachable(_) | MigrateError::Forbidden(_) | MigrateError::AnotherSchema { .. },
+        ) = error.downcast_ref()
+        {
             return Some(Self::Unavailable);
         }
         if let Some(PrintError::Done(_)) = error.downcast_ref() {
@@ -134,16 +137,12 @@ pub(crate) fn started(sources: Sources) -> anyhow::Result<Loaded> {
 
 #[cfg(test)]
 mod tests {
-    use adapter_backoffice::ImportError;
-
     use super::*;
 
     #[test]
     fn a_lost_database_is_seen_behind_other_errors() {
-        let lost = || TransactionError::Store(StoreError::Unavailable("away".into()));
-        let seeding = usecases::Failure::<anyhow::Error>::Store(lost());
-        for error in [use_case_error(seeding), ImportError::Store(lost()).into()] {
-            assert_eq!(Exit::of(&error.context("cannot go on")), Exit::Unavailable);
-        }
+        let lost = TransactionError::Store(StoreError::Unavailable("away".into()));
+        let error = use_case_error(usecases::Failure::<anyhow::Error>::Store(lost));
+        assert_eq!(Exit::of(&error.context("cannot go on")), Exit::Unavailable);
     }
 }

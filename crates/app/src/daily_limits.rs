@@ -7,56 +7,155 @@ use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::Clock;
 use orders::{Carrier, CarrierLookup, Lookup, TrackingNumber};
-use parking_lot::Mutex;
+use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
 
-/// Asks carriers for requests within a fifth of their daily limits, so that one seller's reports leave tracking the
-/// rest. Beyond it, a shipment is reported without asking (D42).
-pub(crate) struct RequestLookups {
-    carriers: Arc<dyn CarrierLookup>,
-    clock: Arc<dyn Clock>,
-    shares: Mutex<HashMap<Carrier, DailyShare>>,
+/// How long what was found is an answer for other orders in the same parcel. No order is polled sooner after its report
+/// by default, so that none goes back to what was before that.
+const DHL_SHARED: TimeDelta = TimeDelta::minutes(15);
+
+/// The shortest time between two look-ups of a parcel by workers. DHL allows ten a day. One is left for the seller's
+/// request that reports the shipment.
+pub(crate) fn least_interval(carrier: Carrier) -> TimeDelta {
+    match carrier {
+        Carrier::Dhl => TimeDelta::minutes(24 * 60 / 9),
+        _ => TimeDelta::zero(),
+    }
 }
 
-impl RequestLookups {
-    /// `daily_limit`: look-ups per day that the account allows; `None` if no limit is known.
+/// Asks each carrier within a quota.
+pub(crate) struct LimitedLookups {
+    carriers: Arc<dyn CarrierLookup>,
+    clock: Arc<dyn Clock>,
+    quotas: Mutex<HashMap<Carrier, DailyQuota>>,
+}
+
+impl LimitedLookups {
     pub(crate) fn new(
         carriers: Arc<dyn CarrierLookup>,
         clock: Arc<dyn Clock>,
-        daily_limit: impl Fn(Carrier) -> Option<u32>,
+        quota: impl Fn(Carrier) -> DailyQuota,
     ) -> Self {
-        let shares = Carrier::ALL.into_iter().filter_map(|carrier| {
-            let limit = daily_limit(carrier)?;
-            Some((carrier, DailyShare::of_requests(limit)))
-        });
+        let quotas = Carrier::ALL.into_iter().map(|carrier| (carrier, quota(carrier)));
         Self {
             carriers,
             clock,
-            shares: Mutex::new(shares.collect()),
+            quotas: Mutex::new(quotas.collect()),
         }
+    }
+
+    fn quota(&self, carrier: Carrier) -> MappedMutexGuard<'_, DailyQuota> {
+        MutexGuard::map(self.quotas.lock(), |quotas| quotas.entry(carrier).or_default())
     }
 }
 
 #[async_trait]
-impl CarrierLookup for RequestLookups {
+impl CarrierLookup for LimitedLookups {
     async fn look_up(&self, carrier: Carrier, number: &TrackingNumber) -> Lookup {
-        let now = self.clock.now();
-        let may_ask = |share: &mut DailyShare| share.take(now);
         // A carrier that is paused is not asked, which costs nothing.
-        if self.is_paused(carrier) || self.shares.lock().get_mut(&carrier).is_none_or(may_ask) {
+        if self.carriers.is_paused(carrier) {
             return self.carriers.look_up(carrier, number).await;
         }
-        let reason = "not asked: requests have used up their part of the daily limit";
-        tracing::debug!(carrier = carrier.as_str(), "{reason}");
-        Lookup::Unavailable(reason.to_owned())
+        let taken = self.quota(carrier).take(number, self.clock.now());
+        match taken {
+            Taken::Known(found) => found,
+            Taken::Waits => {
+                let reason = "not asked: this share of the carrier's daily limit is used up for now";
+                tracing::debug!(carrier = carrier.as_str(), "{reason}");
+                Lookup::Unavailable(reason.to_owned())
+            }
+            Taken::Asks => {
+                let found = self.carriers.look_up(carrier, number).await;
+                self.quota(carrier).answered(number, &found);
+                found
+            }
+        }
     }
 
     fn is_paused(&self, carrier: Carrier) -> bool {
-        self.carriers.is_paused(carrier)
+        self.quota(carrier).is_used_up(self.clock.now()) || self.carriers.is_paused(carrier)
+    }
+}
+
+/// What a carrier may still be asked. `daily_limit`: look-ups per day that the account allows; `None` if no limit is
+/// known.
+#[derive(Default)]
+pub(crate) struct DailyQuota {
+    share: Option<DailyShare>,
+    /// The shortest time between two look-ups of one parcel.
+    interval: Option<TimeDelta>,
+    /// When each parcel was last looked up, and what was found; those beyond the interval are pruned when it has
+    /// `pruned_at` of them.
+    last_lookup: HashMap<TrackingNumber, (DateTime<Utc>, Option<Lookup>)>,
+    pruned_at: usize,
+}
+
+/// Whether to ask a carrier about a parcel.
+#[derive(Debug, PartialEq, Eq)]
+enum Taken {
+    Asks,
+    Waits,
+    /// It was found lately, for another order with the same number.
+    Known(Lookup),
+}
+
+impl DailyQuota {
+    /// A fifth, half of it at once: sellers ship in the evening. So one seller's reports leave tracking the rest. Beyond
+    /// it, a shipment is reported without asking (D42).
+    pub(crate) fn of_requests(daily_limit: Option<u32>) -> Self {
+        Self {
+            share: daily_limit.map(|limit| DailyShare::new(limit, 1, 2)),
+            ..Self::default()
+        }
+    }
+
+    /// Four fifths, with bursts of up to a tenth of them.
+    pub(crate) fn of_tracking(daily_limit: Option<u32>, least: TimeDelta) -> Self {
+        Self {
+            share: daily_limit.map(|limit| DailyShare::new(limit, 4, 10)),
+            interval: Some(least).filter(|least| *least > TimeDelta::zero()),
+            ..Self::default()
+        }
+    }
+
+    /// Whether to ask now. Counts the look-up if so.
+    fn take(&mut self, number: &TrackingNumber, now: DateTime<Utc>) -> Taken {
+        if let Some(interval) = self.interval {
+            // What lies ahead is from before the clock was set back.
+            let is_within = |at: DateTime<Utc>, time| (TimeDelta::zero()..time).contains(&(now - at));
+            let is_recent = |at: DateTime<Utc>| is_within(at, interval);
+            match self.last_lookup.get(number) {
+                Some((at, Some(found))) if is_within(*at, DHL_SHARED) => return Taken::Known(found.clone()),
+                Some((at, _)) if is_recent(*at) => return Taken::Waits,
+                _ => {}
+            }
+            // The walk over all is rare: it begins once there are twice as many as the last one left.
+            if self.last_lookup.len() >= self.pruned_at {
+                self.last_lookup.retain(|_, (at, _)| is_recent(*at));
+                self.pruned_at = 2 * self.last_lookup.len() + 1;
+            }
+        }
+        if !self.share.as_mut().is_none_or(|share| share.take(now)) {
+            return Taken::Waits;
+        }
+        if self.interval.is_some() {
+            self.last_lookup.insert(number.clone(), (now, None));
+        }
+        Taken::Asks
+    }
+
+    fn is_used_up(&mut self, now: DateTime<Utc>) -> bool {
+        self.share.as_mut().is_some_and(|share| share.is_used_up(now))
+    }
+
+    fn answered(&mut self, number: &TrackingNumber, found: &Lookup) {
+        if let (Some((_, last)), Lookup::Found(_)) = (self.last_lookup.get_mut(number), found) {
+            *last = Some(found.clone());
+        }
     }
 }
 
 /// A part of a carrier's daily limit, spread evenly over the day (GCRA), with bursts.
-pub(crate) struct DailyShare {
+struct DailyShare {
     spacing: TimeDelta,
     /// How far look-ups may run ahead of the even spacing.
     burst: TimeDelta,
@@ -66,16 +165,6 @@ pub(crate) struct DailyShare {
 }
 
 impl DailyShare {
-    /// Four fifths, with bursts of up to a tenth of them.
-    pub(crate) fn of_tracking(daily_limit: u32) -> Self {
-        Self::new(daily_limit, 4, 10)
-    }
-
-    /// A fifth, half of it at once: sellers ship in the evening.
-    fn of_requests(daily_limit: u32) -> Self {
-        Self::new(daily_limit, 1, 2)
-    }
-
     /// `fifths` of the limit, with bursts of this share divided by `burst_divisor`.
     fn new(daily_limit: u32, fifths: u64, burst_divisor: i32) -> Self {
         let share = i32::try_from(u64::from(daily_limit) * fifths / 5)
@@ -92,13 +181,13 @@ impl DailyShare {
     }
 
     /// Whether look-ups have to wait. A limit of zero is never worth a wait.
-    pub(crate) fn is_used_up(&mut self, now: DateTime<Utc>) -> bool {
+    fn is_used_up(&mut self, now: DateTime<Utc>) -> bool {
         // The upper bound keeps a clock that was set back from stopping all look-ups until it has caught up.
         self.next = self.next.clamp(now, now + self.burst + self.spacing);
         !self.is_zero && self.next > now + self.burst
     }
 
-    pub(crate) fn take(&mut self, now: DateTime<Utc>) -> bool {
+    fn take(&mut self, now: DateTime<Utc>) -> bool {
         let is_allowed = !self.is_zero && !self.is_used_up(now);
         if is_allowed {
             self.next += self.spacing;
@@ -110,7 +199,7 @@ impl DailyShare {
 #[cfg(test)]
 mod tests {
     use kernel::MockClock;
-    use orders::MockCarrierLookup;
+    use orders::{MockCarrierLookup, TrackingReport, TrackingStatus};
 
     use super::*;
 
@@ -118,9 +207,13 @@ mod tests {
         DateTime::UNIX_EPOCH + TimeDelta::days(20_000) + TimeDelta::minutes(minutes)
     }
 
-    fn taken_in_a_day(share: &mut DailyShare, day: i64) -> i64 {
+    fn number(n: i64) -> TrackingNumber {
+        TrackingNumber::new(format!("NUMBER{n}")).unwrap()
+    }
+
+    fn taken_in_a_day(quota: &mut DailyQuota, day: i64) -> i64 {
         (0..24 * 60)
-            .map(|minute| i64::from(share.take(at(day * 24 * 60 + minute))))
+            .map(|minute| i64::from(quota.take(&number(1), at(day * 24 * 60 + minute)) == Taken::Asks))
             .sum()
     }
 
@@ -128,16 +221,16 @@ mod tests {
     fn look_ups_use_four_fifths_of_the_daily_limit() {
         for limit in [0, 10_u32, 250, 500] {
             let most = i64::from(limit) * 4 / 5;
-            let mut share = DailyShare::of_tracking(limit);
+            let mut quota = DailyQuota::of_tracking(Some(limit), TimeDelta::zero());
             for day in 0..3 {
-                let taken = taken_in_a_day(&mut share, day);
+                let taken = taken_in_a_day(&mut quota, day);
                 assert!((most * 8 / 10..=most).contains(&taken), "{limit}: {taken}");
             }
         }
         // A clock that is set back does not stop look-ups for long.
-        let mut share = DailyShare::of_tracking(250);
-        assert!(share.take(at(60 * 24 * 365)));
-        let taken = taken_in_a_day(&mut share, 0);
+        let mut quota = DailyQuota::of_tracking(Some(250), TimeDelta::zero());
+        assert_eq!(quota.take(&number(1), at(60 * 24 * 365)), Taken::Asks);
+        let taken = taken_in_a_day(&mut quota, 0);
         assert!(taken > 150, "{taken}");
     }
 
@@ -155,15 +248,69 @@ mod tests {
             paused -= i32::from(carrier == Carrier::Dhl);
             carrier == Carrier::Dhl && paused >= 0
         });
-        let limit = |carrier| (carrier == Carrier::Dhl).then_some(250);
-        let requests = RequestLookups::new(Arc::new(carriers), Arc::new(clock), limit);
-        let number = TrackingNumber::new("NUMBER".to_owned()).unwrap();
+        let quota = |carrier| DailyQuota::of_requests((carrier == Carrier::Dhl).then_some(250));
+        let requests = LimitedLookups::new(Arc::new(carriers), Arc::new(clock), quota);
         for (carrier, most) in [(Carrier::Dhl, 50), (Carrier::Dhl, 25), (Carrier::Ups, 50)] {
             let mut asked = 0;
             for _ in 0..50 {
-                asked += u32::from(requests.look_up(carrier, &number).await == Lookup::NotFound);
+                asked += u32::from(requests.look_up(carrier, &number(1)).await == Lookup::NotFound);
             }
             assert_eq!(asked, most, "{carrier:?}");
         }
+    }
+
+    #[test]
+    fn a_dhl_parcel_is_looked_up_nine_times_a_day() {
+        let mut quota = DailyQuota::of_tracking(None, least_interval(Carrier::Dhl));
+        let mut asks = |n, minute| quota.take(&number(n), at(minute)) == Taken::Asks;
+        let taken = (0..24 * 60).filter(|minute| asks(1, *minute)).count();
+        assert_eq!(taken, 9);
+        for day in 1..20 {
+            assert!((0..500).all(|n| asks(500 * day + n, day * 24 * 60)));
+        }
+        assert!(asks(1, 20 * 24 * 60));
+        // The clock is set back.
+        assert!(asks(1, 19 * 24 * 60));
+        assert!(quota.last_lookup.len() < 3 * 500, "{}", quota.last_lookup.len());
+    }
+
+    #[tokio::test]
+    async fn orders_in_one_dhl_parcel_share_what_was_found() {
+        let (mut carriers, mut clock) = (MockCarrierLookup::new(), MockClock::new());
+        let found = Lookup::Found(TrackingReport {
+            status: TrackingStatus::Delivered,
+            at: None,
+            raw_code: "delivered".to_owned(),
+        });
+        let answer = found.clone();
+        carriers
+            .expect_look_up()
+            .times(2)
+            .returning(move |_, _| answer.clone());
+        carriers.expect_is_paused().returning(|_| false);
+        // The carrier is asked at the first and the last of these minutes.
+        let mut minutes = [0, 14, 15, 160].into_iter();
+        clock.expect_now().returning(move || at(minutes.next().unwrap()));
+        let quota = |carrier| DailyQuota::of_tracking(None, least_interval(carrier));
+        let tracking = LimitedLookups::new(Arc::new(carriers), Arc::new(clock), quota);
+        for is_found in [true, true, false, true] {
+            let answer = tracking.look_up(Carrier::Dhl, &number(1)).await;
+            assert_eq!(answer == found, is_found, "{answer:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_carrier_over_its_limit_gets_no_look_up() {
+        let (mut carriers, mut clock) = (MockCarrierLookup::new(), MockClock::new());
+        carriers.expect_look_up().return_once(|_, _| Lookup::NotFound);
+        carriers.expect_is_paused().returning(|_| false);
+        clock.expect_now().returning(|| at(0));
+        let quota = |carrier| DailyQuota::of_tracking(Some(1), least_interval(carrier));
+        let tracking = LimitedLookups::new(Arc::new(carriers), Arc::new(clock), quota);
+        assert!(!tracking.is_paused(Carrier::Gls));
+        assert_eq!(tracking.look_up(Carrier::Gls, &number(1)).await, Lookup::NotFound);
+        assert!(tracking.is_paused(Carrier::Gls));
+        let refused = tracking.look_up(Carrier::Gls, &number(1)).await;
+        assert!(matches!(refused, Lookup::Unavailable(_)), "{refused:?}");
     }
 }

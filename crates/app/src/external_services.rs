@@ -8,12 +8,13 @@ use adapter_mail::FolderMailer;
 use adapter_sealing::SystemClock;
 use adapter_webhook_sender::HttpSender;
 use anyhow::{Context as _, anyhow};
+use chrono::TimeDelta;
 use kernel::{Clock, Mailer};
 use orders::{Carrier, CarrierLookup, ShipmentMail};
 use webhooks::{AddressPolicy, HostCheck, WebhookSender};
 
 use crate::config::{Config, Fault, Loaded, fault};
-use crate::daily_limits::RequestLookups;
+use crate::daily_limits::{DailyQuota, LimitedLookups, least_interval};
 
 /// Sends every kind of mail.
 pub trait Mailers: Mailer<ShipmentMail> + Mailer<AccountMail> {}
@@ -37,8 +38,8 @@ pub(crate) struct ExternalServices {
     pub(crate) receivers: Arc<dyn Receivers>,
     /// The process clock.
     pub(crate) clock: Arc<dyn Clock>,
-    /// Whether the carriers are simulated; these have no daily limit.
-    pub(crate) are_simulated: bool,
+    /// The shortest time between two look-ups of a parcel by workers.
+    pub(crate) least: fn(Carrier) -> TimeDelta,
 }
 
 /// Fails where the configuration is fit for the sandbox alone.
@@ -68,16 +69,18 @@ impl ExternalServices {
                 "carriers are asked about parcels"
             );
         }
-        let tracking = Arc::new(carriers.patient());
-        let daily_limit = |carrier| config.carriers.daily_limit(carrier);
-        let carriers = RequestLookups::new(Arc::new(carriers), Arc::clone(&clock), daily_limit);
+        let limit = |carrier| config.carriers.daily_limit(carrier);
+        let quota = |carrier| DailyQuota::of_tracking(limit(carrier), least_interval(carrier));
+        let tracking = LimitedLookups::new(Arc::new(carriers.patient()), Arc::clone(&clock), quota);
+        let quota = |carrier| DailyQuota::of_requests(limit(carrier));
+        let carriers = LimitedLookups::new(Arc::new(carriers), Arc::clone(&clock), quota);
         Ok(Self {
             carriers: Arc::new(carriers),
-            tracking,
+            tracking: Arc::new(tracking),
             mailer: mailer(config)?,
             receivers: receivers(config, public_url, &clock)?,
             clock,
-            are_simulated: false,
+            least: least_interval,
         })
     }
 
@@ -103,7 +106,7 @@ impl ExternalServices {
             mailer: mailer(&config)?,
             receivers: receivers(&config, public_url, &clock)?,
             clock,
-            are_simulated: true,
+            least: |_| TimeDelta::zero(),
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{io, process, time::Duration};
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rlimit::Resource;
 use sd_notify::NotifyState;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::sleep;
@@ -85,17 +85,9 @@ const OTHER_FILES: u64 = 2_048;
 /// Raises the soft limit of open files, which many systems set to 1024, to the hard limit. Warns if that is
 /// too low for `connections`.
 pub(crate) fn raise_open_files_limit(connections: u32) {
-    let limit = getrlimit(Resource::Nofile);
-    let raised = Rlimit {
-        current: limit.maximum,
-        ..limit
-    };
-    let allowed = match setrlimit(Resource::Nofile, raised) {
-        Ok(()) => limit.maximum,
-        Err(_) => limit.current,
-    };
+    let allowed = rlimit::increase_nofile_limit(u64::MAX).or_else(|_| Resource::NOFILE.get_soft());
     let needed = u64::from(connections) + OTHER_FILES;
-    if let Some(allowed) = allowed.filter(|allowed| *allowed < needed) {
+    if let Some(allowed) = allowed.ok().filter(|allowed| *allowed < needed) {
         tracing::warn!(
             allowed,
             needed,
@@ -110,9 +102,8 @@ mod tests {
 
     #[test]
     fn the_soft_limit_rises_to_the_hard_one() {
-        let hard = getrlimit(Resource::Nofile).maximum;
+        let hard = Resource::NOFILE.get_hard().unwrap();
         raise_open_files_limit(1);
-        let now = getrlimit(Resource::Nofile);
-        assert_eq!((now.current, now.maximum), (hard, hard));
+        assert_eq!(Resource::NOFILE.get().unwrap(), (hard, hard));
     }
 }

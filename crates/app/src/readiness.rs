@@ -217,8 +217,7 @@ impl Readiness {
     /// Compares the keys with a sample of the stored values, for at most `limit`. Values that another process
     /// seals later with keys that this process lacks are logged when they fail to open.
     async fn compare_keys(&self, limit: Duration) -> Result<(), State> {
-        let values = self.database.sealed_values();
-        let Ok(compared) = timeout(limit, sealing_keys::compare(&values, &self.sealer)).await else {
+        let Ok(compared) = timeout(limit, sealing_keys::compare(&self.database, &self.sealer)).await else {
             tracing::warn!("comparing the sealing keys with what is stored takes long: it is tried again");
             return Ok(());
         };

@@ -12,7 +12,7 @@ use std::{path::PathBuf, process::ExitCode, sync::Arc};
 
 use adapter_carriers::SimulatedCarriers;
 use adapter_docs_site::Audience;
-use adapter_sandbox_page::{SandboxPage, SandboxSeller, Settings, Timeline, shippable};
+use adapter_sandbox_page::{SandboxPage, Settings, Timeline, shippable};
 use adapter_sealing::SystemClock;
 use anyhow::{Context as _, bail};
 use kernel::error_chain;
@@ -20,7 +20,7 @@ use tokio::sync::watch;
 use web::Observer;
 use webhooks::AddressPolicy;
 
-use self::data_dir::{Credentials, DataDir, SellerCredentials};
+use self::data_dir::{Credentials, DataDir};
 use self::database::SandboxDatabase;
 use self::observing::Observing;
 use crate::command::print;
@@ -120,8 +120,9 @@ async fn prepare(
     let observer: Arc<dyn Observer> = Arc::new(observing.clone());
     let api_url = format!("http://{}", reachable(public.address()));
     let mut shared = Shared::new(&config, credentials.base_url.clone(), external, Some(observer))?;
-    let sellers = page_sellers(&credentials)?;
-    let Some(first) = sellers.first().map(|seller| seller.id) else {
+    let sellers = credentials.sellers.iter().map(|seller| seller.account.clone());
+    let sellers: Vec<_> = sellers.collect();
+    let Some(first) = sellers.first().map(|seller| seller.id.into()) else {
         bail!("the sandbox has no sellers: begin anew with --fresh");
     };
     let (all, sellers) = watch::channel(sellers);
@@ -163,20 +164,6 @@ async fn prepare(
     });
     shared.page = Some(Arc::new(page.context("the sandbox's page cannot be set up")?));
     Ok((shared, [public, backoffice], home, guide, data_dir))
-}
-
-/// The sellers with what the page needs to act for them.
-fn page_sellers(credentials: &Credentials) -> anyhow::Result<Vec<SandboxSeller>> {
-    let seller = |seller: &SellerCredentials| {
-        Ok(SandboxSeller {
-            id: seller.id.parse()?,
-            seller_no: seller.seller_no,
-            email: seller.email.clone(),
-            password: seller.password.clone(),
-            personal_token: seller.personal_token.clone(),
-        })
-    };
-    credentials.sellers.iter().map(seller).collect()
 }
 
 /// Binds both addresses, with the ports in the options.

@@ -5,7 +5,7 @@
 //! first key does damage with every value it seals, because the id no longer shows which of the two keys a
 //! value needs. The service then does not become ready.
 
-use adapter_postgres::SealedValues;
+use adapter_postgres::Database;
 use adapter_sealing::KeyRing;
 use anyhow::ensure;
 use kernel::StoreError;
@@ -22,9 +22,9 @@ pub(crate) struct Comparison {
 }
 
 /// Opens a sample of values of each key.
-pub(crate) async fn compare(values: &SealedValues, ring: &KeyRing) -> Result<Comparison, StoreError> {
+pub(crate) async fn compare(database: &Database, ring: &KeyRing) -> Result<Comparison, StoreError> {
     let mut comparison = Comparison::default();
-    for (id, is_opened) in values.sample().await? {
+    for (id, is_opened) in database.sample_sealed().await? {
         if !ring.ids().any(|configured| *configured == *id) {
             comparison.missing.push(id);
         } else if !is_opened {

@@ -14,16 +14,15 @@ use std::time::Duration;
 
 use accounts::AccountMail;
 use adapter_postgres::Expired;
-use chrono::TimeDelta;
 use kernel::{MailQueue, Mailer, StoreError, TransactionError, error_chain};
-use orders::{Carrier, CarrierLookup, ShipmentMail};
+use orders::{Carrier, ShipmentMail};
 use tokio::select;
 use tokio::sync::{Mutex, Semaphore};
 
 use self::deliveries::{deliver, reconcile};
 use self::housekeeping::{Usage, clean, follow_up, refresh_statistics, store_usage};
 use self::mails::{Kind, LoggedMailer, Mails};
-use self::parcels::{Parcels, QuotaLimitedCarrier, least_interval};
+use self::parcels::Parcels;
 use self::routine::{FailureStreak, TaskSlots, run_routine};
 use crate::external_services::ExternalServices;
 use crate::wiring::Shared;
@@ -76,8 +75,7 @@ impl Shared {
         let ExternalServices {
             tracking,
             mailer,
-            clock,
-            are_simulated,
+            least,
             ..
         } = &self.external;
         if let Some(mailer) = mailer {
@@ -88,21 +86,14 @@ impl Shared {
             tracing::warn!("mails wait until a server is configured: `mail.host`");
         }
         for carrier in Carrier::ALL.into_iter().filter(|one| *one != Carrier::Other) {
-            let (carriers, least): (Arc<dyn CarrierLookup>, _) = if *are_simulated {
-                (Arc::clone(tracking), TimeDelta::zero())
-            } else {
-                let (limit, least) = (self.config.carriers.daily_limit(carrier), least_interval(carrier));
-                let limited = QuotaLimitedCarrier::new(tracking.clone(), clock.clone(), limit, least);
-                (Arc::new(limited), least)
-            };
             let parcels = Parcels {
                 carrier,
-                carriers,
+                carriers: Arc::clone(tracking),
                 queue: self.database.tracking_queue(),
                 units: self.database.units(),
                 randomness: self.randomness.clone(),
                 schedule: self.config.poll_schedule(),
-                least,
+                least: least(carrier),
                 slots: TaskSlots::of(&Arc::new(Semaphore::new(parcels::SLOTS)), &self.tasks),
             };
             self.run_routine("parcels", None, Arc::new(parcels), Parcels::batch);

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use procfs::Current as _;
 
@@ -15,7 +16,6 @@ use crate::load::{Load, OPEN_CONNECTIONS};
 use crate::program::{Database, Program, Server};
 use crate::scenario::Scenario;
 use crate::seed::{Catalogue, Seed};
-use crate::usage;
 
 /// Those that `--only` names; without it all.
 pub(crate) fn chosen<T: ValueEnum>(only: &[T]) -> &[T] {
@@ -67,7 +67,8 @@ pub(crate) struct BenchContext {
 
 impl BenchContext {
     pub(crate) async fn prepare(options: Options) -> anyhow::Result<Self> {
-        usage::raise_open_files_limit()?;
+        // Processes that are started later inherit it.
+        rlimit::increase_nofile_limit(u64::MAX).context("the limit of open files cannot be raised")?;
         step("building the program");
         let program = Program::locate(options.server.as_deref()).await?;
         step("starting PostgreSQL");

@@ -1,10 +1,9 @@
-//! CPU time and memory of processes, from `/proc`, and the limit of open files.
+//! CPU time and memory of processes, from `/proc`.
 
 use std::time::Duration;
 
 use anyhow::Context as _;
 use procfs::process::{Process, Stat, all_processes};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// CPU time of one process.
 pub(crate) fn of_process(pid: u32) -> anyhow::Result<Duration> {
@@ -74,14 +73,4 @@ impl Memory {
             peak: megabytes(status.vmhwm)?,
         })
     }
-}
-
-/// Raises the soft limit of open files to the hard one. Processes that are started later inherit it.
-pub(crate) fn raise_open_files_limit() -> anyhow::Result<()> {
-    let limit = getrlimit(Resource::Nofile);
-    let raised = Rlimit {
-        current: limit.maximum,
-        ..limit
-    };
-    setrlimit(Resource::Nofile, raised).context("the limit of open files cannot be raised")
 }

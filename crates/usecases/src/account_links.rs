@@ -7,10 +7,10 @@ use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Randomness, SellerId, StoreError};
 use oauth::{Limiter, SecretHash, Subject};
 
-use crate::failure::refuse;
+use crate::failure::{ensure, present};
 use crate::sellers::{NotOpen, lock_open};
 use crate::sign_in::{NewSession, store_session};
-use crate::{ActingOperator, ActingSeller, Failure};
+use crate::{Acting, ActingOperator, ActingSeller, Failure};
 
 /// Why a link cannot be used or a password not changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -140,9 +140,7 @@ pub async fn set_password(
     password: PasswordHash,
     address: std::net::IpAddr,
 ) -> Result<(), Failure<Refusal>> {
-    let Some(seller) = accounts.use_link(link, kind).await? else {
-        return refuse(Refusal::DeadLink);
-    };
+    let seller = present(accounts.use_link(link, kind).await?, Refusal::DeadLink)?;
     let by = ActingSeller {
         seller: seller.id,
         address,
@@ -158,13 +156,12 @@ pub async fn sign_in_by_link(
     accounts: &dyn AccountStore,
     link: SecretHash,
     session: SecretHash,
-    earlier: Option<SecretHash>,
+    earlier: SecretHash,
     address: std::net::IpAddr,
     now: DateTime<Utc>,
 ) -> Result<SellerId, Failure<Refusal>> {
-    let Some(seller) = accounts.use_link(link, LinkKind::SignIn).await? else {
-        return refuse(Refusal::DeadLink);
-    };
+    let seller = accounts.use_link(link, LinkKind::SignIn).await?;
+    let seller = present(seller, Refusal::DeadLink)?;
     let by = ActingSeller {
         seller: seller.id,
         address,
@@ -185,13 +182,10 @@ pub async fn change_password(
     change: Option<&(PasswordHash, PasswordHash)>,
 ) -> Result<(), Failure<Refusal>> {
     lock_open::<Refusal>(accounts, by.seller).await?;
-    if !accounts.has_session(session).await? {
-        return refuse(Refusal::SessionEnded);
-    }
-    let present = accounts.password_hash(by.seller).await?;
-    let Some((_, password)) = change.filter(|(compared, _)| present.as_ref() == Some(compared)) else {
-        return refuse(Refusal::WrongPassword);
-    };
+    ensure(accounts.has_session(session).await?, Refusal::SessionEnded)?;
+    let current = accounts.password_hash(by.seller).await?;
+    let change = change.filter(|(compared, _)| current.as_ref() == Some(compared));
+    let (_, password) = present(change, Refusal::WrongPassword)?;
     accounts.set_password(by.seller, password.clone()).await?;
     accounts.end_sessions(by.seller, Some(session)).await?;
     by.log(accounts, Action::PasswordChanged, by.seller).await?;
@@ -238,14 +232,11 @@ pub async fn invite(
     now: DateTime<Utc>,
 ) -> Result<MailedLink, Failure<NotInvited>> {
     let seller = lock_open(accounts, seller).await?;
-    if accounts.password_hash(seller.id).await?.is_some() {
-        return refuse(NotInvited::HasPassword);
-    }
+    let password = accounts.password_hash(seller.id).await?;
+    ensure(password.is_none(), NotInvited::HasPassword)?;
     let kind = LinkKind::Invitation;
     let link = send_link(accounts, randomness, &seller, kind, public_url, interval, now).await?;
-    let Some(link) = link else {
-        return refuse(NotInvited::TooManyMails);
-    };
+    let link = present(link, NotInvited::TooManyMails)?;
     if link.is_new {
         by.log(accounts, Action::InvitationSent, seller.id).await?;
     }

@@ -1,12 +1,29 @@
 //! Who acts, from which address, and the entries of the audit log.
 
-use std::net::IpAddr;
+use std::{fmt::Display, net::IpAddr};
 
 use accounts::{AccountStore, Action, Actor};
 use kernel::{SellerId, StoreError};
 use oauth::{Application, ScopeSet};
 use serde_json::{Value, json};
 use uuid::Uuid;
+
+/// Who acts, a seller or an operator.
+pub trait Acting: Copy + Send {
+    /// The actor, and the address of the request if there is one.
+    fn actor(self) -> (Actor, Option<IpAddr>);
+
+    /// Adds an audit log entry in the transaction of the action.
+    fn log(
+        self,
+        accounts: &dyn AccountStore,
+        action: Action,
+        subject: impl Display,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send {
+        let ((actor, address), subject) = (self.actor(), subject.to_string());
+        async move { accounts.log_action(actor, address, action, &subject, None).await }
+    }
+}
 
 /// The acting seller and the address of the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,21 +32,8 @@ pub struct ActingSeller {
     pub address: IpAddr,
 }
 
-impl ActingSeller {
-    /// Adds an audit log entry in the transaction of the action.
-    pub async fn log(
-        self,
-        accounts: &dyn AccountStore,
-        action: Action,
-        subject: impl std::fmt::Display + Send,
-    ) -> Result<(), StoreError> {
-        let (actor, address) = self.actor();
-        accounts
-            .log_action(actor, address, action, &subject.to_string(), None)
-            .await
-    }
-
-    pub(crate) const fn actor(self) -> (Actor, Option<IpAddr>) {
+impl Acting for ActingSeller {
+    fn actor(self) -> (Actor, Option<IpAddr>) {
         (Actor::Seller(self.seller), Some(self.address))
     }
 }
@@ -43,21 +47,8 @@ pub enum ActingOperator {
     CommandLine,
 }
 
-impl ActingOperator {
-    /// Adds an audit log entry in the transaction of the action.
-    pub async fn log(
-        self,
-        accounts: &dyn AccountStore,
-        action: Action,
-        subject: impl std::fmt::Display + Send,
-    ) -> Result<(), StoreError> {
-        let (actor, address) = self.actor();
-        accounts
-            .log_action(actor, address, action, &subject.to_string(), None)
-            .await
-    }
-
-    pub(crate) const fn actor(self) -> (Actor, Option<IpAddr>) {
+impl Acting for ActingOperator {
+    fn actor(self) -> (Actor, Option<IpAddr>) {
         match self {
             Self::Token(token, address) => (Actor::Operator(token), Some(address)),
             Self::CommandLine => (Actor::CommandLine, None),

@@ -12,7 +12,8 @@ use oauth::{
     redirect_url,
 };
 
-use crate::{ActingSeller, Announcement, Failure, failure::refuse};
+use crate::failure::{ensure, refuse};
+use crate::{Acting, ActingSeller, Announcement, Failure};
 
 /// The response to a request for the screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -182,10 +183,8 @@ fn check_address(
     ticket: &ConsentTicket,
 ) -> Result<(), Failure<ConsentRefusal>> {
     let address = &ticket.request.redirect_uri;
-    match application {
-        Some(found) if !found.redirect_uris.contains(address) => refuse(ConsentRefusal::Unknown),
-        _ => Ok(()),
-    }
+    let is_kept = application.is_none_or(|found| found.redirect_uris.contains(address));
+    ensure(is_kept, ConsentRefusal::Unknown)
 }
 
 async fn grant(
@@ -219,9 +218,7 @@ async fn locked(
     viewer: Viewer,
     now: DateTime<Utc>,
 ) -> Result<Consent, Failure<ConsentRefusal>> {
-    if ticket.expires_at <= now {
-        return refuse(ConsentRefusal::Expired);
-    }
+    ensure(ticket.expires_at > now, ConsentRefusal::Expired)?;
     Ok(grants.lock_consent(ticket.id, viewer, ticket.expires_at).await?)
 }
 
@@ -238,9 +235,7 @@ pub async fn disconnect(
     by: ActingSeller,
     client_id: ClientId,
 ) -> Result<(), Failure<NoSuchConnection>> {
-    if !grants.disconnect(by.seller, client_id).await? {
-        return refuse(NoSuchConnection);
-    }
+    ensure(grants.disconnect(by.seller, client_id).await?, NoSuchConnection)?;
     by.log(accounts, Action::Disconnected, client_id).await?;
     Ok(())
 }

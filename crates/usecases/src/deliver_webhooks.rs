@@ -15,7 +15,7 @@ mod leased_queue;
 mod tests;
 mod worker;
 
-use async_trait::async_trait;
+use futures_util::future::BoxFuture;
 use kernel::{Randomness, StoreError};
 use webhooks::{AttemptRecord, Message, RetrySchedule, SubscriptionQueues, WebhookSender};
 
@@ -53,12 +53,6 @@ impl Slots {
     }
 }
 
-/// Tells the worker when to look for work: every 100 ms, and as soon as a delivery is queued.
-#[async_trait]
-pub trait WorkSignal: Send + Sync {
-    async fn wait(&self);
-}
-
 /// For logs and metrics.
 pub trait Observer: Send + Sync {
     /// An attempt has ended. It had no message if its delivery was lost with its worker.
@@ -77,7 +71,8 @@ pub struct Dispatch<'a> {
     pub sender: &'a dyn WebhookSender,
     /// For fencing tokens and jitter.
     pub randomness: &'a dyn Randomness,
-    pub signal: &'a dyn WorkSignal,
+    /// Waits until the worker has to look for work: every 100 ms, and as soon as a delivery is queued.
+    pub signal: &'a (dyn Fn() -> BoxFuture<'a, ()> + Send + Sync),
     pub observer: &'a dyn Observer,
     pub schedule: RetrySchedule,
     pub slots: Slots,

@@ -4,7 +4,7 @@ use accounts::{AccountStore, Action};
 use chrono::{DateTime, Utc};
 use orders::{OrderRef, OrderStore, SellerOrder};
 
-use crate::{ActingOperator, Announcement, Failure, failure::refuse};
+use crate::{Acting, ActingOperator, Announcement, Failure, failure::present};
 
 /// There is no such order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -21,9 +21,7 @@ pub async fn erase_buyer(
     now: DateTime<Utc>,
 ) -> Result<Vec<SellerOrder>, Failure<NoSuchOrder>> {
     let parts = orders.lock_order(order).await?;
-    let Some(id) = parts.first().map(|part| part.id) else {
-        return refuse(NoSuchOrder);
-    };
+    let id = present(parts.first().map(|part| part.id), NoSuchOrder)?;
     let (mut after, mut changes) = (Vec::new(), Vec::new());
     for part in parts {
         let holds_buyer = part.holds_buyer();

@@ -45,3 +45,13 @@ impl<R> Repeatable for Failure<R> {
 pub(crate) fn refuse<T, R>(refusal: R) -> Result<T, Failure<R>> {
     Err(Failure::Refused(refusal))
 }
+
+/// Refuses unless the condition holds.
+pub(crate) fn ensure<R>(holds: bool, refusal: R) -> Result<(), Failure<R>> {
+    present(holds.then_some(()), refusal)
+}
+
+/// Unwraps what was looked up; refuses if there is none.
+pub(crate) fn present<T, R>(found: Option<T>, refusal: R) -> Result<T, Failure<R>> {
+    found.ok_or(Failure::Refused(refusal))
+}

@@ -12,7 +12,8 @@ use oauth::{
     InvalidClient, NewClientToken, StoredCredential, TokenIssuer, TokenKind, Verdict,
 };
 
-use crate::{Failure, failure::refuse, repeat};
+use crate::failure::{ensure, present};
+use crate::{Failure, repeat};
 
 /// Issues an access token that expires `lifetime` after it is stored. If the application or the account has
 /// ended since the client was authenticated, the client gets the refusal of authentication. After a failure
@@ -32,9 +33,7 @@ pub async fn issue_client_token(
         lifetime,
     };
     let issued = repeat(|| async { Ok::<_, Failure<InvalidClient>>(tokens.issue(new).await?) });
-    if !issued.await? {
-        return refuse(InvalidClient::NoLongerValid);
-    }
+    ensure(issued.await?, InvalidClient::NoLongerValid)?;
     Ok(token)
 }
 
@@ -115,9 +114,7 @@ pub async fn exchange(
     now: DateTime<Utc>,
 ) -> Result<Granted, Failure<GrantRefusal>> {
     let key = exchange.presented.key();
-    let Some((family, stored)) = grants.lock_credential(key).await? else {
-        return refuse(GrantRefusal::Unknown);
-    };
+    let (family, stored) = present(grants.lock_credential(key).await?, GrantRefusal::Unknown)?;
     let verdict = exchange.presented.judge(&family, &stored, now);
     match verdict.map_err(Failure::Refused)? {
         Verdict::Issue(scopes) => {

@@ -34,7 +34,7 @@ pub mod track_parcels;
 pub mod transition_order;
 mod unit_of_work;
 
-pub use acting::{ActingOperator, ActingSeller};
+pub use acting::{Acting, ActingOperator, ActingSeller};
 pub use announcement::Announcement;
 pub use failure::Failure;
 pub use unit_of_work::{

@@ -4,7 +4,9 @@ use accounts::{AccountStore, Action};
 use chrono::{DateTime, Utc};
 use oauth::{Application, ApplicationStore, ClientId, RateLimit, ScopeSet, Transition, TransitionRefusal};
 
-use crate::{ActingOperator, Announcement, Failure, acting::log_change, failure::refuse};
+use crate::acting::log_change;
+use crate::failure::{ensure, present};
+use crate::{Acting, ActingOperator, Announcement, Failure};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
@@ -73,9 +75,8 @@ pub async fn delete_application(
     by: ActingOperator,
     client_id: ClientId,
 ) -> Result<(), Failure<Refusal>> {
-    if locked(applications, client_id).await?.built_in {
-        return refuse(Refusal::BuiltIn);
-    }
+    let application = locked(applications, client_id).await?;
+    ensure(!application.built_in, Refusal::BuiltIn)?;
     applications.delete_application(client_id).await?;
     by.log(accounts, Action::ApplicationDeleted, client_id).await?;
     Ok(())
@@ -85,10 +86,8 @@ async fn locked(
     applications: &dyn ApplicationStore<Announcement>,
     client_id: ClientId,
 ) -> Result<Application, Failure<Refusal>> {
-    match applications.lock_application(client_id).await? {
-        Some(application) => Ok(application),
-        None => refuse(Refusal::NoSuchApplication),
-    }
+    let found = applications.lock_application(client_id).await?;
+    present(found, Refusal::NoSuchApplication)
 }
 
 #[cfg(test)]

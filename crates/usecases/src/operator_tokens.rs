@@ -5,9 +5,9 @@ use kernel::{Randomness, TransactionError};
 use oauth::{OperatorToken, SecretHash};
 use uuid::Uuid;
 
-use crate::failure::refuse;
+use crate::failure::present;
 use crate::revoke_tokens::NoSuchToken;
-use crate::{ActingOperator, Failure};
+use crate::{Acting, ActingOperator, Failure};
 
 /// Creates a token, which is shown once, with a name that [`accounts::token_name`] accepts.
 pub async fn create_operator_token(
@@ -40,9 +40,7 @@ pub async fn revoke_presented(
     accounts: &dyn AccountStore,
     hash: SecretHash,
 ) -> Result<Uuid, Failure<NoSuchToken>> {
-    let Some(id) = accounts.operator_token(hash).await? else {
-        return refuse(NoSuchToken);
-    };
+    let id = present(accounts.operator_token(hash).await?, NoSuchToken)?;
     revoke_operator_token(accounts, id).await?;
     Ok(id)
 }

@@ -13,9 +13,10 @@ use oauth::{
 };
 
 use crate::acting::log_change;
+use crate::failure::{ensure, present};
 use crate::sellers::{NotOpen, lock_open};
 use crate::shown_once::ShownSecret;
-use crate::{ActingSeller, Announcement, Failure, failure::refuse};
+use crate::{Acting, ActingSeller, Announcement, Failure};
 
 /// A registered application, with its secret, which is shown only once.
 #[derive(Debug)]
@@ -64,9 +65,8 @@ pub async fn register_application(
 ) -> Result<Registered, Failure<RegistrationRefusal>> {
     lock_open::<RegistrationRefusal>(accounts, owner).await?;
     let living = applications.count_applications(owner).await?;
-    if u32::try_from(living).is_ok_and(|living| living >= most) {
-        return refuse(RegistrationRefusal::TooMany);
-    }
+    let has_room = u32::try_from(living).is_ok_and(|living| living < most);
+    ensure(has_room, RegistrationRefusal::TooMany)?;
     let secret = ClientSecret::from_random(&randomness.secret());
     let id = ClientId::from(randomness.uuid());
     let change = Application::register(registration, id, &secret, owner, by, now);
@@ -125,9 +125,7 @@ pub async fn register(
         .count_action(Limiter::Registrations, Subject::seller(by.seller))
         .await?;
     let quota = counted.against(limits.registered_per_hour);
-    if !quota.admits() {
-        return refuse(RegistrationRefusal::TooOften(quota));
-    }
+    ensure(quota.admits(), RegistrationRefusal::TooOften(quota))?;
     let id = registered.client_id;
     by.log(accounts, Action::ApplicationRegistered, id).await?;
     let secret = registered.client_secret.map(|secret| secret.reveal().to_owned());
@@ -170,9 +168,7 @@ pub async fn rotate_secret(
     now: DateTime<Utc>,
 ) -> Result<ShownSecret, Failure<Refusal>> {
     let application = owned(applications, by, client_id).await?;
-    if application.client_type == ClientType::Public {
-        return refuse(Refusal::NoSecret);
-    }
+    ensure(application.client_type != ClientType::Public, Refusal::NoSecret)?;
     let secret = ClientSecret::from_random(&randomness.secret());
     let change = Announcement::of_application(application.with_secret(&secret), now);
     applications.save_application(change).await?;
@@ -204,10 +200,8 @@ async fn owned(
     client_id: ClientId,
 ) -> Result<Application, Failure<Refusal>> {
     let found = applications.lock_application(client_id).await?;
-    match found.filter(|application| is_own(application, by.seller)) {
-        Some(application) => Ok(application),
-        None => refuse(Refusal::NoSuchApplication),
-    }
+    let own = found.filter(|application| is_own(application, by.seller));
+    present(own, Refusal::NoSuchApplication)
 }
 
 #[cfg(test)]

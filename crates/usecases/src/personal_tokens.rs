@@ -5,9 +5,9 @@ use chrono::{DateTime, Utc};
 use kernel::{Randomness, SellerId, StoreError};
 use oauth::{ApplicationStatus, ApplicationStore, BearerToken, FamilyId, TokenKind};
 
+use crate::failure::{ensure, refuse};
 use crate::sellers::{NotOpen, lock_open};
-use crate::shown_once::ShownSecret;
-use crate::{ActingSeller, Announcement, Failure, failure::refuse};
+use crate::{Acting, Announcement, Failure};
 
 /// Why a personal token is not created or revoked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -25,23 +25,21 @@ pub enum Refusal {
     NoSuchToken,
 }
 
-/// Creates a personal token. Locks the account's row, so that the limit of live tokens holds under
-/// concurrency.
+/// Creates a personal token, which is shown once. Locks the account's row, so that the limit of live tokens
+/// holds under concurrency.
 pub async fn issue_personal_token(
     applications: &dyn ApplicationStore<Announcement>,
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
+    by: impl Acting,
     seller: SellerId,
     new: NewPersonalToken,
     now: DateTime<Utc>,
 ) -> Result<BearerToken, Failure<Refusal>> {
     lock_open::<Refusal>(accounts, seller).await?;
-    if new.expires_at.is_some_and(|at| at <= now) {
-        return refuse(Refusal::Expired);
-    }
-    if accounts.count_personal_tokens(seller, now).await? >= MAX_PERSONAL_TOKENS {
-        return refuse(Refusal::TooMany);
-    }
+    ensure(new.expires_at.is_none_or(|at| at > now), Refusal::Expired)?;
+    let live = accounts.count_personal_tokens(seller, now).await?;
+    ensure(live < MAX_PERSONAL_TOKENS, Refusal::TooMany)?;
     let application = applications.built_in_application(seller).await?;
     let application =
         application.ok_or_else(|| StoreError::corrupt("sellers", seller, "has no built-in application"))?;
@@ -53,33 +51,19 @@ pub async fn issue_personal_token(
     accounts
         .add_personal_token(seller, application.client_id, token.key(), new)
         .await?;
+    by.log(accounts, Action::PersonalTokenCreated, family).await?;
     Ok(token)
 }
 
-/// Creates a token, which is to be shown once.
-pub async fn issue_in_panel(
-    applications: &dyn ApplicationStore<Announcement>,
-    accounts: &dyn AccountStore,
-    randomness: &dyn Randomness,
-    by: ActingSeller,
-    new: NewPersonalToken,
-    now: DateTime<Utc>,
-) -> Result<ShownSecret, Failure<Refusal>> {
-    let token = issue_personal_token(applications, accounts, randomness, by.seller, new, now).await?;
-    let id = token.key().family;
-    by.log(accounts, Action::PersonalTokenCreated, id).await?;
-    Ok(ShownSecret::Token(id.uuid(), token.reveal().to_owned()))
-}
-
 /// Revokes a personal token; it is rejected from the commit on. Refused if it was revoked before.
-pub async fn revoke_in_panel(
+pub async fn revoke_personal_token(
     accounts: &dyn AccountStore,
-    by: ActingSeller,
+    by: impl Acting,
+    seller: SellerId,
     id: FamilyId,
 ) -> Result<(), Failure<Refusal>> {
-    if !accounts.revoke_personal_token(by.seller, id).await? {
-        return refuse(Refusal::NoSuchToken);
-    }
+    let revoked = accounts.revoke_personal_token(seller, id).await?;
+    ensure(revoked, Refusal::NoSuchToken)?;
     by.log(accounts, Action::PersonalTokenRevoked, id).await?;
     Ok(())
 }

@@ -10,7 +10,8 @@ use orders::{
     SellerOrder, ShippingAddress,
 };
 
-use crate::{Announcement, Failure, LockSet, Row, failure::refuse};
+use crate::failure::{ensure, refuse};
+use crate::{Announcement, Failure, LockSet, Row};
 
 /// An order as the marketplace submits it.
 #[derive(Debug, Clone)]
@@ -193,9 +194,7 @@ async fn take_stock(
             Ok(_) => {}
         }
     }
-    if !short.is_empty() {
-        return refuse(Refusal::InsufficientStock(short));
-    }
+    ensure(short.is_empty(), Refusal::InsufficientStock(short))?;
     for (seller, changes) in taken {
         offers.save_offers(seller, changes).await?;
     }

@@ -13,8 +13,8 @@ use webhooks::{
     WebhookEvent,
 };
 
-use crate::failure::refuse;
-use crate::{ActingOperator, ActingSeller, Failure};
+use crate::failure::{ensure, present, refuse};
+use crate::{Acting, ActingOperator, ActingSeller, Failure};
 
 /// Limit of test events to one subscription per clock minute, since the receiver has to handle them.
 pub const MAX_TEST_EVENTS_PER_MINUTE: u32 = 10;
@@ -68,9 +68,7 @@ pub async fn redeliver(
         Some(LockedDelivery { delivery, .. }) => delivery.again(now),
     };
     let queued = subscriptions.requeue_delivery(seller, subscription, delivery, now);
-    if !queued.await? {
-        return refuse(Refusal::NotFound);
-    }
+    ensure(queued.await?, Refusal::NotFound)?;
     let limit = (Limiter::Redeliveries, MAX_REDELIVERIES_PER_MINUTE);
     requester.count(accounts, subscription, limit).await?;
     requester.log(accounts, Action::Redelivered, delivery).await?;
@@ -90,20 +88,14 @@ pub async fn send_test_event(
     let (seller, client_id) = (requester.seller(), requester.client_id());
     let is_own = |found: &Subscription| client_id.is_none_or(|client_id| client_id == found.client_id);
     let found = subscriptions.subscription(seller, subscription).await?;
-    let Some(found) = found.filter(is_own) else {
-        return refuse(Refusal::NotFound);
-    };
+    let found = present(found.filter(is_own), Refusal::NotFound)?;
     let is_wanted = |subscribed: &&WebhookEvent| event.is_none_or(|event| event == **subscribed);
-    let Some(event) = found.events.iter().find(is_wanted) else {
-        return refuse(Refusal::NotSubscribed);
-    };
+    let event = present(found.events.iter().find(is_wanted), Refusal::NotSubscribed)?;
     let id = at(now, randomness.uuid()).into();
     let body = Event::sample(seller, *event, randomness.uuid()).body(id, randomness.uuid().into(), now);
     let sample = Delivery::queued(id, *event, body.map_err(StoreError::unexpected)?, now);
     let queued = subscriptions.queue_delivery(seller, subscription, &sample);
-    if !queued.await? {
-        return refuse(Refusal::Inactive);
-    }
+    ensure(queued.await?, Refusal::Inactive)?;
     let limit = (Limiter::TestEvents, MAX_TEST_EVENTS_PER_MINUTE);
     requester.count(accounts, subscription, limit).await?;
     requester
@@ -148,11 +140,7 @@ impl Requester {
         }
         let subject = Subject::of_seller(self.seller(), subscription.uuid());
         let quota = accounts.count_action(limiter, subject).await?.against(most);
-        if quota.admits() {
-            Ok(())
-        } else {
-            refuse(Refusal::TooMany(quota))
-        }
+        ensure(quota.admits(), Refusal::TooMany(quota))
     }
 
     /// The audit log has what people do, not what applications do with their tokens.

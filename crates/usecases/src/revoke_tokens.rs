@@ -8,7 +8,8 @@ use oauth::{
     TokenKind,
 };
 
-use crate::{ActingOperator, Failure, failure::refuse};
+use crate::failure::{present, refuse};
+use crate::{Acting, ActingOperator, Failure};
 
 /// A presented token by its type. Its prefix tells the type, so that no hint is needed (RFC 7009 §2.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,12 +76,7 @@ pub async fn revoke_presented(
     token: PresentedToken,
 ) -> Result<FamilyId, Failure<NoSuchToken>> {
     let family = match token {
-        PresentedToken::Refresh(key) => {
-            let Some((family, _)) = grants.lock_credential(key).await? else {
-                return refuse(NoSuchToken);
-            };
-            family
-        }
+        PresentedToken::Refresh(key) => present(grants.lock_credential(key).await?, NoSuchToken)?.0,
         PresentedToken::Access(key) | PresentedToken::Personal(key) => lock_family_of(grants, key).await?,
     };
     let lived = !family.status.revoked;

@@ -5,7 +5,9 @@ use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Randomness, SellerId, StoreError};
 use oauth::{Application, ApplicationStore, ClientId};
 
-use crate::{ActingOperator, Announcement, Failure, account_links::send_link, failure::refuse};
+use crate::account_links::send_link;
+use crate::failure::{present, refuse};
+use crate::{Acting, ActingOperator, Announcement, Failure};
 
 /// Another account has the address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -81,9 +83,7 @@ pub async fn close_seller(
     id: SellerId,
     now: DateTime<Utc>,
 ) -> Result<Seller, Failure<NotOpen>> {
-    let Some(seller) = accounts.lock_seller(id).await? else {
-        return refuse(NotOpen::NoSuchSeller);
-    };
+    let seller = present(accounts.lock_seller(id).await?, NotOpen::NoSuchSeller)?;
     if seller.closed_at.is_some() {
         return Ok(seller);
     }

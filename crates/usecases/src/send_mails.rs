@@ -2,24 +2,16 @@
 
 use accounts::{AccountStore, Action};
 use chrono::TimeDelta;
-use kernel::{DueMail, Mail, MailId, MailQueue, MailStep, Mailer, Randomness, StoreError};
+use kernel::{DueMail, Mail, MailId, MailQueue, MailStep, Mailer, StoreError};
 use orders::OrderStore;
 
-use crate::{ActingOperator, Announcement};
+use crate::{Acting, ActingOperator, Announcement};
 
 /// How long a leased mail waits for its attempt to begin.
-const LEASE: TimeDelta = TimeDelta::minutes(1);
+pub const LEASE: TimeDelta = TimeDelta::minutes(1);
 /// How long an attempt has: longer than one mail can take, with the longest timeouts for the connection and
 /// for the server's acceptance, and five minutes for recording.
 const ATTEMPT: TimeDelta = TimeDelta::minutes(25);
-
-/// Leases the mail that has waited longest, to be sent at once.
-pub async fn lease_mail<M: Mail>(
-    queue: &dyn MailQueue<M>,
-    randomness: &dyn Randomness,
-) -> Result<Option<DueMail<M>>, StoreError> {
-    queue.lease_mail(randomness.uuid(), LEASE).await
-}
 
 /// Sends a leased mail and records its step; none if its lease was lost. The beginning and the step are each recorded
 /// until that succeeds, or a pause of their own `patience` returns false: an outage of the database must neither put

@@ -12,7 +12,8 @@ use orders::{
     TrackingReport,
 };
 
-use crate::{Announcement, Failure, failure::refuse};
+use crate::failure::{ensure, present, refuse};
+use crate::{Announcement, Failure};
 
 #[derive(Debug, Clone)]
 pub struct Report {
@@ -43,9 +44,7 @@ pub async fn check_report(
     seller: SellerId,
     report: &Report,
 ) -> Result<SellerOrder, Failure<Refusal>> {
-    let Some(part) = orders.order(seller, &report.order).await? else {
-        return refuse(Refusal::NoSuchOrder);
-    };
+    let part = present(orders.order(seller, &report.order).await?, Refusal::NoSuchOrder)?;
     check_part(&part, report)?;
     Ok(part)
 }
@@ -78,9 +77,8 @@ pub async fn record_report(
     schedule: PollSchedule,
     now: DateTime<Utc>,
 ) -> Result<SellerOrder, Failure<Refusal>> {
-    let Some(part) = orders.lock_part(seller, &report.order).await? else {
-        return refuse(Refusal::NoSuchOrder);
-    };
+    let part = orders.lock_part(seller, &report.order).await?;
+    let part = present(part, Refusal::NoSuchOrder)?;
     check_part(&part, report)?;
     let new = NewShipment {
         id: randomness.uuid().into(),
@@ -140,9 +138,7 @@ pub async fn correct_shipment(
 ) -> Result<SellerOrder, Failure<CorrectionRefusal>> {
     let part = orders.lock_part(seller, order).await?;
     let is_its = |part: &SellerOrder| part.shipment().is_some_and(|its| its.id == shipment);
-    let Some(part) = part.filter(is_its) else {
-        return refuse(CorrectionRefusal::NoSuchShipment);
-    };
+    let part = present(part.filter(is_its), CorrectionRefusal::NoSuchShipment)?;
     let change = part.correct(correction.clone(), now);
     let change = change.map_err(|locked| Failure::Refused(locked.into()))?;
     let after = change.after.clone();
@@ -241,9 +237,7 @@ fn to_ship(
 ) -> Result<Vec<SellerOrder>, Failure<Refusal>> {
     let concerned = |part: &SellerOrder| shipment.seller.is_none_or(|seller| part.seller == seller);
     let mut parts = parts.into_iter().filter(concerned).collect::<Vec<_>>();
-    if parts.is_empty() {
-        return refuse(Refusal::NoSuchOrder);
-    }
+    ensure(!parts.is_empty(), Refusal::NoSuchOrder)?;
     if shipment.seller.is_none() && parts.iter().any(|part| !is_shipped(part)) {
         parts.retain(|part| !is_shipped(part));
     }

@@ -13,7 +13,7 @@ use oauth::SecretHash;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::{Failure, failure::refuse};
+use crate::{Failure, failure::ensure};
 
 /// A submitted form.
 #[derive(Debug, Clone, Copy)]
@@ -47,7 +47,7 @@ impl SentForm {
         if !accounts.store_flash(session, number, None).await? {
             let is_other = accounts.store_flash(session, mark, None).await?;
             // The refusal rolls back the row that was just inserted.
-            return if is_other { refuse(None) } else { Ok(()) };
+            return ensure(!is_other, None);
         }
         let shown = action.await.map_err(Failure::refused_as::<Option<R>>)?;
         accounts.store_flash(session, mark, None).await?;

@@ -11,7 +11,7 @@ use accounts::{AccountReader, AccountStore, Action, PasswordHash, PasswordHasher
 use kernel::{SellerId, StoreError};
 use oauth::{Limiter, Quota, RateCounter, SecretHash, Subject};
 
-use crate::ActingSeller;
+use crate::{Acting, ActingSeller};
 
 /// Attempts a minute for one account without a delay. Each further one waits one second longer than the one
 /// before.
@@ -89,7 +89,7 @@ pub struct NewSession {
     pub by: ActingSeller,
     pub session: SecretHash,
     /// The hash of the browser's current cookie: its session, if any, ends.
-    pub earlier: Option<SecretHash>,
+    pub earlier: SecretHash,
 }
 
 /// Opens a session after the password was `compared` with this hash. False if the account was closed or its
@@ -114,9 +114,7 @@ pub(crate) async fn store_session(
     new: NewSession,
     now: chrono::DateTime<chrono::Utc>,
 ) -> Result<(), StoreError> {
-    if let Some(earlier) = new.earlier {
-        accounts.end_session(earlier).await?;
-    }
+    accounts.end_session(new.earlier).await?;
     let session = Session {
         hash: new.session,
         seller: new.by.seller,
@@ -148,11 +146,6 @@ pub async fn sign_out(
         Action::SignedOut
     };
     by.log(accounts, action, by.seller).await
-}
-
-/// Logs a wrong password for an existing account.
-pub async fn log_failed_sign_in(accounts: &dyn AccountStore, by: ActingSeller) -> Result<(), StoreError> {
-    by.log(accounts, Action::SignInFailed, by.seller).await
 }
 
 #[cfg(test)]

@@ -8,7 +8,8 @@ use webhooks::{
     WebhookSecret, WebhookUrl,
 };
 
-use crate::{Failure, failure::refuse};
+use crate::Failure;
+use crate::failure::{ensure, refuse};
 
 /// The application has as many subscriptions at the seller as are allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -41,11 +42,9 @@ pub async fn create_subscription(
         secret: WebhookSecret::from_random(&randomness.secret()),
         created_at: now,
     };
-    if subscriptions.add_subscription(subscription.clone()).await? {
-        Ok(subscription)
-    } else {
-        refuse(LimitReached)
-    }
+    let added = subscriptions.add_subscription(subscription.clone()).await?;
+    ensure(added, LimitReached)?;
+    Ok(subscription)
 }
 
 fn without_duplicates(events: &[WebhookEvent]) -> Vec<WebhookEvent> {

@@ -4,25 +4,15 @@
 use std::collections::HashSet;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use kernel::{Randomness, StoreError, TransactionError};
+use kernel::{StoreError, TransactionError};
 use orders::{
-    Carrier, CarrierLookup, DueParcel, Lookup, OrderRef, PollSchedule, Shipment, TrackingQueue,
-    TrackingReport,
+    CarrierLookup, DueParcel, Lookup, OrderRef, PollSchedule, Shipment, TrackingQueue, TrackingReport,
 };
 
 use crate::{Announcement, LockSet, Row, Transaction, UnitOfWork, transact};
 
 /// How long a lease lasts: longer than a look-up and its record can take.
-const LEASE: TimeDelta = TimeDelta::minutes(5);
-
-/// Leases the carrier's parcel that has waited longest, to be looked up at once.
-pub async fn lease_parcel(
-    queue: &dyn TrackingQueue,
-    carrier: Carrier,
-    randomness: &dyn Randomness,
-) -> Result<Option<DueParcel>, StoreError> {
-    queue.lease_parcel(carrier, randomness.uuid(), LEASE).await
-}
+pub const LEASE: TimeDelta = TimeDelta::minutes(5);
 
 #[derive(Clone, Copy)]
 pub struct Tracking<'a> {
@@ -103,8 +93,8 @@ async fn record(
 #[cfg(test)]
 mod tests {
     use orders::{
-        Cause, MockCarrierLookup, MockTrackingQueue, NewShipment, OrderStatus, SellerOrder, TrackingNumber,
-        TrackingStatus,
+        Carrier, Cause, MockCarrierLookup, MockTrackingQueue, NewShipment, OrderStatus, SellerOrder,
+        TrackingNumber, TrackingStatus,
     };
     use uuid::Uuid;
 

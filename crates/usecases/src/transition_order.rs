@@ -7,7 +7,7 @@ use kernel::{OfferId, SellerId, StoreError};
 use offers::OfferStore;
 use orders::{OrderRef, OrderStore, SellerOrder};
 
-use crate::{Announcement, Failure, LockSet, Row, failure::refuse};
+use crate::{Announcement, Failure, LockSet, Row, failure::ensure};
 
 /// A transition of every part of an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,9 +54,7 @@ pub async fn transition_order(
     now: DateTime<Utc>,
 ) -> Result<Vec<SellerOrder>, Failure<Refusal>> {
     let parts = orders.lock_order(order).await?;
-    if parts.is_empty() {
-        return refuse(Refusal::NoSuchOrder);
-    }
+    ensure(!parts.is_empty(), Refusal::NoSuchOrder)?;
     let moved = parts.into_iter().map(|part| match transition {
         Transition::Pay => part.pay(now),
         Transition::Cancel => part.cancel(now),

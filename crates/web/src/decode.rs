@@ -4,7 +4,7 @@
 //! the order of the fields, unknown ones last (D11, D14, D112).
 //!
 //! ```
-//! use web::decode::{body, boolean, integer, list, object, one_of, text};
+//! use web::decode::{body, boolean, integer, list, object, one_of, text, text_of};
 //!
 //! #[derive(Clone, Copy, Debug, PartialEq)]
 //! enum Size { Small, Large }
@@ -19,7 +19,7 @@
 //! struct Parcel { name: String, size: Option<Size>, weights: Vec<u32>, note: Option<String>, is_gift: bool }
 //!
 //! let parcel = object!(Parcel {
-//!     name as "label": required(text().length(4..=64)),
+//!     name as "label": required(text_of(4..=64)),
 //!     size: optional(one_of(&Size::ALL, |size| size.as_str())),
 //!     weights: required(list(integer(1..=30_000_u32)).at_least(1).at_most(10)),
 //!     note: nullable(text()),
@@ -46,7 +46,9 @@ use std::fmt;
 
 pub use crate::object;
 pub use object::{Fields, ObjectShape};
-pub use shape::{IntegerTarget, List, Shape, Text, boolean, date_time, integer, list, one_of, parsed, text};
+pub use shape::{
+    IntegerTarget, List, Shape, boolean, date_time, integer, list, one_of, parsed, text, text_of,
+};
 
 use crate::json::{Json, Object};
 use crate::problem::Entry;

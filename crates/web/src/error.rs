@@ -2,18 +2,15 @@
 
 use std::borrow::Cow;
 use std::error::Error as StdError;
-use std::panic::AssertUnwindSafe;
 
 use actix_web::HttpResponse;
-use futures_util::FutureExt;
 use kernel::{LOST_CLAIM, StoreError, TransactionError, error_chain};
-use thiserror::Error;
 use usecases::{Failure, Repeatable};
 
 use crate::deadline::Overdue;
 use crate::head::BadHead;
 use crate::problem::{Entry, Problem};
-use crate::tasks::{TaskPanicked, panic_message};
+use crate::tasks::Panicked;
 use crate::trace_id::TraceId;
 use crate::violations::Violations;
 
@@ -90,13 +87,13 @@ impl Error {
         self
     }
 
-    /// The value of `Retry-After` in seconds, if a retry can help.
-    pub fn retry_after(&self) -> Option<u32> {
-        self.0.problem.retry_after_seconds()
+    /// The problem for the client.
+    pub fn problem(&self) -> &Problem {
+        &self.0.problem
     }
 
     /// The response, and whether the connection is closed after it.
-    pub(crate) fn into_response(self, trace_id: &TraceId) -> (HttpResponse, bool) {
+    pub fn into_response(self, trace_id: &TraceId) -> (HttpResponse, bool) {
         (self.0.problem.into_response(trace_id), self.0.closes)
     }
 }
@@ -168,16 +165,9 @@ impl From<serde_json::Error> for Error {
     }
 }
 
-impl From<TaskPanicked> for Error {
-    fn from(panicked: TaskPanicked) -> Self {
-        Self::caused(Problem::internal(), panicked)
-    }
-}
-
 impl From<Panicked> for Error {
-    /// `catch_panic` has logged the panic.
-    fn from(_: Panicked) -> Self {
-        Problem::internal().into()
+    fn from(panicked: Panicked) -> Self {
+        Self::caused(Problem::internal(), panicked)
     }
 }
 
@@ -201,33 +191,13 @@ pub fn log_failure(trace_id: &TraceId, route: &str, cause: &Cause) {
     tracing::error!(trace_id = trace_id.as_str(), route, cause, "a request failed");
 }
 
-/// A handler panicked; the panic is already logged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("the handler panicked")]
-pub struct Panicked;
-
-/// Runs a handler to its end. A panic is logged once, under the trace id, and becomes [`Panicked`].
-///
-/// The handler's own state is dropped. State that it shares with other requests must stay consistent after a
-/// panic.
-pub async fn catch_panic<F: Future>(trace_id: &TraceId, handler: F) -> Result<F::Output, Panicked> {
-    AssertUnwindSafe(handler).catch_unwind().await.map_err(|panic| {
-        let trace_id = trace_id.as_str();
-        tracing::error!(
-            trace_id,
-            panic = panic_message(panic.as_ref()),
-            "a handler panicked"
-        );
-        Panicked
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::Read as _;
     use std::sync::Arc;
 
     use super::*;
+    use crate::tasks::catch_panic;
 
     #[test]
     fn who_lost_its_claim_is_told_that_another_request_runs() {
@@ -236,17 +206,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_panic_becomes_a_value_and_is_logged_once() {
+    async fn a_panic_becomes_an_error_and_is_logged_once() {
         let (mut log, writer) = std::io::pipe().unwrap();
         let subscriber = tracing_subscriber::fmt().with_writer(Arc::new(writer));
         let listening = tracing::subscriber::set_default(subscriber.finish());
         let trace_id = TraceId::from_random([0; 16]);
         let panicking = async { panic!("no {}", "way") };
-        assert_eq!(
-            catch_panic::<_>(&trace_id, panicking).await,
-            Err::<(), _>(Panicked)
-        );
-        assert_eq!(catch_panic(&trace_id, async { 1 }).await, Ok(1));
+        let outcome: Result<(), Error> = catch_panic(panicking).await;
+        let logged = outcome.unwrap_err().logged(&trace_id, "/v1/me");
+        let again = logged.logged(&trace_id, "/v1/me");
+        assert_eq!(*again.problem(), Problem::internal());
         drop(listening);
         let mut lines = String::new();
         log.read_to_string(&mut lines).unwrap();

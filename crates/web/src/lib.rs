@@ -53,7 +53,7 @@ pub use observer::Observer;
 pub use problem::{Entry, Problem, to_sentence};
 pub use request_span::RequestSpan;
 pub use single_header::if_match;
-pub use tasks::{TaskPanicked, Tasks};
+pub use tasks::{Panicked, Tasks};
 pub use trace_id::TraceId;
 pub use violations::{Violations, both};
 

@@ -1,4 +1,6 @@
-//! The declaration of an operation, and the input that it receives.
+//! The declaration of an operation, and the input that it receives. An operation implements [`Read`],
+//! [`Write`] or [`Stream`]; a value of the type is one decoded request. The router and the pipeline act on the
+//! consts, so an operation cannot skip a check.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -22,19 +24,12 @@ use crate::reply::Reply;
 use crate::trace_id::TraceId;
 use crate::violations::{Violations, both};
 
-const FIELDS_ALONE: &[Parameter] = &[query::FIELDS];
-
-/// One operation of a listener; a value of the type is one decoded request. The router and the pipeline act
-/// on the consts, so an operation cannot skip a check. It also implements [`Read`], [`Write`] or [`Stream`].
-pub trait Operation<L: Listener>: Sized + Send + Sync + 'static {
+/// An operation that only reads. It is dropped when the client disconnects.
+pub trait Read<L: Listener>: Sized + Send + Sync + 'static {
     /// The scope that a caller needs.
     const SCOPE: L::Scope;
     /// The query parameters, in the contract's order; unless it has others, `fields` if there are any.
-    const QUERY: &'static [Parameter] = if Self::FIELDS.is_empty() {
-        &[]
-    } else {
-        FIELDS_ALONE
-    };
+    const QUERY: &'static [Parameter] = fields_alone(Self::FIELDS);
     /// The fields that `fields` can select: of the body, or of each item of a list.
     const FIELDS: &'static [&'static str] = &[];
     /// Whether it is there only once the schema is finished (`migrate --finish`): a program of the release
@@ -42,24 +37,28 @@ pub trait Operation<L: Listener>: Sized + Send + Sync + 'static {
     const NEEDS_FINISHED: bool = false;
     /// Its part of the OpenAPI document, if the listener has one.
     const DOCS: Option<&'static Docs> = None;
+    /// True if it waits for an event and limits its time itself. All others are dropped at the request's
+    /// deadline.
+    const WAITS: bool = false;
 
     /// Reads headers, a query with more than `fields`, and body, and reports all violations together. `None`
     /// means that no resource can have the id in the path: the pipeline answers 404 after all checks.
     fn decode(incoming: &Incoming<'_>, call: &Call<L>) -> Result<Option<Self>, Violations>;
-}
-
-/// An operation that only reads. It is dropped when the client disconnects.
-pub trait Read<L: Listener>: Operation<L> {
-    /// True if it waits for an event and limits its time itself. All others are dropped at the request's
-    /// deadline.
-    const WAITS: bool = false;
 
     fn execute(self, call: Call<L>) -> impl Future<Output = Result<Reply, Error>> + Send;
 }
 
 /// An operation that changes something. It runs to its end even if the client disconnects. [`crate::write`]
-/// handles its transaction, idempotency key, deadline and panics.
-pub trait Write<L: Listener>: Operation<L> {
+/// handles its transaction, idempotency key, deadline and panics. What it declares is as in [`Read`]; its only
+/// query parameter is `fields`.
+pub trait Write<L: Listener>: Sized + Send + Sync + 'static {
+    const SCOPE: L::Scope;
+    const FIELDS: &'static [&'static str] = &[];
+    const NEEDS_FINISHED: bool = false;
+    const DOCS: Option<&'static Docs> = None;
+
+    fn decode(incoming: &Incoming<'_>, call: &Call<L>) -> Result<Option<Self>, Violations>;
+
     /// Runs before the transaction: cheap checks, calls to other services. It changes nothing and keeps the
     /// call's deadline; it pauses the deadline while it waits for anything but the store.
     fn prepare(&mut self, call: &mut Call<L>) -> impl Future<Output = Result<(), Error>> + Send {
@@ -106,8 +105,17 @@ pub enum Unclaimed {
 
 /// An operation that reads its body itself, in chunks. It takes no idempotency key, because a key could not
 /// be bound to the body.
-pub trait Stream<L: Listener>: Operation<L> {
+pub trait Stream<L: Listener>: Sized + Send + Sync + 'static {
+    const SCOPE: L::Scope;
+
+    fn decode(incoming: &Incoming<'_>, call: &Call<L>) -> Result<Option<Self>, Violations>;
+
     fn execute(self, call: Call<L>, body: &mut Payload) -> impl Future<Output = Result<Reply, Error>>;
+}
+
+/// `fields`, if there are any to select.
+pub(crate) const fn fields_alone(fields: &[&str]) -> &'static [Parameter] {
+    if fields.is_empty() { &[] } else { &[query::FIELDS] }
 }
 
 /// The effect of an operation.

@@ -6,7 +6,7 @@ use actix_web::HttpRequest;
 use bytes::Bytes;
 
 use crate::body::BodyLimits;
-use crate::error::{Error, catch_panic};
+use crate::error::Error;
 use crate::head;
 use crate::idempotency;
 use crate::listener::Listener;
@@ -15,6 +15,7 @@ use crate::query::Selection;
 use crate::reply::Reply;
 use crate::request::{Answer, Request};
 use crate::route::{Route, RouteMatch, Work, find};
+use crate::tasks::catch_panic;
 use crate::violations::both;
 
 /// Answers a request with the listener's operations.
@@ -31,12 +32,8 @@ pub async fn answer<L: Listener>(
     let route = found.at_path().map_or("-", |route| route.path);
     let mut context = listener.response_context();
     let trace_id = request.trace_id;
-    let outcome = catch_panic(
-        &trace_id,
-        check_and_execute(listener, routes, &http, &mut request, &found, &mut context),
-    )
-    .await;
-    let (mut response, closes) = match outcome.unwrap_or_else(|panicked| Err(panicked.into())) {
+    let executing = check_and_execute(listener, routes, &http, &mut request, &found, &mut context);
+    let (mut response, closes) = match catch_panic(executing).await {
         Ok(reply) => (reply.into_response(&trace_id), false),
         Err(error) => error.logged(&trace_id, route).into_response(&trace_id),
     };

@@ -34,7 +34,6 @@ pub struct Problem {
     status: StatusCode,
     entries: Vec<Entry>,
     retry_after: Option<u32>,
-    /// Its `Allow` or `WWW-Authenticate`.
     header: Option<(HeaderName, String)>,
     /// The cause for the log alone.
     reason: Option<&'static str>,
@@ -82,10 +81,7 @@ impl Problem {
         let challenge = format!("Bearer realm=\"{}\", error=\"invalid_token\"", quotable(realm));
         let placeholder = token.to_uppercase().replace(' ', "_");
         let message = format!("Send a valid {token}: Authorization: Bearer <{placeholder}>.");
-        Self {
-            header: Some((WWW_AUTHENTICATE, challenge)),
-            ..Self::new(Code::Unauthorized, message)
-        }
+        Self::new(Code::Unauthorized, message).with_header(WWW_AUTHENTICATE, challenge)
     }
 
     /// 403 with the challenge of RFC 6750 §3.1; `scope` is the scope that the token lacks.
@@ -93,10 +89,7 @@ impl Problem {
         let (realm, named) = (quotable(realm), quotable(scope));
         let challenge = format!("Bearer realm=\"{realm}\", error=\"insufficient_scope\", scope=\"{named}\"");
         let message = format!("This operation needs the scope {scope}, which the token does not have.");
-        Self {
-            header: Some((WWW_AUTHENTICATE, challenge)),
-            ..Self::new(Code::InsufficientScope, message)
-        }
+        Self::new(Code::InsufficientScope, message).with_header(WWW_AUTHENTICATE, challenge)
     }
 
     /// 404: no such resource, or one of another seller.
@@ -115,10 +108,7 @@ impl Problem {
     /// 404 on a path that exists: the contract has no 405 (D4). `allow` lists the path's methods.
     pub fn wrong_method(allow: String) -> Self {
         let message = format!("Method not supported on this path. Supported: {allow}.");
-        Self {
-            header: Some((ALLOW, allow)),
-            ..Self::new(Code::NotFound, message)
-        }
+        Self::new(Code::NotFound, message).with_header(ALLOW, allow)
     }
 
     /// 429; `retry_after` in seconds (contract: Limits).
@@ -163,14 +153,17 @@ impl Problem {
         }
     }
 
+    /// The same with its `Allow` or `WWW-Authenticate`.
+    #[must_use]
+    pub fn with_header(self, name: HeaderName, value: impl Into<String>) -> Self {
+        let header = Some((name, value.into()));
+        Self { header, ..self }
+    }
+
     /// The same with a cause for the log alone.
     #[must_use]
     pub fn because(self, reason: Option<&'static str>) -> Self {
         Self { reason, ..self }
-    }
-
-    pub(crate) const fn retry_after_seconds(&self) -> Option<u32> {
-        self.retry_after
     }
 
     pub const fn status(&self) -> StatusCode {

@@ -31,7 +31,7 @@ use std::ops::RangeInclusive;
 use chrono::{DateTime, Utc};
 use kernel::MAX_PAGE_SIZE;
 
-use crate::decode::{Place, Shape, date_time, one_of, text};
+use crate::decode::{Place, Shape, date_time, one_of, text_of};
 use crate::form::{form_decode, percent_decode, raw_pairs};
 use crate::json::Json;
 use crate::openapi::Parameter;
@@ -133,7 +133,7 @@ impl<'a> Query<'a> {
     /// The text of at most this many characters, which may be empty and have spaces.
     pub fn words(&mut self, name: &'static str, most: usize) -> Option<String> {
         let words = self.decoded(name, form_decode)?;
-        self.read(name, words, &text().length(0..=most))
+        self.read(name, words, &text_of(0..=most))
     }
 
     /// Reads a value as in a body.

@@ -10,7 +10,7 @@ use kernel::Claim;
 use crate::error::Error;
 use crate::listener::Listener;
 use crate::openapi::{Docs, Parameter};
-use crate::operation::{Call, Effect, Incoming, Operation, Read, Stream, Write};
+use crate::operation::{Call, Effect, Incoming, Read, Stream, Write, fields_alone};
 use crate::path::{Ids, capture};
 use crate::problem::Problem;
 use crate::reply::Reply;
@@ -28,10 +28,8 @@ pub struct Route<L: Listener> {
     pub fields: &'static [&'static str],
     pub docs: Option<&'static Docs>,
     pub needs_finished: bool,
-    pub(crate) decode: Decode<L>,
+    pub(crate) decode: fn(&Incoming<'_>, Call<L>) -> Result<Work, Violations>,
 }
-
-type Decode<L> = fn(&Incoming<'_>, Call<L>) -> Result<Work, Violations>;
 
 /// A decoded request, ready to be executed.
 pub(crate) enum Work {
@@ -50,58 +48,69 @@ type LocalReplyFuture<'a> = LocalBoxFuture<'a, Result<Reply, Error>>;
 impl<L: Listener> Route<L> {
     /// GET, which includes HEAD.
     pub const fn read<O: Read<L>>(path: &'static str) -> Self {
-        Self::of::<O>(Method::GET, path, Effect::Read, |incoming, call| {
-            let operation = O::decode(incoming, &call)?;
-            let reading = Box::pin(async move {
-                let operation = operation.ok_or_else(Problem::not_found)?;
-                operation.execute(call).await
-            });
-            Ok(if O::WAITS {
-                Work::Wait(reading)
-            } else {
-                Work::Read(reading)
-            })
-        })
-    }
-
-    pub const fn write<O: Write<L>>(method: Method, path: &'static str) -> Self {
-        Self::of::<O>(method, path, Effect::Write, |incoming, call| {
-            let operation = O::decode(incoming, &call)?;
-            Ok(Work::Write(Box::new(|claim, route| {
-                Box::pin(write(operation, call, claim, route))
-            })))
-        })
-    }
-
-    /// POST.
-    pub const fn stream<O: Stream<L>>(path: &'static str) -> Self {
-        Self::of::<O>(Method::POST, path, Effect::Stream, |incoming, call| {
-            let operation = O::decode(incoming, &call)?;
-            Ok(Work::Stream(Box::new(|body| {
-                Box::pin(async move {
-                    let operation = operation.ok_or_else(Problem::not_found)?;
-                    operation.execute(call, body).await
-                })
-            })))
-        })
-    }
-
-    const fn of<O: Operation<L>>(
-        method: Method,
-        path: &'static str,
-        effect: Effect,
-        decode: Decode<L>,
-    ) -> Self {
         Self {
-            method,
+            method: Method::GET,
             path,
             scope: O::SCOPE,
-            effect,
+            effect: Effect::Read,
             query: O::QUERY,
             fields: O::FIELDS,
             docs: O::DOCS,
             needs_finished: O::NEEDS_FINISHED,
-            decode,
+            decode: |incoming, call| {
+                let operation = O::decode(incoming, &call)?;
+                let reading = Box::pin(async move {
+                    let operation = operation.ok_or_else(Problem::not_found)?;
+                    operation.execute(call).await
+                });
+                Ok(if O::WAITS {
+                    Work::Wait(reading)
+                } else {
+                    Work::Read(reading)
+                })
+            },
+        }
+    }
+
+    pub const fn write<O: Write<L>>(method: Method, path: &'static str) -> Self {
+        Self {
+            method,
+            path,
+            scope: O::SCOPE,
+            effect: Effect::Write,
+            query: fields_alone(O::FIELDS),
+            fields: O::FIELDS,
+            docs: O::DOCS,
+            needs_finished: O::NEEDS_FINISHED,
+            decode: |incoming, call| {
+                let operation = O::decode(incoming, &call)?;
+                Ok(Work::Write(Box::new(|claim, route| {
+                    Box::pin(write(operation, call, claim, route))
+                })))
+            },
+        }
+    }
+
+    /// POST.
+    pub const fn stream<O: Stream<L>>(path: &'static str) -> Self {
+        Self {
+            method: Method::POST,
+            path,
+            scope: O::SCOPE,
+            effect: Effect::Stream,
+            query: &[],
+            fields: &[],
+            docs: None,
+            needs_finished: false,
+            decode: |incoming, call| {
+                let operation = O::decode(incoming, &call)?;
+                Ok(Work::Stream(Box::new(|body| {
+                    Box::pin(async move {
+                        let operation = operation.ok_or_else(Problem::not_found)?;
+                        operation.execute(call, body).await
+                    })
+                })))
+            },
         }
     }
 

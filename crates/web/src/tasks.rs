@@ -1,10 +1,12 @@
-//! Work that outlives its request.
+//! Work that outlives its request, and work that panics.
 //!
 //! The HTTP library drops a handler when its client disconnects. A write must not stop half-way, so it runs
 //! as a separate task. The process waits for these tasks before it ends.
 
 use std::any::Any;
+use std::panic::AssertUnwindSafe;
 
+use futures_util::FutureExt;
 use thiserror::Error;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
@@ -21,10 +23,10 @@ pub struct Tasks {
     stopping: CancellationToken,
 }
 
-/// The task ended without a result, with the reason. The code that awaits the task logs it and answers 500.
+/// The work ended without a result, with the reason. The code that awaits the work logs it and answers 500.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("the task panicked: {0}")]
-pub struct TaskPanicked(String);
+#[error("panicked: {0}")]
+pub struct Panicked(String);
 
 impl Tasks {
     /// Tasks on this runtime, which must be multi-threaded and live as long as the process serves.
@@ -41,15 +43,13 @@ impl Tasks {
     pub fn run<T: Send + 'static, W: Future<Output = T> + Send + 'static>(
         &self,
         work: W,
-    ) -> impl Future<Output = Result<T, TaskPanicked>> + Send + use<T, W> {
+    ) -> impl Future<Output = Result<T, Panicked>> + Send + use<T, W> {
         let work = work.instrument(request_span::current());
         let task = self.running.spawn_on(work, &self.runtime);
         async {
-            task.await.map_err(|ended| {
-                TaskPanicked(ended.try_into_panic().map_or_else(
-                    |ended| ended.to_string(),
-                    |panic| panic_message(panic.as_ref()).to_owned(),
-                ))
+            task.await.map_err(|ended| match ended.try_into_panic() {
+                Ok(panic) => Panicked::of(panic.as_ref()),
+                Err(ended) => Panicked(ended.to_string()),
             })
         }
     }
@@ -72,12 +72,21 @@ impl Tasks {
     }
 }
 
-/// The message of a panic.
-pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> &str {
-    let literal = panic.downcast_ref::<&'static str>().copied();
-    literal
-        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("no message")
+impl Panicked {
+    fn of(panic: &(dyn Any + Send)) -> Self {
+        let literal = panic.downcast_ref::<&'static str>().copied();
+        let message = literal.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        Self(message.unwrap_or("no message").to_owned())
+    }
+}
+
+/// Runs work to its end; a panic becomes an error.
+///
+/// The work's own state is dropped. State that it shares with other requests must stay consistent after a
+/// panic.
+pub async fn catch_panic<T, E: From<Panicked>>(work: impl Future<Output = Result<T, E>>) -> Result<T, E> {
+    let caught = AssertUnwindSafe(work).catch_unwind().await;
+    caught.unwrap_or_else(|panic| Err(Panicked::of(panic.as_ref()).into()))
 }
 
 #[cfg(test)]
@@ -88,8 +97,9 @@ mod tests {
     async fn a_task_returns_its_result_or_its_panic() {
         let tasks = Tasks::new(Handle::current());
         assert_eq!(tasks.run(async { 17 }).await, Ok(17));
+        assert_eq!(catch_panic(async { Ok::<_, Panicked>(17) }).await, Ok(17));
         let panicked = tasks.run(async { panic!("half-way") }).await;
-        assert_eq!(panicked, Err::<(), _>(TaskPanicked("half-way".to_owned())));
+        assert_eq!(panicked, Err::<(), _>(Panicked("half-way".to_owned())));
     }
 
     #[tokio::test]

@@ -9,12 +9,13 @@ use tokio::time::{Instant, sleep, timeout_at};
 use usecases::{LockSet, MAX_RETRIES, Transaction, Turn, UnitOfWork, repeat};
 
 use crate::deadline::Deadline;
-use crate::error::{Error, catch_panic};
+use crate::error::Error;
 use crate::idempotency;
 use crate::listener::Listener;
 use crate::operation::{Call, Unclaimed, Write};
 use crate::problem::Problem;
 use crate::reply::Reply;
+use crate::tasks::catch_panic;
 
 /// How long to look up the outcome of a lost COMMIT, counted from the first lost one (D132).
 pub const RESOLVE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -50,8 +51,7 @@ async fn run_keyed<L: Listener, W: Write<L>>(
     let Some(operation) = operation else {
         return run_claimed::<L, W>(None, call, claim, None).await;
     };
-    let attempt = catch_panic(&call.trace_id, operation.try_unclaimed(&call, claim)).await;
-    let error = match attempt.unwrap_or_else(|panicked| Err(panicked.into())) {
+    let error = match catch_panic(operation.try_unclaimed(&call, claim)).await {
         Ok(Unclaimed::NeedsClaim(turn)) => return run_claimed(Some(operation), call, claim, turn).await,
         Ok(Unclaimed::Saved(reply)) => {
             idempotency::count(L::NAME, "run");
@@ -154,7 +154,6 @@ async fn execute<L: Listener, W: Write<L>>(
     turn: Option<Turn>,
 ) -> Result<Reply, Error> {
     let mut operation = operation.ok_or_else(Problem::not_found)?;
-    let trace_id = call.trace_id;
     call.deadline = call
         .deadline
         .extended_by(L::WRITE_TIMEOUT.saturating_sub(Deadline::REQUEST_TIMEOUT));
@@ -172,7 +171,7 @@ async fn execute<L: Listener, W: Write<L>>(
         }
         repeat(|| attempt(&operation, &call, claim, &locks)).await
     };
-    catch_panic(&trace_id, executing).await?
+    catch_panic(executing).await
 }
 
 /// A transaction that only has to be committed, and its result.

@@ -10,13 +10,13 @@ use oauth::{
 };
 use serde::Serialize;
 use serde_json::json;
-use usecases::Transaction;
 use usecases::manage_application::{self, adjust_application, change_status, delete_application};
 use usecases::own_applications::{RegistrationRefusal, register_application};
 use usecases::sellers::NotOpen;
-use web::decode::{ObjectShape, Shape, boolean, integer, list, object, one_of, text};
+use usecases::{Acting as _, Transaction};
+use web::decode::{Shape, boolean, integer, list, object, one_of, text};
 use web::openapi::Parameter;
-use web::operation::{Call, Incoming, Operation, Read, Write};
+use web::operation::{Call, Incoming, Read, Write};
 use web::reply::Reply;
 use web::timestamps::Timestamp;
 use web::view::View;
@@ -55,42 +55,14 @@ pub(crate) struct RegisterApplication {
     registration: Registration,
 }
 
-impl Operation<BackOffice> for RegisterApplication {
+impl Write<BackOffice> for RegisterApplication {
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
         let registration = incoming.json(&registration())?;
         Ok(incoming.id(0).map(|owner| Self { owner, registration }))
     }
-}
 
-fn registration() -> impl Shape<Value = Registration> {
-    let optional = |text| description(Some(text));
-    let address = text().checked(redirect_uri).distinct("Must not be given twice.");
-    let addresses = list(address).at_most(MAX_REDIRECT_URIS);
-    let accepted = |terms: bool| terms.then_some(terms).ok_or(Rule::TermsAccepted);
-    ObjectShape::new(move |fields| {
-        let name = fields.required("name", &text().checked(application_name));
-        let description = fields.nullable("description", &text().checked(optional));
-        let documentation_url = fields.required("documentation_url", &text().checked(documentation_link));
-        let purpose = fields.required("purpose", &one_of(&Purpose::ALL, Purpose::as_str));
-        let client_type = fields.required("client_type", &one_of(&ClientType::ALL, ClientType::as_str));
-        let redirect_uris = fields.nullable("redirect_uris", &addresses);
-        let scopes = fields.required("scopes", &scopes());
-        fields.required("accept_terms", &boolean().checked(accepted))?;
-        Some(Registration {
-            name: name?,
-            description: description?.flatten(),
-            documentation_url: documentation_url?,
-            purpose: purpose?,
-            client_type: client_type?,
-            redirect_uris: redirect_uris?.unwrap_or_default(),
-            scopes: scopes?,
-        })
-    })
-}
-
-impl Write<BackOffice> for RegisterApplication {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let (randomness, registration) = (call.state.ports.randomness.as_ref(), self.registration.clone());
         let (owner, by) = (self.owner, Registrar::Marketplace);
@@ -106,6 +78,27 @@ impl Write<BackOffice> for RegisterApplication {
             "status": registered.status.as_str(),
         }))
     }
+}
+
+fn registration() -> impl Shape<Value = Registration> {
+    let optional = |text| description(Some(text));
+    let address = text().checked(redirect_uri).distinct("Must not be given twice.");
+    let addresses = list(address).at_most(MAX_REDIRECT_URIS);
+    let accepted = |terms: bool| terms.then_some(()).ok_or(Rule::TermsAccepted);
+    object!(
+        name: required(text().checked(application_name)),
+        description: nullable(text().checked(optional)).flatten(),
+        documentation_url: required(text().checked(documentation_link)),
+        purpose: required(one_of(&Purpose::ALL, Purpose::as_str)),
+        client_type: required(one_of(&ClientType::ALL, ClientType::as_str)),
+        redirect_uris: nullable(addresses).unwrap_or_default(),
+        scopes: required(scopes()),
+        accept_terms: required(boolean().checked(accepted))
+        => {
+            let () = accept_terms;
+            Registration { name, description, documentation_url, purpose, client_type, redirect_uris, scopes }
+        }
+    )
 }
 
 fn registration_problem(refusal: RegistrationRefusal) -> Problem {
@@ -136,7 +129,7 @@ pub(crate) struct ListApplications {
     limit: u16,
 }
 
-impl Operation<BackOffice> for ListApplications {
+impl Read<BackOffice> for ListApplications {
     const SCOPE: Access = Access::Read;
     const QUERY: &'static [Parameter] = &[Parameter::undocumented("limit"), Parameter::undocumented("after")];
 
@@ -154,9 +147,7 @@ impl Operation<BackOffice> for ListApplications {
             })
         })
     }
-}
 
-impl Read<BackOffice> for ListApplications {
     async fn execute(self, call: Call<BackOffice>) -> Result<Reply, Error> {
         let Self {
             seller,
@@ -181,21 +172,17 @@ impl Read<BackOffice> for ListApplications {
 }
 
 /// Reads one application.
-pub(crate) struct ReadApplication {
-    id: ClientId,
-}
+pub(crate) struct ReadApplication(ClientId);
 
-impl Operation<BackOffice> for ReadApplication {
+impl Read<BackOffice> for ReadApplication {
     const SCOPE: Access = Access::Read;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        Ok(incoming.id(0).map(|id| Self { id }))
+        Ok(incoming.id(0).map(Self))
     }
-}
 
-impl Read<BackOffice> for ReadApplication {
     async fn execute(self, call: Call<BackOffice>) -> Result<Reply, Error> {
-        let application = call.state.applications.application(self.id).await?;
+        let application = call.state.applications.application(self.0).await?;
         let application = application.ok_or_else(Problem::not_found)?;
         Reply::ok(&ApplicationView::whole((&application, &call.state.ports.service)))
     }
@@ -208,7 +195,7 @@ pub(crate) struct AdjustApplication {
     scopes: Option<ScopeSet>,
 }
 
-impl Operation<BackOffice> for AdjustApplication {
+impl Write<BackOffice> for AdjustApplication {
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
@@ -221,9 +208,7 @@ impl Operation<BackOffice> for AdjustApplication {
         let (limit, scopes) = incoming.json(&body.not_empty())?;
         Ok(incoming.id(0).map(|id| Self { id, limit, scopes }))
     }
-}
 
-impl Write<BackOffice> for AdjustApplication {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let by = operator(call)?;
         let adjusted = adjust_application(tx, tx, by, self.id, self.limit, self.scopes, tx.now()).await;
@@ -240,21 +225,17 @@ pub(crate) fn scopes() -> impl Shape<Value = ScopeSet> {
 }
 
 /// Deletes an application permanently.
-pub(crate) struct DeleteApplication {
-    id: ClientId,
-}
+pub(crate) struct DeleteApplication(ClientId);
 
-impl Operation<BackOffice> for DeleteApplication {
+impl Write<BackOffice> for DeleteApplication {
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        Ok(incoming.id(0).map(|id| Self { id }))
+        Ok(incoming.id(0).map(Self))
     }
-}
 
-impl Write<BackOffice> for DeleteApplication {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
-        let deleted = delete_application(tx, tx, operator(call)?, self.id).await;
+        let deleted = delete_application(tx, tx, operator(call)?, self.0).await;
         deleted.map_refusal(problem)?;
         Ok(Reply::no_content())
     }
@@ -268,7 +249,7 @@ pub(crate) struct MoveApplication {
     expected: Option<ScopeSet>,
 }
 
-impl Operation<BackOffice> for MoveApplication {
+impl Write<BackOffice> for MoveApplication {
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
@@ -285,9 +266,7 @@ impl Operation<BackOffice> for MoveApplication {
             expected,
         }))
     }
-}
 
-impl Write<BackOffice> for MoveApplication {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let (by, now) = (operator(call)?, tx.now());
         let moved = change_status(tx, tx, by, self.id, self.transition, self.expected, now).await;

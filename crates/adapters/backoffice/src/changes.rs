@@ -10,7 +10,7 @@ use tokio::select;
 use tokio::time::{Instant, sleep_until};
 use web::deadline::Deadline;
 use web::openapi::Parameter;
-use web::operation::{Call, Incoming, Operation, Read};
+use web::operation::{Call, Incoming, Read};
 use web::reply::Reply;
 use web::resources::MoneyView;
 use web::timestamps::Timestamp;
@@ -33,8 +33,9 @@ pub(crate) struct ListChanges {
     wait: Duration,
 }
 
-impl Operation<BackOffice> for ListChanges {
+impl Read<BackOffice> for ListChanges {
     const SCOPE: Access = Access::Read;
+    const WAITS: bool = true;
     const QUERY: &'static [Parameter] = &[
         Parameter::undocumented("after"),
         Parameter::undocumented("limit"),
@@ -50,10 +51,6 @@ impl Operation<BackOffice> for ListChanges {
             })
         })
     }
-}
-
-impl Read<BackOffice> for ListChanges {
-    const WAITS: bool = true;
 
     /// The first page with a change, or an empty one when the time is over or the process is asked to stop.
     /// Dropped when the reader disconnects.

@@ -2,7 +2,7 @@
 
 use actix_web::http::StatusCode;
 use serde_json::json;
-use web::operation::{Call, Incoming, Operation, Read};
+use web::operation::{Call, Incoming, Read};
 use web::reply::Reply;
 use web::{Error, Violations};
 
@@ -20,15 +20,13 @@ kernel::words! {
     }
 }
 
-impl Operation<BackOffice> for Probe {
+impl Read<BackOffice> for Probe {
     const SCOPE: Access = Access::Open;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
         Ok(Self::parse(incoming.head.uri.path()))
     }
-}
 
-impl Read<BackOffice> for Probe {
     async fn execute(self, call: Call<BackOffice>) -> Result<Reply, Error> {
         match self {
             Self::Healthz => Reply::ok(&json!({ "status": "ok" })),

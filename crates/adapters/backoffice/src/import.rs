@@ -7,33 +7,29 @@ use futures_util::StreamExt;
 use kernel::SellerId;
 use tokio::time::timeout;
 use web::media_type::MediaType;
-use web::operation::{Call, Incoming, Operation, Stream};
+use web::operation::{Call, Incoming, Stream};
 use web::reply::Reply;
 use web::{Error, Violations};
 
-use crate::importer::{ImportError, Importer};
+use crate::importer::Importer;
 use crate::sellers::existing;
 use crate::{Access, BackOffice};
 
 /// Applies lines as they arrive.
-pub(crate) struct ImportOffers {
-    seller: SellerId,
-}
+pub(crate) struct ImportOffers(SellerId);
 
-impl Operation<BackOffice> for ImportOffers {
+impl Stream<BackOffice> for ImportOffers {
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
         incoming.body_as(MediaType::NdJson, |_| Ok(()))?;
-        Ok(incoming.id(0).map(|seller| Self { seller }))
+        Ok(incoming.id(0).map(Self))
     }
-}
 
-impl Stream<BackOffice> for ImportOffers {
     async fn execute(self, call: Call<BackOffice>, body: &mut Payload) -> Result<Reply, Error> {
-        call.deadline.run(existing(self.seller, &call)).await??;
+        call.deadline.run(existing(self.0, &call)).await??;
         let ports = &call.state.ports;
-        let mut importer = Importer::new(Arc::clone(&ports.units), ports.tasks.clone(), self.seller);
+        let mut importer = Importer::new(Arc::clone(&ports.units), ports.tasks.clone(), self.0);
         let piece_timeout = ports.service.body_timeout;
         let late = |_| {
             Error::closing(
@@ -47,14 +43,5 @@ impl Stream<BackOffice> for ImportOffers {
             importer.feed(&piece).await?;
         }
         Reply::ok(&importer.finish().await?)
-    }
-}
-
-impl From<ImportError> for Error {
-    fn from(error: ImportError) -> Self {
-        match error {
-            ImportError::Store(error) => error.into(),
-            ImportError::Panicked(panicked) => panicked.into(),
-        }
     }
 }

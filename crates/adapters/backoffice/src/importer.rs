@@ -11,14 +11,13 @@ use std::sync::Arc;
 
 use bytes::BytesMut;
 use futures_util::future::BoxFuture;
-use kernel::{SellerId, TransactionError};
+use kernel::{SellerId, StoreError, TransactionError};
 use offers::OfferInput;
-use thiserror::Error;
 use tokio_util::codec::{AnyDelimiterCodec, Decoder as _};
 use usecases::feed_offers::{CHUNK, Counts, import_offers};
 use usecases::{LockSet, UnitOfWork, transact};
 use web::resources::offer_input;
-use web::{Entry, TaskPanicked, Tasks, decode};
+use web::{Entry, Panicked, Tasks, decode};
 
 pub use report::{ImportReport, RejectedLine};
 
@@ -32,8 +31,8 @@ const MAX_CHUNK_SIZE: usize = 8 * 1024 * 1024;
 ///
 /// [`Importer::feed`] takes bytes, split anywhere; [`Importer::finish`] returns the report. A line ends with LF
 /// or CRLF; the last one may lack a line end. If the importer is dropped earlier, complete chunks are written,
-/// including one in progress, and the rest is discarded. After an error it cannot be used any more; the same
-/// input may be sent again from its start.
+/// including one in progress, and the rest is discarded. After an error it cannot be used any more: all chunks but
+/// perhaps the latest are written, and the same input may be sent again from its start.
 pub struct Importer {
     units: Arc<dyn UnitOfWork>,
     tasks: Tasks,
@@ -47,16 +46,7 @@ pub struct Importer {
     report: ImportReport,
 }
 
-/// Why an import ended early. The latest chunk may not be written; all earlier ones are.
-#[derive(Debug, Error)]
-pub enum ImportError {
-    #[error("{0}")]
-    Store(#[from] TransactionError),
-    #[error(transparent)]
-    Panicked(#[from] TaskPanicked),
-}
-
-type ChunkResult = Result<Result<Counts, TransactionError>, TaskPanicked>;
+type ChunkResult = Result<Result<Counts, TransactionError>, Panicked>;
 
 impl Importer {
     /// An import that writes through `units`, in tasks on `tasks`.
@@ -76,7 +66,7 @@ impl Importer {
     }
 
     /// Takes the next piece of the input. Waits if the store is slower than the input.
-    pub async fn feed(&mut self, bytes: &[u8]) -> Result<(), ImportError> {
+    pub async fn feed(&mut self, bytes: &[u8]) -> Result<(), TransactionError> {
         self.unread.extend_from_slice(bytes);
         while let Some(line) = self.splitter.decode(&mut self.unread).transpose() {
             self.take(line.ok().as_deref());
@@ -88,7 +78,7 @@ impl Importer {
     }
 
     /// Ends the input, and waits until all of it is written.
-    pub async fn finish(mut self) -> Result<ImportReport, ImportError> {
+    pub async fn finish(mut self) -> Result<ImportReport, TransactionError> {
         while let Some(line) = self.splitter.decode_eof(&mut self.unread).transpose() {
             self.take(line.ok().as_deref());
         }
@@ -124,7 +114,7 @@ impl Importer {
 
     /// Starts to write the collected chunk once the previous one is written, so that of two lines with the
     /// same id the later one wins.
-    async fn write_chunk(&mut self) -> Result<(), ImportError> {
+    async fn write_chunk(&mut self) -> Result<(), TransactionError> {
         self.written().await?;
         let chunk = std::mem::take(&mut self.chunk);
         if !chunk.feeds.is_empty() {
@@ -145,9 +135,9 @@ impl Importer {
         Ok(())
     }
 
-    async fn written(&mut self) -> Result<(), ImportError> {
+    async fn written(&mut self) -> Result<(), TransactionError> {
         if let Some(writing) = self.writing.take() {
-            self.report.add(writing.await??);
+            self.report.add(writing.await.map_err(StoreError::unexpected)??);
         }
         Ok(())
     }

@@ -32,7 +32,7 @@ use web::listener::{Listener, Ports};
 use web::pipeline;
 use web::route::Route;
 
-pub use importer::{ImportError, ImportReport, Importer, RejectedLine};
+pub use importer::{ImportReport, Importer, RejectedLine};
 pub use policy::Access;
 pub use routes::calls;
 

@@ -8,7 +8,7 @@ use usecases::feed_offers::feed_offer;
 use usecases::{LockSet, Transaction};
 use uuid::Uuid;
 use web::decode::{object, one_of};
-use web::operation::{Call, Incoming, Operation, Read, Write};
+use web::operation::{Call, Incoming, Read, Write};
 use web::reply::Reply;
 use web::resources::{OfferView, money, offer_input};
 use web::view::View;
@@ -24,7 +24,7 @@ pub(crate) struct PutOffer {
     if_match: Option<IfMatch>,
 }
 
-impl Operation<BackOffice> for PutOffer {
+impl Write<BackOffice> for PutOffer {
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
@@ -41,9 +41,7 @@ impl Operation<BackOffice> for PutOffer {
             if_match,
         }))
     }
-}
 
-impl Write<BackOffice> for PutOffer {
     /// Accounts are never deleted, so the seller still exists in the transaction.
     async fn prepare(&mut self, call: &mut Call<BackOffice>) -> Result<(), Error> {
         existing(self.seller, call).await.map(drop)
@@ -70,16 +68,14 @@ pub(crate) struct ReadOffer {
     offer: OfferId,
 }
 
-impl Operation<BackOffice> for ReadOffer {
+impl Read<BackOffice> for ReadOffer {
     const SCOPE: Access = Access::Read;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
         let ids = incoming.id(0).zip(incoming.id(1));
         Ok(ids.map(|(seller, offer)| Self { seller, offer }))
     }
-}
 
-impl Read<BackOffice> for ReadOffer {
     async fn execute(self, call: Call<BackOffice>) -> Result<Reply, Error> {
         let offer = call.state.offers.offer(self.seller, self.offer).await?;
         let offer = offer.ok_or_else(Problem::not_found)?;
@@ -94,7 +90,7 @@ pub(crate) struct ModerateOffer {
     decision: Decision,
 }
 
-impl Operation<BackOffice> for ModerateOffer {
+impl Write<BackOffice> for ModerateOffer {
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
@@ -107,9 +103,7 @@ impl Operation<BackOffice> for ModerateOffer {
             decision,
         }))
     }
-}
 
-impl Write<BackOffice> for ModerateOffer {
     fn locks(&self, _: &Call<BackOffice>) -> LockSet {
         LockSet::of_offers([(self.seller, self.offer)])
     }
@@ -127,7 +121,7 @@ pub(crate) struct PriceOffer {
     price: Money,
 }
 
-impl Operation<BackOffice> for PriceOffer {
+impl Write<BackOffice> for PriceOffer {
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
@@ -135,9 +129,7 @@ impl Operation<BackOffice> for PriceOffer {
         let ids = incoming.id(0).zip(incoming.id(1));
         Ok(ids.map(|(seller, offer)| Self { seller, offer, price }))
     }
-}
 
-impl Write<BackOffice> for PriceOffer {
     fn locks(&self, _: &Call<BackOffice>) -> LockSet {
         LockSet::of_offers([(self.seller, self.offer)])
     }

@@ -18,8 +18,8 @@ use usecases::ship_order::{
 };
 use usecases::transition_order::{self, Transition, transition_order};
 use usecases::{LockSet, Row, Transaction};
-use web::decode::{Shape, Text, boolean, integer, list, object, one_of, parsed, text};
-use web::operation::{Call, Incoming, Operation, Read, Write};
+use web::decode::{Shape, boolean, integer, list, object, one_of, parsed, text, text_of};
+use web::operation::{Call, Incoming, Read, Write};
 use web::reply::Reply;
 use web::resources::money;
 use web::{Code, Entry, Error, MapRefusal, Problem, Violations, to_sentence};
@@ -33,27 +33,23 @@ const MAX_ITEMS: usize = 1_000;
 const MAX_TEXT_LENGTH: usize = 500;
 
 /// Takes over a buyer's order from the marketplace.
-pub(crate) struct PlaceOrder {
-    order: NewOrder,
-}
+pub(crate) struct PlaceOrder(NewOrder);
 
-impl Operation<BackOffice> for PlaceOrder {
+impl Write<BackOffice> for PlaceOrder {
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, call: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        let order = incoming.json(&new_order(call.state.ports.is_finished()))?;
-        Ok(Some(Self { order }))
+        let body = new_order(call.state.ports.is_finished());
+        incoming.json(&body).map(|order| Some(Self(order)))
     }
-}
 
-impl Write<BackOffice> for PlaceOrder {
     fn locks(&self, _: &Call<BackOffice>) -> LockSet {
-        self.order.locks()
+        self.0.locks()
     }
 
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let randomness = call.state.ports.randomness.as_ref();
-        let placed = place_order(tx, tx, randomness, &self.order, tx.now())
+        let placed = place_order(tx, tx, randomness, &self.0, tx.now())
             .await
             .map_refusal(placing_problem)?;
         Reply::created(&json!({
@@ -143,12 +139,12 @@ fn line() -> impl Shape<Value = Line> {
     })
 }
 
-fn words() -> Text {
-    text().length(0..=MAX_TEXT_LENGTH)
+fn words() -> impl Shape<Value = String> {
+    text_of(0..=MAX_TEXT_LENGTH)
 }
 
-fn word() -> Text {
-    text().length(1..=MAX_TEXT_LENGTH)
+fn word() -> impl Shape<Value = String> {
+    text_of(1..=MAX_TEXT_LENGTH)
 }
 
 fn placing_problem(refusal: place_order::Refusal) -> Problem {
@@ -167,21 +163,17 @@ fn placing_problem(refusal: place_order::Refusal) -> Problem {
 }
 
 /// Reads an order with every seller's part.
-pub(crate) struct ReadOrder {
-    order: OrderRef,
-}
+pub(crate) struct ReadOrder(OrderRef);
 
-impl Operation<BackOffice> for ReadOrder {
+impl Read<BackOffice> for ReadOrder {
     const SCOPE: Access = Access::Read;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        Ok(incoming.id(0).map(|order| Self { order }))
+        Ok(incoming.id(0).map(Self))
     }
-}
 
-impl Read<BackOffice> for ReadOrder {
     async fn execute(self, call: Call<BackOffice>) -> Result<Reply, Error> {
-        let parts = call.state.orders.parts(&self.order).await?;
+        let parts = call.state.orders.parts(&self.0).await?;
         let order = view::order(&parts).ok_or_else(Problem::not_found)?;
         Reply::ok(&order)
     }
@@ -194,7 +186,7 @@ pub(crate) struct MoveOrder {
     parts: Vec<SellerOrder>,
 }
 
-impl Operation<BackOffice> for MoveOrder {
+impl Write<BackOffice> for MoveOrder {
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
@@ -211,9 +203,7 @@ impl Operation<BackOffice> for MoveOrder {
             parts: Vec::new(),
         }))
     }
-}
 
-impl Write<BackOffice> for MoveOrder {
     async fn prepare(&mut self, call: &mut Call<BackOffice>) -> Result<(), Error> {
         self.parts = call.deadline.run(call.state.orders.parts(&self.order)).await??;
         Ok(())
@@ -244,7 +234,7 @@ pub(crate) struct ShipOrder {
     tracking_report: Option<TrackingReport>,
 }
 
-impl Operation<BackOffice> for ShipOrder {
+impl Write<BackOffice> for ShipOrder {
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
@@ -267,9 +257,7 @@ impl Operation<BackOffice> for ShipOrder {
             tracking_report: None,
         }))
     }
-}
 
-impl Write<BackOffice> for ShipOrder {
     async fn prepare(&mut self, call: &mut Call<BackOffice>) -> Result<(), Error> {
         let (shipment, state) = (&self.shipment, &call.state);
         let checking = check_marketplace_shipment(state.orders.as_ref(), shipment);
@@ -313,26 +301,22 @@ fn shipping_problem(refusal: ship_order::Refusal) -> Problem {
 }
 
 /// Erases a buyer's personal data.
-pub(crate) struct EraseBuyer {
-    order: OrderRef,
-}
+pub(crate) struct EraseBuyer(OrderRef);
 
-impl Operation<BackOffice> for EraseBuyer {
+impl Write<BackOffice> for EraseBuyer {
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
         incoming.no_body()?;
-        Ok(incoming.id(0).map(|order| Self { order }))
+        Ok(incoming.id(0).map(Self))
     }
-}
 
-impl Write<BackOffice> for EraseBuyer {
     fn locks(&self, _: &Call<BackOffice>) -> LockSet {
-        LockSet::of_row(Row::Order(self.order.clone()))
+        LockSet::of_row(Row::Order(self.0.clone()))
     }
 
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
-        let erased = erase_buyer(tx, tx, operator(call)?, &self.order, tx.now()).await;
+        let erased = erase_buyer(tx, tx, operator(call)?, &self.0, tx.now()).await;
         let parts = erased.map_refusal(|NoSuchOrder| Problem::not_found())?;
         Reply::ok(&view::order(&parts))
     }

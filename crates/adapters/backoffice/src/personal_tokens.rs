@@ -1,14 +1,14 @@
 //! Personal tokens: issued and revoked by the rules of the panel.
 
-use accounts::{Action, NewPersonalToken, token_name};
+use accounts::{NewPersonalToken, token_name};
 use kernel::SellerId;
 use oauth::FamilyId;
 use serde_json::json;
 use usecases::Transaction;
-use usecases::personal_tokens::{self, issue_personal_token};
+use usecases::personal_tokens::{self, issue_personal_token, revoke_personal_token};
 use usecases::sellers::NotOpen;
 use web::decode::{Shape, date_time, object, text};
-use web::operation::{Call, Incoming, Operation, Write};
+use web::operation::{Call, Incoming, Write};
 use web::reply::Reply;
 use web::{Code, Entry, Error, MapRefusal, Problem, Violations, to_sentence};
 
@@ -22,7 +22,7 @@ pub(crate) struct IssueToken {
     new: NewPersonalToken,
 }
 
-impl Operation<BackOffice> for IssueToken {
+impl Write<BackOffice> for IssueToken {
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
@@ -35,18 +35,12 @@ impl Operation<BackOffice> for IssueToken {
         let new = incoming.json(&new)?;
         Ok(incoming.id(0).map(|seller| Self { seller, new }))
     }
-}
 
-impl Write<BackOffice> for IssueToken {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
-        let (randomness, new) = (call.state.ports.randomness.as_ref(), self.new.clone());
-        let token = issue_personal_token(tx, tx, randomness, self.seller, new, tx.now())
-            .await
-            .map_refusal(problem)?;
-        let action = Action::PersonalTokenCreated;
-        let id = token.key().family;
-        operator(call)?.log(tx, action, id).await?;
-        Reply::created(&json!({ "id": id.to_string(), "token": token.reveal() }))
+        let (randomness, by) = (call.state.ports.randomness.as_ref(), operator(call)?);
+        let issued = issue_personal_token(tx, tx, randomness, by, self.seller, self.new.clone(), tx.now());
+        let token = issued.await.map_refusal(problem)?;
+        Reply::created(&json!({ "id": token.key().family.to_string(), "token": token.reveal() }))
     }
 }
 
@@ -56,22 +50,17 @@ pub(crate) struct RevokeToken {
     token: FamilyId,
 }
 
-impl Operation<BackOffice> for RevokeToken {
+impl Write<BackOffice> for RevokeToken {
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
         let ids = incoming.id(0).zip(incoming.id(1));
         Ok(ids.map(|(seller, token)| Self { seller, token }))
     }
-}
 
-impl Write<BackOffice> for RevokeToken {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
-        if !tx.revoke_personal_token(self.seller, self.token).await? {
-            return Err(Problem::not_found().into());
-        }
-        let action = Action::PersonalTokenRevoked;
-        operator(call)?.log(tx, action, self.token).await?;
+        let revoked = revoke_personal_token(tx, operator(call)?, self.seller, self.token);
+        revoked.await.map_refusal(problem)?;
         Ok(Reply::no_content())
     }
 }

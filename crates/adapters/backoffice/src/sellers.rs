@@ -8,9 +8,9 @@ use serde_json::json;
 use usecases::Transaction;
 use usecases::account_links::{NotInvited, create_sign_in_link, invite, link_url};
 use usecases::sellers::{NotOpen, close_seller, register_seller};
-use web::decode::{ObjectShape, Shape, text};
+use web::decode::{Shape, object, text};
 use web::openapi::Parameter;
-use web::operation::{Call, Incoming, Operation, Read, Write};
+use web::operation::{Call, Incoming, Read, Write};
 use web::reply::Reply;
 use web::timestamps::Timestamp;
 use web::view::View;
@@ -51,44 +51,13 @@ pub(crate) struct CreateSeller {
     hash: Option<PasswordHash>,
 }
 
-impl Operation<BackOffice> for CreateSeller {
+impl Write<BackOffice> for CreateSeller {
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
         incoming.json(&account()).map(Some)
     }
-}
 
-/// An address that no account gets when it is erased: such an erasure, and all with it, would fail.
-fn living_address(address: String) -> Result<String, Invalid> {
-    let address = email_address(address)?;
-    if address.to_ascii_lowercase().ends_with("@erased.invalid") {
-        return Err(Invalid::new(
-            "must not end in `@erased.invalid`, as those of erased accounts do",
-        ));
-    }
-    Ok(address)
-}
-
-fn account() -> impl Shape<Value = CreateSeller> {
-    ObjectShape::new(|fields| {
-        let name = fields.required("name", &text().checked(seller_name));
-        let email = fields.required("email", &text().checked(living_address));
-        let address = email.as_ref().map_or("", String::as_str);
-        let password = fields.nullable(
-            "password",
-            &text().checked(|password: String| NewPassword::new(password, address)),
-        );
-        Some(CreateSeller {
-            name: name?,
-            email: email?,
-            password: password?,
-            hash: None,
-        })
-    })
-}
-
-impl Write<BackOffice> for CreateSeller {
     async fn prepare(&mut self, call: &mut Call<BackOffice>) -> Result<(), Error> {
         if let Some(password) = &self.password {
             let hashing = call.state.passwords.hash(password.reveal());
@@ -118,6 +87,28 @@ impl Write<BackOffice> for CreateSeller {
     }
 }
 
+/// An address that no account gets when it is erased: such an erasure, and all with it, would fail.
+fn living_address(address: String) -> Result<String, Invalid> {
+    let address = email_address(address)?;
+    if address.to_ascii_lowercase().ends_with("@erased.invalid") {
+        return Err(Invalid::new(
+            "must not end in `@erased.invalid`, as those of erased accounts do",
+        ));
+    }
+    Ok(address)
+}
+
+fn account() -> impl Shape<Value = CreateSeller> {
+    object!(
+        name: required(text().checked(seller_name)),
+        email: required(text().checked(living_address)),
+        password: nullable(text().checked(|password: String| {
+            NewPassword::new(password, email.as_deref().unwrap_or_default())
+        }))
+        => CreateSeller { name, email, password, hash: None }
+    )
+}
+
 /// Lists accounts in order of their numbers.
 pub(crate) struct ListSellers {
     /// The seller number after which the page begins.
@@ -125,7 +116,7 @@ pub(crate) struct ListSellers {
     limit: u16,
 }
 
-impl Operation<BackOffice> for ListSellers {
+impl Read<BackOffice> for ListSellers {
     const SCOPE: Access = Access::Read;
     const QUERY: &'static [Parameter] = &[Parameter::undocumented("limit"), Parameter::undocumented("after")];
 
@@ -140,9 +131,7 @@ impl Operation<BackOffice> for ListSellers {
             })
         })
     }
-}
 
-impl Read<BackOffice> for ListSellers {
     async fn execute(self, call: Call<BackOffice>) -> Result<Reply, Error> {
         let Self { after, limit } = self;
         let sellers = call.state.sellers.sellers(after, limit.saturating_add(1)).await?;
@@ -160,21 +149,17 @@ fn position(text: &str) -> Option<i32> {
 }
 
 /// Reads one account.
-pub(crate) struct ReadSeller {
-    id: SellerId,
-}
+pub(crate) struct ReadSeller(SellerId);
 
-impl Operation<BackOffice> for ReadSeller {
+impl Read<BackOffice> for ReadSeller {
     const SCOPE: Access = Access::Read;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        Ok(incoming.id(0).map(|id| Self { id }))
+        Ok(incoming.id(0).map(Self))
     }
-}
 
-impl Read<BackOffice> for ReadSeller {
     async fn execute(self, call: Call<BackOffice>) -> Result<Reply, Error> {
-        Reply::ok(&SellerView::whole(&existing(self.id, &call).await?))
+        Reply::ok(&SellerView::whole(&existing(self.0, &call).await?))
     }
 }
 
@@ -185,45 +170,37 @@ pub(crate) async fn existing(id: SellerId, call: &Call<BackOffice>) -> Result<Se
 }
 
 /// Closes an account permanently.
-pub(crate) struct CloseSeller {
-    id: SellerId,
-}
+pub(crate) struct CloseSeller(SellerId);
 
-impl Operation<BackOffice> for CloseSeller {
+impl Write<BackOffice> for CloseSeller {
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
         incoming.no_body()?;
-        Ok(incoming.id(0).map(|id| Self { id }))
+        Ok(incoming.id(0).map(Self))
     }
-}
 
-impl Write<BackOffice> for CloseSeller {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
-        let closed = close_seller(tx, operator(call)?, self.id, tx.now()).await;
+        let closed = close_seller(tx, operator(call)?, self.0, tx.now()).await;
         let seller = closed.map_refusal(link_problem)?;
         Reply::ok(&SellerView::whole(&seller))
     }
 }
 
 /// Makes a link with which the marketplace signs a seller in.
-pub(crate) struct MakeSignInLink {
-    seller: SellerId,
-}
+pub(crate) struct MakeSignInLink(SellerId);
 
-impl Operation<BackOffice> for MakeSignInLink {
+impl Write<BackOffice> for MakeSignInLink {
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
         incoming.no_body()?;
-        Ok(incoming.id(0).map(|seller| Self { seller }))
+        Ok(incoming.id(0).map(Self))
     }
-}
 
-impl Write<BackOffice> for MakeSignInLink {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let (randomness, by) = (call.state.ports.randomness.as_ref(), operator(call)?);
-        let (secret, link) = create_sign_in_link(tx, randomness, by, self.seller, tx.now())
+        let (secret, link) = create_sign_in_link(tx, randomness, by, self.0, tx.now())
             .await
             .map_refusal(link_problem)?;
         let url = link_url(&call.state.ports.service.public_url, link.kind, &secret);
@@ -232,20 +209,16 @@ impl Write<BackOffice> for MakeSignInLink {
 }
 
 /// Sends a seller without a password a link to set one.
-pub(crate) struct InviteSeller {
-    seller: SellerId,
-}
+pub(crate) struct InviteSeller(SellerId);
 
-impl Operation<BackOffice> for InviteSeller {
+impl Write<BackOffice> for InviteSeller {
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
         incoming.no_body()?;
-        Ok(incoming.id(0).map(|seller| Self { seller }))
+        Ok(incoming.id(0).map(Self))
     }
-}
 
-impl Write<BackOffice> for InviteSeller {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let by = operator(call)?;
         let ports = &call.state.ports;
@@ -254,7 +227,7 @@ impl Write<BackOffice> for InviteSeller {
             tx,
             randomness,
             by,
-            self.seller,
+            self.0,
             public_url,
             call.state.link_interval,
             tx.now(),

@@ -16,12 +16,12 @@ use crate::apis::dpd::Dpd;
 use crate::apis::fedex::Fedex;
 use crate::apis::gls::Gls;
 use crate::apis::inpost::Inpost;
-use crate::apis::poczta_polska::{PocztaLogin, PocztaPolska};
+use crate::apis::poczta_polska::{self, PocztaPolska};
 use crate::apis::ups::Ups;
 use crate::client::{Auth, CarrierClient};
 use crate::http::{Http, Response, secret_header};
-use crate::oauth::ClientCredentials;
-use crate::tokens::{TokenCache, TokenSource};
+use crate::oauth;
+use crate::tokens::{ReadToken, TokenCache};
 
 /// The clients of the configured carriers.
 pub struct Carriers {
@@ -51,10 +51,10 @@ impl Carriers {
         for account in &settings.accounts {
             let carrier = account.carrier;
             let key = |prefix| secret_header(carrier, prefix, &account.secret);
-            let token = |name, request, source: Box<dyn TokenSource>| {
-                Auth::Token(name, TokenCache::new(request, source, http.clone()))
+            let token = |name, request, read: ReadToken| {
+                Auth::Token(name, TokenCache::new(request, read, http.clone()))
             };
-            let bearer = |request| token(AUTHORIZATION, request, Box::new(ClientCredentials));
+            let bearer = |request| token(AUTHORIZATION, request, oauth::token);
             let (api, auth): (Box<dyn Api>, Auth) = match carrier {
                 Carrier::Inpost if account.secret.expose_secret().is_empty() => {
                     (Box::new(Inpost), Auth::None)
@@ -67,16 +67,13 @@ impl Carriers {
                 }
                 Carrier::PocztaPolska => {
                     let header = HeaderName::from_static("api_key");
-                    let auth = token(header, PocztaLogin::request(account), Box::new(PocztaLogin));
+                    let auth = token(header, poczta_polska::login(account), poczta_polska::token);
                     (Box::new(PocztaPolska), auth)
                 }
                 Carrier::Dpd => (Box::new(Dpd::new(account)), Auth::None),
-                Carrier::Gls => (Box::new(Gls), bearer(ClientCredentials::basic(account)?)),
-                Carrier::Ups => (
-                    Box::new(Ups::new(started)),
-                    bearer(ClientCredentials::basic(account)?),
-                ),
-                Carrier::Fedex => (Box::new(Fedex), bearer(ClientCredentials::form(account))),
+                Carrier::Gls => (Box::new(Gls), bearer(oauth::basic(account)?)),
+                Carrier::Ups => (Box::new(Ups::new(started)), bearer(oauth::basic(account)?)),
+                Carrier::Fedex => (Box::new(Fedex), bearer(oauth::form(account))),
                 Carrier::Other => continue,
             };
             let client = CarrierClient::new(carrier, api, account.base_url.clone(), auth, http.clone());

@@ -88,10 +88,8 @@ impl Http {
         match status.as_u16() {
             401 => return Err(Failure::Unauthorized),
             429 => {
-                return Err(Failure::Throttled(retry_after(
-                    response.headers(),
-                    self.clock.now(),
-                )));
+                let pause = retry_after(response.headers(), self.clock.now());
+                return Err(Failure::Throttled(pause));
             }
             code @ (300..=399 | 502..=504) => return Err(Failure::Status(code)),
             _ => {}

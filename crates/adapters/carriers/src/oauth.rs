@@ -7,56 +7,45 @@ use secrecy::ExposeSecret;
 use serde_json::Value;
 use url::form_urlencoded;
 
-use crate::http::{post, secret_header, sensitive};
-use crate::tokens::{Expiry, Token, TokenSource};
+use crate::apis::Failure;
+use crate::http::{Response, post, secret_header, sensitive};
+use crate::tokens::{Expiry, Token};
 use crate::{Account, SetupError, parse};
 
 const FORM: &str = "application/x-www-form-urlencoded";
 
-/// Fetches tokens with a client's id and secret.
-pub(crate) struct ClientCredentials;
-
-impl ClientCredentials {
-    /// Sends the credentials as HTTP Basic.
-    pub(crate) fn basic(account: &Account) -> Result<Request, SetupError> {
-        let (id, secret) = (&account.login, &account.secret);
-        let encoded = STANDARD.encode(format!("{}:{}", id.expose_secret(), secret.expose_secret()));
-        let header = secret_header(account.carrier, "Basic ", &encoded.into())?;
-        let mut request = post(account.token_url.clone(), FORM, "grant_type=client_credentials");
-        request.headers_mut().insert(AUTHORIZATION, header);
-        Ok(request)
-    }
-
-    /// Sends the credentials in the form.
-    pub(crate) fn form(account: &Account) -> Request {
-        let mut form = form_urlencoded::Serializer::new(String::new());
-        form.append_pair("grant_type", "client_credentials")
-            .append_pair("client_id", account.login.expose_secret())
-            .append_pair("client_secret", account.secret.expose_secret());
-        post(account.token_url.clone(), FORM, form.finish())
-    }
+/// A token request that sends the client's id and secret as HTTP Basic.
+pub(crate) fn basic(account: &Account) -> Result<Request, SetupError> {
+    let (id, secret) = (&account.login, &account.secret);
+    let encoded = STANDARD.encode(format!("{}:{}", id.expose_secret(), secret.expose_secret()));
+    let header = secret_header(account.carrier, "Basic ", &encoded.into())?;
+    let mut request = post(account.token_url.clone(), FORM, "grant_type=client_credentials");
+    request.headers_mut().insert(AUTHORIZATION, header);
+    Ok(request)
 }
 
-impl TokenSource for ClientCredentials {
-    fn is_rejection(&self, status: StatusCode, body: &[u8]) -> bool {
-        let error = parse::object(body)
-            .ok()
-            .and_then(|body| parse::text(&body, "/error"));
-        status == StatusCode::BAD_REQUEST
-            && matches!(
-                error.as_deref(),
-                Some("invalid_client" | "unauthorized_client" | "invalid_grant")
-            )
-    }
+/// One that sends them in the form.
+pub(crate) fn form(account: &Account) -> Request {
+    let mut form = form_urlencoded::Serializer::new(String::new());
+    form.append_pair("grant_type", "client_credentials")
+        .append_pair("client_id", account.login.expose_secret())
+        .append_pair("client_secret", account.secret.expose_secret());
+    post(account.token_url.clone(), FORM, form.finish())
+}
 
-    fn read(&self, body: &[u8], now: DateTime<Utc>) -> Option<Token> {
-        let body = parse::object(body).ok()?;
-        let token = parse::text(&body, "/access_token").filter(|token| !token.is_empty())?;
-        Some(Token {
-            header: sensitive(&format!("Bearer {token}"))?,
-            expiry: expiry(&body, now),
-        })
+/// Rejected credentials have status 400 (RFC 6749 §5.2), or 401, which never arrives here.
+pub(crate) fn token(answer: &Response, now: DateTime<Utc>) -> Result<Option<Token>, Failure> {
+    let body = parse::object(&answer.body).unwrap_or_default();
+    if answer.status == StatusCode::BAD_REQUEST
+        && let Some("invalid_client" | "unauthorized_client" | "invalid_grant") =
+            parse::text(&body, "/error").as_deref()
+    {
+        return Err(Failure::Credentials);
     }
+    let token = parse::text(&body, "/access_token").filter(|token| !token.is_empty());
+    let header = token.and_then(|token| sensitive(&format!("Bearer {token}")));
+    let expiry = expiry(&body, now);
+    Ok(header.map(|header| Token { header, expiry }))
 }
 
 /// `expires_in` seconds after `issued_at` (milliseconds since the epoch; UPS), else from now. `issued_at` is

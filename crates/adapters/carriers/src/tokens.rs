@@ -4,14 +4,15 @@ use std::{sync::Arc, time::Duration};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use parking_lot::Mutex;
-use reqwest::{Request, StatusCode, header::HeaderValue};
+use reqwest::{Request, header::HeaderValue};
 use tokio::sync;
 use tokio::sync::OwnedMutexGuard;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 use tracing::Instrument as _;
 
-use crate::{apis::Failure, http::Http};
+use crate::apis::Failure;
+use crate::http::{Http, Response};
 
 /// How long before its expiry a token is renewed. A token that lives less than twice as long is renewed at
 /// half its life.
@@ -20,14 +21,9 @@ const RENEWAL_MARGIN: TimeDelta = TimeDelta::minutes(5);
 /// Pause after a failed renewal, while the old token still works.
 const RENEWAL_PAUSE: Duration = Duration::from_secs(30);
 
-/// Parses the answers to token requests.
-pub(crate) trait TokenSource: Send + Sync {
-    /// Whether this answer, whose status is not 401, also rejects the credentials.
-    fn is_rejection(&self, status: StatusCode, body: &[u8]) -> bool;
-
-    /// The token in a successful answer.
-    fn read(&self, body: &[u8], now: DateTime<Utc>) -> Option<Token>;
-}
+/// Parses an answer to a token request: its token, if it has one, or [`Failure::Credentials`] if it rejects them by a
+/// status other than 401.
+pub(crate) type ReadToken = fn(&Response, DateTime<Utc>) -> Result<Option<Token>, Failure>;
 
 /// A token in the form of its header value.
 #[derive(Debug)]
@@ -57,7 +53,7 @@ impl Expiry {
 /// One carrier's token, shared by its look-ups.
 pub(crate) struct TokenCache {
     request: Request,
-    source: Box<dyn TokenSource>,
+    read: ReadToken,
     http: Http,
     token: Mutex<Option<Arc<Token>>>,
     /// Locked during a fetch, so that there is only one at a time.
@@ -70,10 +66,10 @@ struct LastFailure {
 }
 
 impl TokenCache {
-    pub(crate) fn new(request: Request, source: Box<dyn TokenSource>, http: Http) -> Arc<Self> {
+    pub(crate) fn new(request: Request, read: ReadToken, http: Http) -> Arc<Self> {
         Arc::new(Self {
             request,
-            source,
+            read,
             http,
             token: Mutex::default(),
             last_failure: Arc::default(),
@@ -137,20 +133,13 @@ impl TokenCache {
         let cache = Arc::clone(self);
         let fetch = async move {
             let fetched = timeout(cache.http.deadline, cache.request_token()).await;
-            match fetched.unwrap_or(Err(Failure::Timeout)).map(Arc::new) {
-                Ok(token) => {
-                    *cache.token.lock() = Some(Arc::clone(&token));
-                    *last_failure = None;
-                    Ok(token)
-                }
-                Err(failure) => {
-                    *last_failure = Some(LastFailure {
-                        failure: failure.clone(),
-                        at: Instant::now(),
-                    });
-                    Err(failure)
-                }
+            let fetched = fetched.unwrap_or(Err(Failure::Timeout)).map(Arc::new);
+            if let Ok(token) = &fetched {
+                *cache.token.lock() = Some(Arc::clone(token));
             }
+            let at = Instant::now();
+            *last_failure = fetched.clone().err().map(|failure| LastFailure { failure, at });
+            fetched
         };
         tokio::spawn(fetch.in_current_span())
     }
@@ -164,13 +153,10 @@ impl TokenCache {
             Failure::Unauthorized => Failure::Credentials,
             other => other,
         })?;
-        if self.source.is_rejection(answer.status, &answer.body) {
-            return Err(Failure::Credentials);
-        }
+        let token = (self.read)(&answer, self.http.clock.now())?;
         if !answer.status.is_success() {
             return Err(Failure::Status(answer.status.as_u16()));
         }
-        let token = self.source.read(&answer.body, self.http.clock.now());
         token.ok_or(Failure::Unreadable("no token"))
     }
 }

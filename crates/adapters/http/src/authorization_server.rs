@@ -5,28 +5,30 @@ mod client;
 mod error;
 mod issuing;
 mod limits;
-mod metadata;
 mod revoke;
 mod token;
 
 use std::sync::Arc;
 
-use actix_web::http::Method;
 use actix_web::http::header::AUTHORIZATION;
+use actix_web::http::{Method, StatusCode};
 use actix_web::{HttpMessage, HttpResponse};
 use kernel::StoreError;
 use oauth::{Holder, TokenKey};
 use tokio::sync::OnceCell;
-use web::error::catch_panic;
-use web::head;
 use web::request::{Answer, Request};
+use web::tasks::catch_panic;
+use web::{head, response};
 
 use crate::Public;
+use crate::openapi::{METADATA, fixed_part};
 use error::{Code, OAuthError};
 
-pub(crate) use metadata::{METADATA_PATH, metadata};
 #[cfg(test)]
-pub(crate) use {metadata::document as metadata_document, token::GrantType};
+pub(crate) use token::GrantType;
+
+/// The path of the metadata document (RFC 8414 §3).
+pub(crate) const METADATA_PATH: &str = "/.well-known/oauth-authorization-server";
 
 kernel::words! {
     /// The endpoints under `/oauth`, by their paths.
@@ -78,23 +80,29 @@ impl PresentedKey {
     }
 }
 
+/// Answers a request for the metadata document.
+pub(crate) fn metadata(public: &Public, request: Request) -> Answer {
+    request.answer_document(METADATA_PATH, |trace_id| {
+        let service = &public.ports.service;
+        let document = fixed_part(METADATA, &service.public_url, &service.docs_url);
+        response::json(StatusCode::OK, document.to_string(), trace_id)
+    })
+}
+
 pub(crate) async fn answer(public: &Arc<Public>, mut request: Request) -> Answer {
     let endpoint = Endpoint::parse(request.path());
     let route = endpoint.map_or("-", Endpoint::as_str);
     let trace_id = request.trace_id;
-    let outcome = catch_panic(&trace_id, dispatch(public, &mut request, endpoint)).await;
-    let (mut response, closes) = match outcome.unwrap_or_else(|panicked| Err(panicked.into())) {
+    let (mut response, closes) = match catch_panic(dispatch(public, &mut request, endpoint)).await {
         Ok(response) => (response, false),
         Err(mut error) => {
             if error.code() != Code::SERVER_ERROR && record_holder(public, &request).await {
                 error.log_another_client();
             }
-            let error = error.logged(&trace_id, route);
-            let closes = error.closes();
             // RFC 6749 §5.2.
             let challenges = request.headers().contains_key(AUTHORIZATION);
             let realm = challenges.then_some(public.ports.service.realm.as_str());
-            (error.into_response(&trace_id, realm), closes)
+            error.logged(&trace_id, route).into_response(&trace_id, realm)
         }
     };
     if endpoint == Some(Endpoint::Authorize) {
@@ -127,19 +135,17 @@ async fn dispatch(
     endpoint: Option<Endpoint>,
 ) -> Result<HttpResponse, OAuthError> {
     head::check(request.http.head())?;
-    let endpoint = endpoint.ok_or_else(|| {
-        let shorter = request.path().strip_suffix('/');
-        match shorter.and_then(Endpoint::parse) {
-            Some(_) => OAuthError::trailing_slash(),
-            None => OAuthError::not_found(),
-        }
-    })?;
-    if !endpoint.takes(request.method()) {
-        return Err(OAuthError::wrong_method(endpoint.method()));
-    }
     match endpoint {
-        Endpoint::Authorize => authorize::answer(public, request).await,
-        Endpoint::Token => token::issue(public, request).await,
-        Endpoint::Revoke => revoke::revoke(public, request).await,
+        Some(other) if !other.takes(request.method()) => Err(OAuthError::wrong_method(other.method())),
+        Some(Endpoint::Authorize) => authorize::answer(public, request).await,
+        Some(Endpoint::Token) => token::issue(public, request).await,
+        Some(Endpoint::Revoke) => revoke::revoke(public, request).await,
+        None => {
+            let shorter = request.path().strip_suffix('/');
+            Err(OAuthError::not_found(match shorter.and_then(Endpoint::parse) {
+                Some(_) => "Remove the trailing slash: the endpoint exists without it.",
+                None => "Endpoint not found.",
+            }))
+        }
     }
 }

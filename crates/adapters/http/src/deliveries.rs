@@ -6,7 +6,7 @@ use usecases::Transaction;
 use usecases::redeliver::{self, Requester, redeliver, send_test_event};
 use web::decode::{Shape, object};
 use web::openapi::{Docs, JsonBody};
-use web::operation::{Call, Incoming, Operation, Read, Write};
+use web::operation::{Call, Incoming, Read, Write};
 use web::query::Selection;
 use web::reply::Reply;
 use web::schema::{Node, array, date_time, integer, string, uuid};
@@ -76,11 +76,9 @@ fn failure() -> Node {
 }
 
 /// Lists the latest deliveries of one of the application's subscriptions, newest first (D58).
-pub(crate) struct ListDeliveries {
-    id: SubscriptionId,
-}
+pub(crate) struct ListDeliveries(SubscriptionId);
 
-impl Operation<Public> for ListDeliveries {
+impl Read<Public> for ListDeliveries {
     const SCOPE: &'static [Scope] = &[Scope::SettingsRead];
     const FIELDS: &'static [&'static str] = DeliveryView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(&Docs {
@@ -91,15 +89,13 @@ impl Operation<Public> for ListDeliveries {
     });
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
-        Ok(incoming.id(0).map(|id| Self { id }))
+        Ok(incoming.id(0).map(Self))
     }
-}
 
-impl Read<Public> for ListDeliveries {
     async fn execute(self, call: Call<Public>) -> Result<Reply, Error> {
         let (subscriptions, caller) = (&call.state.subscriptions, &call.caller);
         let history = subscriptions
-            .history(caller.seller, caller.client_id, self.id)
+            .history(caller.seller, caller.client_id, self.0)
             .await?;
         let history = history.ok_or_else(Problem::not_found)?;
         Reply::ok(&DeliveryList::whole((&history, call.fields)))
@@ -119,7 +115,7 @@ pub(crate) struct ReadDelivery {
     delivery: DeliveryId,
 }
 
-impl Operation<Public> for ReadDelivery {
+impl Read<Public> for ReadDelivery {
     const SCOPE: &'static [Scope] = &[Scope::SettingsRead];
     const FIELDS: &'static [&'static str] = DeliveryWithBodyView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(&Docs {
@@ -133,9 +129,7 @@ impl Operation<Public> for ReadDelivery {
         let ids = incoming.id(0).zip(incoming.id(1));
         Ok(ids.map(|(id, delivery)| Self { id, delivery }))
     }
-}
 
-impl Read<Public> for ReadDelivery {
     async fn execute(self, call: Call<Public>) -> Result<Reply, Error> {
         let (subscriptions, caller) = (&call.state.subscriptions, &call.caller);
         let found = subscriptions
@@ -152,7 +146,7 @@ pub(crate) struct TestWebhook {
     event: Option<WebhookEvent>,
 }
 
-impl Operation<Public> for TestWebhook {
+impl Write<Public> for TestWebhook {
     const SCOPE: &'static [Scope] = &[Scope::SettingsWrite];
     const FIELDS: &'static [&'static str] = DeliveryView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(&Docs {
@@ -171,9 +165,7 @@ impl Operation<Public> for TestWebhook {
         let event = incoming.optional_json(&new_test_event())?.flatten();
         Ok(incoming.id(0).map(|id| Self { id, event }))
     }
-}
 
-impl Write<Public> for TestWebhook {
     async fn apply(&self, call: &Call<Public>, transaction: &dyn Transaction) -> Result<Reply, Error> {
         let queued = send_test_event(
             transaction,
@@ -200,7 +192,7 @@ pub(crate) struct Redeliver {
     delivery: DeliveryId,
 }
 
-impl Operation<Public> for Redeliver {
+impl Write<Public> for Redeliver {
     const SCOPE: &'static [Scope] = &[Scope::SettingsWrite];
     const FIELDS: &'static [&'static str] = DeliveryView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(&Docs {
@@ -214,9 +206,7 @@ impl Operation<Public> for Redeliver {
         let ids = incoming.id(0).zip(incoming.id(1));
         Ok(ids.map(|(id, delivery)| Self { id, delivery }))
     }
-}
 
-impl Write<Public> for Redeliver {
     async fn apply(&self, call: &Call<Public>, transaction: &dyn Transaction) -> Result<Reply, Error> {
         let which = (self.id, self.delivery);
         let queued = redeliver(

@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use uuid::Uuid;
 use web::deadline::Deadline;
 use web::openapi::{Docs, JsonBody, Parameter};
-use web::operation::{Call, Incoming, Operation, Read};
+use web::operation::{Call, Incoming, Read};
 use web::problem::to_sentence;
 use web::query::{self, Selection};
 use web::reply::Reply;
@@ -54,9 +54,10 @@ pub(crate) struct ListEvents {
     wait: Duration,
 }
 
-impl Operation<Public> for ListEvents {
+impl Read<Public> for ListEvents {
     const SCOPE: &'static [Scope] = &[Scope::OrdersRead, Scope::OffersRead];
     const NEEDS_FINISHED: bool = true;
+    const WAITS: bool = true;
     const FIELDS: &'static [&'static str] = EventView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(&Docs {
         response: Some(JsonBody::new(EventPage::schema, example!("events"))),
@@ -95,10 +96,6 @@ impl Operation<Public> for ListEvents {
             })
         })
     }
-}
-
-impl Read<Public> for ListEvents {
-    const WAITS: bool = true;
 
     /// The first page with an event, or an empty one once the time is over, too many wait, or the process is
     /// asked to stop. A reader that disconnects keeps its place until then: one that has only ended its side of the

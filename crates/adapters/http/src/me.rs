@@ -2,7 +2,7 @@
 
 use oauth::{Principal, Scope, TokenKind};
 use web::openapi::{Docs, JsonBody};
-use web::operation::{Call, Incoming, Operation, Read};
+use web::operation::{Call, Incoming, Read};
 use web::reply::Reply;
 use web::schema::{Node, array, date_time, integer, string, uuid};
 use web::timestamps::Timestamp;
@@ -15,7 +15,7 @@ use crate::documents::{docs, example};
 /// Returns the seller, application and scopes of a token.
 pub(crate) struct ReadMe;
 
-impl Operation<Public> for ReadMe {
+impl Read<Public> for ReadMe {
     const SCOPE: &'static [Scope] = &[];
     const FIELDS: &'static [&'static str] = MeView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(&Docs {
@@ -26,9 +26,7 @@ impl Operation<Public> for ReadMe {
     fn decode(_: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
         Ok(Some(Self))
     }
-}
 
-impl Read<Public> for ReadMe {
     async fn execute(self, call: Call<Public>) -> Result<Reply, Error> {
         Reply::ok(&MeView::new(&call.caller, call.fields))
     }

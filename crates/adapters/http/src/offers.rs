@@ -13,9 +13,9 @@ use offers::{
 use tokio::time::timeout;
 use usecases::change_offer::{self, decide_patch, patch_offer};
 use usecases::{LockSet, Row, Transaction};
-use web::decode::{Fields, ObjectShape, Shape, one_of, text};
+use web::decode::{Fields, ObjectShape, Shape, object, one_of, text_of};
 use web::openapi::{Docs, JsonBody, Parameter};
-use web::operation::{Call, Incoming, Operation, Read, Unclaimed, Write};
+use web::operation::{Call, Incoming, Read, Unclaimed, Write};
 use web::query::{self, Selection};
 use web::reply::Reply;
 use web::resources::{OfferView, money, offer_status, stock, stock_adjustment};
@@ -30,11 +30,9 @@ use crate::page::{self, List, PageRequest};
 pub(crate) use batch::PatchOffers;
 
 /// Reads one of the seller's offers.
-pub(crate) struct ReadOffer {
-    id: OfferId,
-}
+pub(crate) struct ReadOffer(OfferId);
 
-impl Operation<Public> for ReadOffer {
+impl Read<Public> for ReadOffer {
     const SCOPE: &'static [Scope] = &[Scope::OffersRead];
     const FIELDS: &'static [&'static str] = OfferView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(&Docs {
@@ -44,13 +42,11 @@ impl Operation<Public> for ReadOffer {
     });
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
-        Ok(incoming.id(0).map(|id| Self { id }))
+        Ok(incoming.id(0).map(Self))
     }
-}
 
-impl Read<Public> for ReadOffer {
     async fn execute(self, call: Call<Public>) -> Result<Reply, Error> {
-        let offer = call.state.offers.offer(call.caller.seller, self.id).await?;
+        let offer = call.state.offers.offer(call.caller.seller, self.0).await?;
         let offer = offer.ok_or_else(Problem::not_found)?;
         reply(&offer, call.fields)
     }
@@ -69,7 +65,7 @@ pub(crate) struct ListOffers {
     page: PageRequest<OfferId>,
 }
 
-impl Operation<Public> for ListOffers {
+impl Read<Public> for ListOffers {
     const SCOPE: &'static [Scope] = &[Scope::OffersRead];
     const FIELDS: &'static [&'static str] = OfferView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(&Docs {
@@ -85,8 +81,8 @@ impl Operation<Public> for ListOffers {
         query::FIELDS,
         Parameter::new("status", offer_status),
         Parameter::new("updated_after", date_time),
-        Parameter::new("external_id", || text().length(0..=MAX_EXTERNAL_ID).schema()),
-        Parameter::new("ean", || text().length(0..=MAX_EAN).schema()),
+        Parameter::new("external_id", || text_of(0..=MAX_EXTERNAL_ID).schema()),
+        Parameter::new("ean", || text_of(0..=MAX_EAN).schema()),
         page::IDS,
     ];
 
@@ -104,9 +100,7 @@ impl Operation<Public> for ListOffers {
             Some(Self { filter, page })
         })
     }
-}
 
-impl Read<Public> for ListOffers {
     async fn execute(self, call: Call<Public>) -> Result<Reply, Error> {
         let Self { filter, page } = self;
         let (seller, offers) = (call.caller.seller, &call.state.offers);
@@ -124,7 +118,11 @@ pub(crate) struct PatchOffer {
     patch: OfferPatch,
 }
 
-impl Operation<Public> for PatchOffer {
+/// How often a change with a key looks, while it waits for its turn, whether the key's first request is still
+/// running.
+const KEY_LOOKUP_INTERVAL: Duration = Duration::from_millis(300);
+
+impl Write<Public> for PatchOffer {
     const SCOPE: &'static [Scope] = &[Scope::OffersWrite];
     const FIELDS: &'static [&'static str] = OfferView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(&Docs {
@@ -146,13 +144,7 @@ impl Operation<Public> for PatchOffer {
         let patch = OfferPatch { if_match, ..patch };
         Ok(incoming.id(0).map(|id| Self { id, patch }))
     }
-}
 
-/// How often a change with a key looks, while it waits for its turn, whether the key's first request is still
-/// running.
-const KEY_LOOKUP_INTERVAL: Duration = Duration::from_millis(300);
-
-impl Write<Public> for PatchOffer {
     fn locks(&self, call: &Call<Public>) -> LockSet {
         LockSet::of_row(Row::Offer(call.caller.seller, self.id))
     }
@@ -198,58 +190,39 @@ impl Write<Public> for PatchOffer {
 }
 
 fn patch() -> impl Shape<Value = OfferPatch> {
-    ObjectShape::new(changes).not_empty().named("OfferUpdate")
+    changes().not_empty().named("OfferUpdate")
 }
 
 /// What may be changed of an offer, in the contract's order.
-fn changes(fields: &mut Fields<'_, '_>) -> Option<OfferPatch> {
-    let status = one_of(&SellerStatus::ALL, |status| status.status().as_str()).named("SellerOfferStatus");
-    let price = fields.optional(
-        "price",
-        &money().describe("Only for an offer that has a PLN price."),
-    );
-    let stock = fields.optional(
-        "stock",
-        &stock().describe("Pieces. Only for an offer that has an inventory level."),
-    );
-    let is_set = !matches!(stock, Some(None));
-    let adjustment = stock_adjustment().refined(move |by, place| {
-        if is_set {
-            place.refuse("Send `stock` or `stock_adjustment`, not both.")
-        } else {
-            Some(by)
-        }
-    });
-    let adjustment = fields.optional(
-        "stock_adjustment",
-        &adjustment.describe(
-            "Pieces to add to the stock of that moment, or to take away; not 0, and not beside `stock`.",
-        ),
-    );
-    let status = fields.optional(
-        "status",
-        &status.describe("Not for an offer that is `proposed` or `rejected`."),
-    );
-    let external_id = fields.resettable(
-        "external_id",
-        &external_id().describe(
+fn changes() -> ObjectShape<impl Fn(&mut Fields<'_, '_>) -> Option<OfferPatch>> {
+    let status = one_of(&SellerStatus::ALL, |status| status.status().as_str())
+        .named("SellerOfferStatus")
+        .describe("Not for an offer that is `proposed` or `rejected`.");
+    let external_id = text_of(1..=MAX_EXTERNAL_ID)
+        .checked(offers::external_id)
+        .map(ExternalIdChange::Set)
+        .describe(
             "Your own name for the offer, such as a SKU, without control characters; `null` removes it.",
+        );
+    object!(
+        price: optional(money().describe("Only for an offer that has a PLN price.")),
+        stock: optional(stock().describe("Pieces. Only for an offer that has an inventory level.")),
+        stock_adjustment: optional(
+            stock_adjustment()
+                .describe("Pieces to add to the stock of that moment, or to take away; not 0, and not beside `stock`.")
+                .refined(|by, place| match stock {
+                    Some(None) => Some(by),
+                    _ => place.refuse("Send `stock` or `stock_adjustment`, not both."),
+                })
         ),
-        ExternalIdChange::Clear,
-    );
-    let adjustment = adjustment?.map(StockChange::Adjust);
-    Some(OfferPatch {
-        price: price?,
-        stock: stock?.map(StockChange::Set).or(adjustment),
-        status: status?,
-        external_id: external_id?,
-        if_match: None,
-    })
-}
-
-fn external_id() -> impl Shape<Value = ExternalIdChange> {
-    let text = text().length(1..=MAX_EXTERNAL_ID);
-    text.checked(offers::external_id).map(ExternalIdChange::Set)
+        status: optional(status),
+        external_id: resettable(external_id, ExternalIdChange::Clear)
+        => {
+            let adjustment = stock_adjustment.map(StockChange::Adjust);
+            let stock = stock.map(StockChange::Set).or(adjustment);
+            OfferPatch { price, stock, status, external_id, if_match: None }
+        }
+    )
 }
 
 fn problem(refusal: change_offer::Refusal<Vec<PatchRefusal>>) -> Problem {

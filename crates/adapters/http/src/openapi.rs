@@ -29,6 +29,10 @@ use errors::Errors;
 /// The path of the document.
 pub(crate) const PATH: &str = "/openapi.json";
 
+/// The metadata document of the authorization server (RFC 8414), with placeholders. `oauth.json` shows it as the
+/// example.
+pub(crate) const METADATA: &str = include_str!("../openapi/metadata.json");
+
 /// How long clients may cache the document: it changes only with the program.
 const CACHED: HeaderValue = HeaderValue::from_static("public, max-age=300");
 
@@ -68,10 +72,7 @@ pub(crate) fn document(
     public_url: &str,
     docs_url: &str,
 ) -> (Node, Vec<String>) {
-    let fixed = |text: &str| {
-        let text = text.replace("{public_url}", public_url);
-        members(Node::parse(&text.replace("{docs_url}", docs_url)))
-    };
+    let fixed = |text| members(fixed_part(text, public_url, docs_url));
     let mut document = fixed(include_str!("../openapi/base.json"));
     let mut oauth = fixed(include_str!("../openapi/oauth.json"));
     let mut webhooks = fixed(include_str!("../openapi/webhooks.json"));
@@ -111,6 +112,13 @@ pub(crate) fn document(
     document.extend(webhooks);
     document.insert("components".to_owned(), Node::Object(shared));
     (Node::Object(document), clashes)
+}
+
+/// A fixed part for this public origin and address of the documentation.
+pub(crate) fn fixed_part(text: &str, public_url: &str, docs_url: &str) -> Node {
+    let text = text.replace("\"{metadata}\"", METADATA);
+    let text = text.replace("{public_url}", public_url);
+    Node::parse(&text.replace("{docs_url}", docs_url))
 }
 
 fn members(node: Node) -> Map {

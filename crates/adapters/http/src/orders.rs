@@ -6,7 +6,7 @@ use orders::{
     OrderFilter, OrderId, OrderRef, OrderStatus, PaymentStatus, SellerOrder, Shipment, TrackingStatus,
 };
 use web::openapi::{Docs, JsonBody, Parameter};
-use web::operation::{Call, Incoming, Operation, Read};
+use web::operation::{Call, Incoming, Read};
 use web::query;
 use web::reply::Reply;
 use web::resources::{
@@ -23,11 +23,9 @@ use crate::page::{self, List, PageRequest};
 use crate::shipments::carrier_code;
 
 /// Reads the seller's part of an order by id or number, including test orders.
-pub(crate) struct ReadOrder {
-    order: OrderRef,
-}
+pub(crate) struct ReadOrder(OrderRef);
 
-impl Operation<Public> for ReadOrder {
+impl Read<Public> for ReadOrder {
     const SCOPE: &'static [Scope] = &[Scope::OrdersRead];
     const FIELDS: &'static [&'static str] = OrderView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(&Docs {
@@ -36,13 +34,11 @@ impl Operation<Public> for ReadOrder {
     });
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
-        Ok(incoming.id(0).map(|order| Self { order }))
+        Ok(incoming.id(0).map(Self))
     }
-}
 
-impl Read<Public> for ReadOrder {
     async fn execute(self, call: Call<Public>) -> Result<Reply, Error> {
-        let order = call.state.orders.order(call.caller.seller, &self.order).await?;
+        let order = call.state.orders.order(call.caller.seller, &self.0).await?;
         let order = order.ok_or_else(Problem::not_found)?;
         Reply::ok(&OrderView::new(&order, call.fields))
     }
@@ -54,7 +50,7 @@ pub(crate) struct ListOrders {
     page: PageRequest<OrderId>,
 }
 
-impl Operation<Public> for ListOrders {
+impl Read<Public> for ListOrders {
     const SCOPE: &'static [Scope] = &[Scope::OrdersRead];
     const FIELDS: &'static [&'static str] = OrderView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(&Docs {
@@ -87,9 +83,7 @@ impl Operation<Public> for ListOrders {
             Some(Self { filter, page })
         })
     }
-}
 
-impl Read<Public> for ListOrders {
     async fn execute(self, call: Call<Public>) -> Result<Reply, Error> {
         let Self { filter, page } = self;
         let (seller, orders) = (call.caller.seller, &call.state.orders);

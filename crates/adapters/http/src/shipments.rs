@@ -13,7 +13,7 @@ use usecases::ship_order::{
 use usecases::{LockSet, Row, Transaction, Turn};
 use web::decode::{Shape, list, object, one_of, text};
 use web::openapi::{Docs, JsonBody};
-use web::operation::{Call, Incoming, Operation, Read, Write};
+use web::operation::{Call, Incoming, Read, Write};
 use web::query::Selection;
 use web::reply::Reply;
 use web::schema::{Node, array, boolean, date_time, string, uri, uuid};
@@ -28,11 +28,9 @@ use crate::documents::{docs, example, examples};
 const MAX_ITEMS: usize = 1_000;
 
 /// Lists the shipments of the seller's part of an order; at present there is one at most.
-pub(crate) struct ListShipments {
-    order: OrderRef,
-}
+pub(crate) struct ListShipments(OrderRef);
 
-impl Operation<Public> for ListShipments {
+impl Read<Public> for ListShipments {
     const SCOPE: &'static [Scope] = &[Scope::ShipmentsRead];
     const FIELDS: &'static [&'static str] = ShipmentView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(&Docs {
@@ -43,13 +41,11 @@ impl Operation<Public> for ListShipments {
     });
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
-        Ok(incoming.id(0).map(|order| Self { order }))
+        Ok(incoming.id(0).map(Self))
     }
-}
 
-impl Read<Public> for ListShipments {
     async fn execute(self, call: Call<Public>) -> Result<Reply, Error> {
-        let order = call.state.orders.order(call.caller.seller, &self.order).await?;
+        let order = call.state.orders.order(call.caller.seller, &self.0).await?;
         let order = order.ok_or_else(Problem::not_found)?;
         Reply::ok(&ShipmentList::whole((&order, call.fields)))
     }
@@ -72,7 +68,7 @@ pub(crate) struct ReportShipment {
     tracking_report: Option<TrackingReport>,
 }
 
-impl Operation<Public> for ReportShipment {
+impl Write<Public> for ReportShipment {
     const SCOPE: &'static [Scope] = &[Scope::ShipmentsWrite];
     const FIELDS: &'static [&'static str] = ShipmentView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(&Docs {
@@ -105,9 +101,7 @@ impl Operation<Public> for ReportShipment {
             tracking_report: None,
         }))
     }
-}
 
-impl Write<Public> for ReportShipment {
     async fn prepare(&mut self, call: &mut Call<Public>) -> Result<(), Error> {
         let (report, state) = (&self.report, &call.state);
         if report.carrier == Carrier::Other {
@@ -163,7 +157,7 @@ pub(crate) struct CorrectShipment {
     correction: Correction,
 }
 
-impl Operation<Public> for CorrectShipment {
+impl Write<Public> for CorrectShipment {
     const SCOPE: &'static [Scope] = &[Scope::ShipmentsWrite];
     const FIELDS: &'static [&'static str] = ShipmentView::FIELDS;
     const NEEDS_FINISHED: bool = true;
@@ -186,9 +180,7 @@ impl Operation<Public> for CorrectShipment {
             correction,
         }))
     }
-}
 
-impl Write<Public> for CorrectShipment {
     fn locks(&self, call: &Call<Public>) -> LockSet {
         LockSet::of_row(Row::Part(call.caller.seller, self.order.clone()))
     }
@@ -297,7 +289,7 @@ web::view! {
             => order.items.iter().map(|item| item.offer.uuid()).collect::<Vec<_>>(),
         "delivered_already": boolean().describe("True if the carrier had delivered the parcel before the shipment was reported.")
             => shipment.delivered_already,
-        "buyer_notified": boolean().describe("True if a mail to the buyer was queued.") => shipment.buyer_notified,
+        "buyer_notified": boolean().describe("True if a mail to the buyer was queued when the shipment was reported; a correction leaves it.") => shipment.buyer_notified,
         "created_at": date_time() => Timestamp::new(shipment.created_at),
     }
 }

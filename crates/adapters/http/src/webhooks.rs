@@ -10,7 +10,7 @@ use usecases::subscriptions::{
 };
 use web::decode::{Shape, integer, list, object, one_of, text};
 use web::openapi::{Docs, JsonBody};
-use web::operation::{Call, Incoming, Operation, Read, Write};
+use web::operation::{Call, Incoming, Read, Write};
 use web::query::Selection;
 use web::reply::Reply;
 use web::schema::{Node, array, boolean, date_time, string, uri, uuid};
@@ -88,7 +88,7 @@ const fn known(is_finished: bool) -> &'static [WebhookEvent] {
 /// Lists all of the application's subscriptions at the seller, oldest first (D97).
 pub(crate) struct ListWebhooks;
 
-impl Operation<Public> for ListWebhooks {
+impl Read<Public> for ListWebhooks {
     const SCOPE: &'static [Scope] = &[Scope::SettingsRead];
     const FIELDS: &'static [&'static str] = WebhookView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(&Docs {
@@ -99,9 +99,7 @@ impl Operation<Public> for ListWebhooks {
     fn decode(_: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
         Ok(Some(Self))
     }
-}
 
-impl Read<Public> for ListWebhooks {
     async fn execute(self, call: Call<Public>) -> Result<Reply, Error> {
         let (subscriptions, caller) = (&call.state.subscriptions, &call.caller);
         let all = subscriptions
@@ -120,11 +118,9 @@ web::view! {
 }
 
 /// Subscribes the application to events of the seller. Only this response contains the secret.
-pub(crate) struct CreateWebhook {
-    request: SubscriptionRequest,
-}
+pub(crate) struct CreateWebhook(SubscriptionRequest);
 
-impl Operation<Public> for CreateWebhook {
+impl Write<Public> for CreateWebhook {
     const SCOPE: &'static [Scope] = &[Scope::SettingsWrite];
     const FIELDS: &'static [&'static str] = WebhookCreatedView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(&Docs {
@@ -143,14 +139,11 @@ impl Operation<Public> for CreateWebhook {
 
     fn decode(incoming: &Incoming<'_>, call: &Call<Public>) -> Result<Option<Self>, Violations> {
         let body = new_webhook(call.state.settings.addresses, call.state.ports.is_finished());
-        let request = incoming.json(&body)?;
-        Ok(Some(Self { request }))
+        incoming.json(&body).map(|request| Some(Self(request)))
     }
-}
 
-impl Write<Public> for CreateWebhook {
     async fn prepare(&mut self, call: &mut Call<Public>) -> Result<(), Error> {
-        check_host(call, &self.request.url).await
+        check_host(call, &self.0.url).await
     }
 
     async fn apply(&self, call: &Call<Public>, transaction: &dyn Transaction) -> Result<Reply, Error> {
@@ -159,7 +152,7 @@ impl Write<Public> for CreateWebhook {
             call.state.ports.randomness.as_ref(),
             call.caller.seller,
             call.caller.client_id,
-            &self.request,
+            &self.0,
             transaction.now(),
         )
         .await
@@ -209,11 +202,9 @@ fn limit_reached(LimitReached: LimitReached) -> Problem {
 }
 
 /// Reads one of the application's subscriptions.
-pub(crate) struct ReadWebhook {
-    id: SubscriptionId,
-}
+pub(crate) struct ReadWebhook(SubscriptionId);
 
-impl Operation<Public> for ReadWebhook {
+impl Read<Public> for ReadWebhook {
     const SCOPE: &'static [Scope] = &[Scope::SettingsRead];
     const FIELDS: &'static [&'static str] = WebhookView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(&Docs {
@@ -222,15 +213,13 @@ impl Operation<Public> for ReadWebhook {
     });
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
-        Ok(incoming.id(0).map(|id| Self { id }))
+        Ok(incoming.id(0).map(Self))
     }
-}
 
-impl Read<Public> for ReadWebhook {
     async fn execute(self, call: Call<Public>) -> Result<Reply, Error> {
         let (subscriptions, caller) = (&call.state.subscriptions, &call.caller);
         let found = subscriptions
-            .subscription_of_seller(caller.seller, self.id)
+            .subscription_of_seller(caller.seller, self.0)
             .await?;
         let own = found
             .map(|found| found.subscription)
@@ -246,7 +235,7 @@ pub(crate) struct ChangeWebhook {
     change: SubscriptionChange,
 }
 
-impl Operation<Public> for ChangeWebhook {
+impl Write<Public> for ChangeWebhook {
     const SCOPE: &'static [Scope] = &[Scope::SettingsWrite];
     const FIELDS: &'static [&'static str] = WebhookView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(&Docs {
@@ -264,9 +253,7 @@ impl Operation<Public> for ChangeWebhook {
         let change = incoming.json(&body)?;
         Ok(incoming.id(0).map(|id| Self { id, change }))
     }
-}
 
-impl Write<Public> for ChangeWebhook {
     async fn prepare(&mut self, call: &mut Call<Public>) -> Result<(), Error> {
         match &self.change.url {
             Some(url) => check_host(call, url).await,
@@ -331,7 +318,7 @@ pub(crate) struct RotateSecret {
     overlap: TimeDelta,
 }
 
-impl Operation<Public> for RotateSecret {
+impl Write<Public> for RotateSecret {
     const SCOPE: &'static [Scope] = &[Scope::SettingsWrite];
     const NEEDS_FINISHED: bool = true;
     const FIELDS: &'static [&'static str] = WebhookSecretView::FIELDS;
@@ -348,9 +335,7 @@ impl Operation<Public> for RotateSecret {
         let overlap = overlap.map_or(DEFAULT_OVERLAP, TimeDelta::seconds);
         Ok(incoming.id(0).map(|id| Self { id, overlap }))
     }
-}
 
-impl Write<Public> for RotateSecret {
     async fn apply(&self, call: &Call<Public>, transaction: &dyn Transaction) -> Result<Reply, Error> {
         let caller = &call.caller;
         let rotated = rotate_secret(
@@ -375,11 +360,9 @@ fn rotation() -> impl Shape<Value = Option<i64>> {
 }
 
 /// Deletes one of the application's subscriptions and its pending deliveries. A body is ignored (D9).
-pub(crate) struct DeleteWebhook {
-    id: SubscriptionId,
-}
+pub(crate) struct DeleteWebhook(SubscriptionId);
 
-impl Operation<Public> for DeleteWebhook {
+impl Write<Public> for DeleteWebhook {
     const SCOPE: &'static [Scope] = &[Scope::SettingsWrite];
     const DOCS: Option<&'static Docs> = Some(&Docs {
         status: StatusCode::NO_CONTENT,
@@ -387,14 +370,12 @@ impl Operation<Public> for DeleteWebhook {
     });
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
-        Ok(incoming.id(0).map(|id| Self { id }))
+        Ok(incoming.id(0).map(Self))
     }
-}
 
-impl Write<Public> for DeleteWebhook {
     async fn apply(&self, call: &Call<Public>, transaction: &dyn Transaction) -> Result<Reply, Error> {
         let caller = &call.caller;
-        let removed = transaction.remove_subscription(caller.seller, caller.client_id, self.id);
+        let removed = transaction.remove_subscription(caller.seller, caller.client_id, self.0);
         if removed.await? {
             Ok(Reply::no_content())
         } else {

@@ -8,8 +8,8 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderValue, RETRY_AFTER};
 use kernel::{StoreError, TransactionError, error_chain};
 use oauth::{ConsentRefusal, Quota};
-use web::error::{Cause, Panicked, log_failure};
-use web::{TraceId, meters, response};
+use web::error::{Cause, log_failure};
+use web::{Panicked, TraceId, meters, response};
 
 use crate::Panel;
 use crate::frame::Frame;
@@ -154,10 +154,9 @@ impl PageError {
         tracing::error!(trace_id = trace_id.as_str(), cause, "{what}");
     }
 
-    /// For the log: not a panic, which `catch_panic` has logged.
+    /// For the log.
     fn cause(&self) -> Option<&Cause> {
         match self {
-            Self::Failed(cause) if cause.is::<Panicked>() => None,
             Self::Unavailable(cause) | Self::Failed(cause) => Some(cause),
             _ => None,
         }
@@ -171,6 +170,12 @@ impl From<StoreError> for PageError {
             StoreError::Unavailable(_) => Self::Unavailable(error.into()),
             other => Self::Failed(other.into()),
         }
+    }
+}
+
+impl From<Panicked> for PageError {
+    fn from(panicked: Panicked) -> Self {
+        Self::failed(panicked)
     }
 }
 

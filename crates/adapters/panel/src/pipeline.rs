@@ -10,13 +10,13 @@ use kernel::SellerId;
 use oauth::{BrowserSecret, ConsentRefusal, Limiter, Subject};
 use web::assets::Asset;
 use web::body::{self, BodyLimits};
-use web::error::catch_panic;
 use web::form::Form;
 use web::head;
 use web::media_type::MediaType;
 use web::meters;
 use web::request::{Answer, Request};
 use web::response::set_page_headers;
+use web::tasks::catch_panic;
 
 use crate::browser;
 use crate::fields::Fields;
@@ -39,12 +39,7 @@ pub(crate) async fn answer(panel: Arc<Panel>, mut request: Request) -> Answer {
     let https = panel.ports.service.is_https();
     let language = language(&request.http, https);
     let trace_id = request.trace_id;
-    let outcome = catch_panic(
-        &trace_id,
-        check_and_respond(&panel, &mut request, language, found),
-    )
-    .await;
-    let outcome = outcome.unwrap_or_else(|panicked| Err(PageError::Failed(panicked.into())));
+    let outcome = catch_panic(check_and_respond(&panel, &mut request, language, found)).await;
     let closes = matches!(outcome, Err(PageError::Unreadable));
     let mut response =
         outcome.unwrap_or_else(|error| error.into_response(&panel, &trace_id, language, template));

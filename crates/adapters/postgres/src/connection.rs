@@ -198,8 +198,8 @@ fn login_advice(code: &SqlState) -> Option<&'static str> {
             Some("the role may not connect to the database: grant it CONNECT")
         }
         SqlState::TOO_MANY_CONNECTIONS => Some(
-            "all its connections are taken: raise the server's max_connections or PgBouncer's max_client_conn, lower \
-             database.pool_size of the processes, or put a PgBouncer between",
+            "all its connections are taken: raise the server's max_connections, the role's or the database's CONNECTION LIMIT, or PgBouncer's \
+             max_client_conn, lower database.pool_size of the processes, or put a PgBouncer between",
         ),
         _ => None,
     }

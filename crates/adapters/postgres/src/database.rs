@@ -23,7 +23,6 @@ use tokio::sync::Notify;
 use usecases::{Announcement, LockSet, Transaction, UnitOfWork};
 use webhooks::{JournalReader, SubscriptionQueues, SubscriptionReader};
 
-use crate::accounts::audit::AuditLog;
 use crate::accounts::panel::Sessions;
 use crate::batch::{BatchQuery, Batcher, Reader};
 use crate::connection::error::{SchemaOutdated, is_permission_denied};
@@ -36,7 +35,7 @@ use crate::idempotency::{Outcomes, StoredClaims};
 use crate::journal::Journals;
 use crate::layout::Layout;
 use crate::listing::{List, Listed};
-use crate::mails::{AccountMails, MailDirectory, ShipmentMails};
+use crate::mails::Mails;
 use crate::oauth::applications::Clients;
 use crate::oauth::consents::Holders;
 use crate::oauth::issuing::BatchedTokens;
@@ -47,14 +46,13 @@ use crate::parcels::Parcels;
 use crate::rate_limits::Calls;
 use crate::retention::{Cleared, Expired};
 use crate::schema::{instance, sellers};
-use crate::sealed::SealedValues;
 use crate::sealing::Sealing;
 use crate::searched::Searched;
 use crate::slow_reads::SlowReads;
 use crate::statement::{Only, statements};
 use crate::turns::Turns;
 use crate::unit_of_work::{PgUnitOfWork, Tx, WriteContext, expect_rows};
-use crate::webhooks::{DeliveryDirectory, RecentlyAsleep, StoredQueues, StoredSubscriptions};
+use crate::webhooks::{RecentlyAsleep, StoredQueues, StoredSubscriptions};
 use crate::{ANSWER_TIMEOUT, follow_ups, retention, slow_reads};
 
 statements! {
@@ -281,24 +279,20 @@ impl Database {
 
     /// The queue of mails to buyers.
     pub fn mail_queue(&self) -> Arc<dyn MailQueue<ShipmentMail>> {
-        Arc::new(ShipmentMails {
-            statements: self.autocommit("mails"),
-            searched: Searched::default(),
-        })
-    }
-
-    /// Looks up mails to buyers.
-    pub fn mail_directory(&self) -> MailDirectory {
-        MailDirectory(self.autocommit("mails"))
+        Arc::new(self.mails("mails"))
     }
 
     /// The queue of mails about accounts.
     pub fn account_mail_queue(&self) -> Arc<dyn MailQueue<AccountMail>> {
-        Arc::new(AccountMails {
-            statements: self.autocommit("account_mails"),
+        Arc::new(self.mails("account_mails"))
+    }
+
+    fn mails(&self, statement: &'static str) -> Mails {
+        Mails {
+            statements: self.autocommit(statement),
             sealing: self.units.context.sealing.clone(),
             searched: Searched::default(),
-        })
+        }
     }
 
     /// The queue of parcels to look up.
@@ -312,11 +306,6 @@ impl Database {
             statements: self.autocommit("subscriptions"),
             sealing: self.units.context.sealing.clone(),
         })
-    }
-
-    /// Looks up undelivered deliveries of all sellers.
-    pub fn delivery_directory(&self) -> DeliveryDirectory {
-        DeliveryDirectory(self.autocommit("subscriptions"))
     }
 
     /// The delivery queues.
@@ -351,20 +340,6 @@ impl Database {
     /// Reads accounts for the panel; one for each server thread, as with [`Self::gate`].
     pub fn panel(&self) -> Arc<dyn AccountReader> {
         self.reader(Sessions, "panel")
-    }
-
-    /// Reads the audit log.
-    pub fn audit(&self) -> AuditLog {
-        AuditLog(self.autocommit("audit"))
-    }
-
-    /// All sealed values in the database.
-    pub fn sealed_values(&self) -> SealedValues {
-        SealedValues {
-            connector: Arc::clone(self.connector()),
-            statements: self.autocommit("sealed_values"),
-            sealing: self.units.context.sealing.clone(),
-        }
     }
 
     /// Stores counts of calls.

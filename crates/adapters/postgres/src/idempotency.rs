@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use diesel::NotFound;
 use diesel::pg::Pg;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Binary, Bool, Nullable, SmallInt, Text, Uuid as SqlUuid};
@@ -18,7 +19,7 @@ use crate::connection::shared::SharedConnection;
 use crate::connection::{BEGIN, Connector, OpenConnection};
 use crate::schema::{api_now, idempotency};
 use crate::sealing::Sealing;
-use crate::statement::statements;
+use crate::statement::{Only, statements};
 use crate::unit_of_work::{TRANSACTION_TIMEOUT, Tx, checked};
 
 statements! {
@@ -47,13 +48,8 @@ pub(crate) struct ClaimRow {
     etag: Option<String>,
 }
 
-#[derive(QueryableByName)]
-struct Taken {
-    #[diesel(sql_type = Bool)]
-    existed: bool,
-    #[diesel(embed)]
-    row: ClaimRow,
-}
+/// Whether the claim replaced an expired one or an expired response.
+type Taken = Only<Bool, bool>;
 
 impl ClaimRow {
     /// The state of the key for this claim.
@@ -99,7 +95,7 @@ impl Outcomes {
     }
 }
 
-/// Each call is one autocommitted statement.
+/// Claims and releases are autocommitted statements.
 pub(crate) struct StoredClaims {
     pub(crate) statements: Autocommit,
     /// In shares of one connection, so that a claim is released while others of its seller wait.
@@ -117,20 +113,19 @@ impl IdempotencyClaims for StoredClaims {
         let taken = of_seller(&self.statements, claim)
             .ask(|leased| async move {
                 match take.get_result::<Taken>(&mut leased.connection()).await {
-                    // Another transaction is about to complete it.
-                    Err(error) if is_lock_timeout(&error) => Ok(None),
-                    row => row.map(Some),
+                    // It is in use, or another transaction is about to complete it.
+                    Err(error) if error == NotFound || is_lock_timeout(&error) => Ok(None),
+                    taken => taken.map(Some),
                 }
             })
             .await?;
-        let Some(Taken { existed, row }) = taken else {
-            return self.read_locked(claim).await;
+        let Some(taken) = taken else {
+            return self.read(claim).await;
         };
-        // A claim or a stored response had expired.
-        if existed && row.fence == claim.fence {
+        if taken.0 {
             metrics::counter!("idempotency_takeovers_total").increment(1);
         }
-        row.claimed(claim, &self.sealing)
+        Ok(Claimed::Run)
     }
 
     async fn release(&self, claim: &Claim) -> Result<(), StoreError> {
@@ -167,8 +162,8 @@ fn of_seller(statements: &Autocommit, claim: &Claim) -> Autocommit {
 }
 
 impl StoredClaims {
-    /// The state of a key whose row another transaction has locked, to complete it: the row as it was before.
-    async fn read_locked(&self, claim: &Claim) -> Result<Claimed, StoreError> {
+    /// The state of a key that is in use, without a completion that is not committed.
+    async fn read(&self, claim: &Claim) -> Result<Claimed, StoreError> {
         let read = idempotency::table
             .find((claim.space.uuid(), claim.key.as_str()))
             .filter(idempotency::expires_at.gt(api_now()))

@@ -5,7 +5,7 @@
 -- statement's transaction.
 
 -- name: CLAIM
--- Claims a key that is free, or of which the lease or retention has expired; otherwise returns its state.
+-- Claims a key that is free, or of which the lease or retention has expired; otherwise returns no row.
 -- $1 the space; $2 the key; $3 the fence; $4 the fingerprint; $5 the lease in microseconds.
 insert into idempotency as t (seller_id, key, fence, fingerprint, created_at, expires_at)
 select $1, $2, $3, $4, clock.at, clock.at + $5::bigint * interval '1 microsecond'
@@ -14,15 +14,11 @@ from (
         api_now() as at, set_config('synchronous_commit', 'off', true) as mode, set_config('lock_timeout', '300ms', true) as lock_timeout
 ) as clock
 on conflict (seller_id, key) do update
-set fence = case when t.expires_at <= excluded.created_at then excluded.fence else t.fence end,
-    fingerprint = case when t.expires_at <= excluded.created_at then excluded.fingerprint else t.fingerprint end,
-    status = case when t.expires_at > excluded.created_at then t.status end,
-    body = case when t.expires_at > excluded.created_at then t.body end,
-    etag = case when t.expires_at > excluded.created_at then t.etag end,
-    created_at = case when t.expires_at <= excluded.created_at then excluded.created_at else t.created_at end,
-    expires_at = case when t.expires_at <= excluded.created_at then excluded.expires_at else t.expires_at end
+set fence = excluded.fence, fingerprint = excluded.fingerprint, created_at = excluded.created_at,
+    expires_at = excluded.expires_at, status = null, body = null, etag = null
+where t.expires_at <= excluded.created_at
 -- Only an existing row was locked, which `xmax` shows.
-returning fence, fingerprint, status as answer_status, body, etag, t.xmax <> 0 as existed
+returning t.xmax <> 0 as existed
 
 -- name: RELEASE
 -- $1 the space; $2 the key; $3 the fence.

@@ -49,10 +49,10 @@ mod slow_reads;
 mod sql;
 mod statement;
 mod turns;
+mod undelivered;
 mod unit_of_work;
 mod webhooks;
 
-pub use accounts::audit::AuditLog;
 pub use backlog::{Backlog, QUEUE_LIMIT, Queues, Workers};
 pub use connection::{
     Connector, Identity,
@@ -61,12 +61,10 @@ pub use connection::{
 pub use database::{Database, DatabaseSettings, WORKER_CONNECTIONS};
 pub use identity::{Adoption, Arrival};
 pub use layout::{Layout, distribute};
-pub use mails::MailDirectory;
 pub use migrations::{MigrateError, MissingMigration, finish, migrate, missing_migrations};
 pub use retention::{Cleared, Expired};
 pub use schema_state::SchemaState;
-pub use sealed::{Resealed, SealedValues, WEBHOOK_SECRETS};
-pub use webhooks::DeliveryDirectory;
+pub use sealed::{Resealed, WEBHOOK_SECRETS, sealed_columns};
 
 /// The longest time that a read, or the start of a transaction, waits for the database, including opening a
 /// connection.

@@ -6,8 +6,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 use diesel::pg::Pg;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Binary, Bool, Integer, Nullable, Text, Timestamptz, Uuid as SqlUuid};
-use kernel::{DueMail, MailId, MailQueue, MailStep, StoreError};
-use orders::{GivenUpMail, ShipmentMail};
+use kernel::{DueMail, Mail, MailId, MailQueue, MailStep, StoreError};
+use orders::ShipmentMail;
 use uuid::Uuid;
 
 use crate::connection::pool::Autocommit;
@@ -16,7 +16,7 @@ use crate::schema::{account_mails, mails};
 use crate::sealing::Sealing;
 use crate::searched::{Found, Searched};
 use crate::sql::{microseconds, readable};
-use crate::statement::statements;
+use crate::statement::{Statement, statements};
 use crate::unit_of_work::{Write, changing};
 
 statements! {
@@ -29,16 +29,63 @@ statements! {
     RECORD_ACCOUNT_STEP: (Text, Nullable<BigInt>, SqlUuid, SqlUuid);
 }
 
-/// A mail's next step for SQL: a word, and the microseconds until the next attempt.
-fn step_columns(next: MailStep) -> (&'static str, Option<i64>) {
-    match next {
-        MailStep::Sent => ("sent", None),
-        MailStep::Dead => ("dead", None),
-        MailStep::Retry(delay) => ("again", Some(microseconds(delay))),
+type Lease<Row> = Statement<(Timestamptz, SqlUuid, BigInt), Found<Row>>;
+type Begin = Statement<(Integer, BigInt, SqlUuid, SqlUuid), ()>;
+type Record = Statement<(Text, Nullable<BigInt>, SqlUuid, SqlUuid), ()>;
+
+/// A mail that has a table of its own.
+trait StoredMail: Mail + Sized {
+    type Row: QueryableByName<Pg> + Send + 'static;
+    const LEASE: Lease<Self::Row>;
+    const BEGIN: Begin;
+    const RECORD: Record;
+
+    /// None if it waits for an earlier one.
+    fn leased(row: Self::Row, fence: Uuid, sealing: &Sealing) -> Result<Option<DueMail<Self>>, StoreError>;
+}
+
+/// The queue of one table. Each call is one autocommitted statement.
+pub(crate) struct Mails {
+    pub(crate) statements: Autocommit,
+    pub(crate) sealing: Sealing,
+    pub(crate) searched: Searched,
+}
+
+#[async_trait]
+impl<M: StoredMail> MailQueue<M> for Mails {
+    /// An unreadable mail waits for its lease's end: another process may be able to read it.
+    async fn lease_mail(&self, fence: Uuid, lease: TimeDelta) -> Result<Option<DueMail<M>>, StoreError> {
+        loop {
+            let lease = M::LEASE.bind((self.searched.next(), fence, microseconds(lease)));
+            let Some(row) = self.searched.leased(self.statements.row(lease).await?) else {
+                return Ok(None);
+            };
+            if let Some(due) = readable(M::leased(row, fence, &self.sealing)).flatten() {
+                return Ok(Some(due));
+            }
+        }
+    }
+
+    async fn begin_attempt(&self, due: &DueMail<M>, lease: TimeDelta) -> Result<bool, StoreError> {
+        let (attempt, id) = (due.attempt.cast_signed(), due.mail.id().uuid());
+        let begin = M::BEGIN.bind((attempt, microseconds(lease), id, due.fence));
+        Ok(self.statements.execute(begin).await? > 0)
+    }
+
+    async fn record_step(&self, mail: MailId, fence: Uuid, next: MailStep) -> Result<(), StoreError> {
+        let (next, delay) = match next {
+            MailStep::Sent => ("sent", None),
+            MailStep::Dead => ("dead", None),
+            MailStep::Retry(delay) => ("again", Some(microseconds(delay))),
+        };
+        let record = M::RECORD.bind((next, delay, mail.uuid(), fence));
+        // No row: the lease was lost, or the buyer was erased.
+        self.statements.execute(record).await?;
+        Ok(())
     }
 }
 
-fn count(attempts: i32) -> Result<u32, String> {
+pub(crate) fn count(attempts: i32) -> Result<u32, String> {
     u32::try_from(attempts).map_err(|_| format!("attempts {attempts}"))
 }
 
@@ -58,102 +105,30 @@ struct ShipmentRow {
     waits: bool,
 }
 
-impl ShipmentRow {
-    fn leased(self, fence: Uuid) -> Result<DueMail<ShipmentMail>, StoreError> {
-        let id = MailId::from(self.id);
-        let corrupt = |reason: String| StoreError::corrupt("mails", id, reason);
-        let mail = ShipmentMail {
-            id,
-            order: self.order_id.into(),
-            number: order_number(self.order_number).map_err(corrupt)?,
-            to: self.recipient,
-            name: self.recipient_name,
-            carrier: parse_carrier(&self.carrier).map_err(corrupt)?,
-            tracking_number: parse_tracking_number(self.tracking_number).map_err(corrupt)?,
-            is_correction: self.is_correction,
-        };
-        let attempt = count(self.attempts).map_err(corrupt)?.saturating_add(1);
-        Ok(DueMail { mail, attempt, fence })
-    }
-}
+impl StoredMail for ShipmentMail {
+    type Row = ShipmentRow;
+    const LEASE: Lease<ShipmentRow> = LEASE_SHIPMENT_MAIL;
+    const BEGIN: Begin = BEGIN_SHIPMENT_ATTEMPT;
+    const RECORD: Record = RECORD_SHIPMENT_STEP;
 
-/// Mails to buyers. Each call is one autocommitted statement.
-pub(crate) struct ShipmentMails {
-    pub(crate) statements: Autocommit,
-    pub(crate) searched: Searched,
-}
-
-#[async_trait]
-impl MailQueue<ShipmentMail> for ShipmentMails {
-    async fn lease_mail(
-        &self,
-        fence: Uuid,
-        lease: TimeDelta,
-    ) -> Result<Option<DueMail<ShipmentMail>>, StoreError> {
-        loop {
-            let lease = LEASE_SHIPMENT_MAIL.bind((self.searched.next(), fence, microseconds(lease)));
-            let Some(row) = self.searched.leased(self.statements.row(lease).await?) else {
-                return Ok(None);
-            };
-            if !row.waits
-                && let Some(due) = readable(row.leased(fence))
-            {
-                return Ok(Some(due));
-            }
+    fn leased(row: ShipmentRow, fence: Uuid, _: &Sealing) -> Result<Option<DueMail<Self>>, StoreError> {
+        if row.waits {
+            return Ok(None);
         }
-    }
-
-    async fn begin_attempt(&self, due: &DueMail<ShipmentMail>, lease: TimeDelta) -> Result<bool, StoreError> {
-        let (attempt, id) = (due.attempt.cast_signed(), due.mail.id.uuid());
-        let begin = BEGIN_SHIPMENT_ATTEMPT.bind((attempt, microseconds(lease), id, due.fence));
-        Ok(self.statements.execute(begin).await? > 0)
-    }
-
-    async fn record_step(&self, mail: MailId, fence: Uuid, next: MailStep) -> Result<(), StoreError> {
-        let (next, delay) = step_columns(next);
-        let record = RECORD_SHIPMENT_STEP.bind((next, delay, mail.uuid(), fence));
-        // No row: the lease was lost, or the buyer was erased.
-        self.statements.execute(record).await?;
-        Ok(())
-    }
-}
-
-#[derive(Queryable, Selectable)]
-#[diesel(table_name = mails, check_for_backend(Pg))]
-struct GivenUpRow {
-    id: Uuid,
-    order_id: Uuid,
-    order_number: String,
-    created_at: DateTime<Utc>,
-    #[diesel(select_expression = mails::dead_at.assume_not_null())]
-    dead_at: DateTime<Utc>,
-    attempts: i32,
-}
-
-/// Looks up mails to buyers.
-pub struct MailDirectory(pub(crate) Autocommit);
-
-impl MailDirectory {
-    /// Up to `limit` mails that were given up, older than `before`, newest first.
-    pub async fn given_up(&self, before: Option<MailId>, limit: u16) -> Result<Vec<GivenUpMail>, StoreError> {
-        let rows = mails::table
-            .filter(mails::dead_at.is_not_null())
-            .filter(mails::id.lt(before.map_or(Uuid::max(), MailId::uuid)))
-            .order(mails::id.desc())
-            .limit(i64::from(limit))
-            .select(GivenUpRow::as_select());
-        let mail = |row: GivenUpRow| {
-            let corrupt = |reason: String| StoreError::corrupt("mails", row.id, reason);
-            Ok(GivenUpMail {
-                id: row.id.into(),
-                order: row.order_id.into(),
-                number: order_number(row.order_number).map_err(corrupt)?,
-                created_at: row.created_at,
-                given_up_at: row.dead_at,
-                attempts: count(row.attempts).map_err(corrupt)?,
-            })
+        let id = MailId::from(row.id);
+        let corrupt = |reason: String| StoreError::corrupt("mails", id, reason);
+        let mail = Self {
+            id,
+            order: row.order_id.into(),
+            number: order_number(row.order_number).map_err(corrupt)?,
+            to: row.recipient,
+            name: row.recipient_name,
+            carrier: parse_carrier(&row.carrier).map_err(corrupt)?,
+            tracking_number: parse_tracking_number(row.tracking_number).map_err(corrupt)?,
+            is_correction: row.is_correction,
         };
-        self.0.rows(rows).await?.into_iter().map(mail).collect()
+        let attempt = count(row.attempts).map_err(corrupt)?.saturating_add(1);
+        Ok(Some(DueMail { mail, attempt, fence }))
     }
 }
 
@@ -186,61 +161,24 @@ struct AccountRow {
     attempts: i32,
 }
 
-impl AccountRow {
-    fn leased(self, fence: Uuid, sealing: &Sealing) -> Result<DueMail<AccountMail>, StoreError> {
-        let corrupt = |reason: String| StoreError::corrupt("account_mails", self.id, reason);
-        let mail = AccountMail {
-            id: self.id.into(),
-            seller: self.seller_id.into(),
-            kind: LinkKind::parse(&self.kind).ok_or_else(|| corrupt(format!("kind {:?}", self.kind)))?,
-            to: self.recipient,
-            name: self.recipient_name,
-            url: sealing.open_link(self.id, &self.url)?,
-            expires_at: self.expires_at,
+impl StoredMail for AccountMail {
+    type Row = AccountRow;
+    const LEASE: Lease<AccountRow> = LEASE_ACCOUNT_MAIL;
+    const BEGIN: Begin = BEGIN_ACCOUNT_ATTEMPT;
+    const RECORD: Record = RECORD_ACCOUNT_STEP;
+
+    fn leased(row: AccountRow, fence: Uuid, sealing: &Sealing) -> Result<Option<DueMail<Self>>, StoreError> {
+        let corrupt = |reason: String| StoreError::corrupt("account_mails", row.id, reason);
+        let mail = Self {
+            id: row.id.into(),
+            seller: row.seller_id.into(),
+            kind: LinkKind::parse(&row.kind).ok_or_else(|| corrupt(format!("kind {:?}", row.kind)))?,
+            to: row.recipient,
+            name: row.recipient_name,
+            url: sealing.open_link(row.id, &row.url)?,
+            expires_at: row.expires_at,
         };
-        let attempt = count(self.attempts).map_err(corrupt)?.saturating_add(1);
-        Ok(DueMail { mail, attempt, fence })
-    }
-}
-
-/// Mails about accounts. Each call is one autocommitted statement.
-pub(crate) struct AccountMails {
-    pub(crate) statements: Autocommit,
-    pub(crate) sealing: Sealing,
-    pub(crate) searched: Searched,
-}
-
-#[async_trait]
-impl MailQueue<AccountMail> for AccountMails {
-    /// Mails whose link is no longer valid are given up: it expired, was used, or ended with the use of
-    /// another one. An unreadable one waits for its lease's end: another process may be able to read it.
-    async fn lease_mail(
-        &self,
-        fence: Uuid,
-        lease: TimeDelta,
-    ) -> Result<Option<DueMail<AccountMail>>, StoreError> {
-        loop {
-            let lease = LEASE_ACCOUNT_MAIL.bind((self.searched.next(), fence, microseconds(lease)));
-            let Some(row) = self.searched.leased(self.statements.row(lease).await?) else {
-                return Ok(None);
-            };
-            if let Some(due) = readable(row.leased(fence, &self.sealing)) {
-                return Ok(Some(due));
-            }
-        }
-    }
-
-    async fn begin_attempt(&self, due: &DueMail<AccountMail>, lease: TimeDelta) -> Result<bool, StoreError> {
-        let (attempt, id) = (due.attempt.cast_signed(), due.mail.id.uuid());
-        let begin = BEGIN_ACCOUNT_ATTEMPT.bind((attempt, microseconds(lease), id, due.fence));
-        Ok(self.statements.execute(begin).await? > 0)
-    }
-
-    async fn record_step(&self, mail: MailId, fence: Uuid, next: MailStep) -> Result<(), StoreError> {
-        let (next, delay) = step_columns(next);
-        let record = RECORD_ACCOUNT_STEP.bind((next, delay, mail.uuid(), fence));
-        // No row: the lease was lost.
-        self.statements.execute(record).await?;
-        Ok(())
+        let attempt = count(row.attempts).map_err(corrupt)?.saturating_add(1);
+        Ok(Some(DueMail { mail, attempt, fence }))
     }
 }

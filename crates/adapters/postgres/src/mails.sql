@@ -96,6 +96,7 @@ where m.id = mine.id
 
 -- name: LEASE_ACCOUNT_MAIL
 -- $1 where the look-up begins in the index; $2 the fence; $3 the lease in microseconds.
+-- Mails whose link is no longer valid are given up: it expired, was used, or ended with the use of another one.
 with clock as materialized (
     select api_now() as at
 ),

@@ -18,7 +18,7 @@ statements! {
     /// Every migration run takes this advisory lock first; the bytes of "sellerap".
     TRY_LOCK: ();
     INDEX_PROGRESS: ();
-    HAS_VERSIONS: ();
+    PLACE: ();
     VERSIONS: ();
     ADD_VERSION: (Text);
     FINISH: (Text);
@@ -92,6 +92,11 @@ pub enum MigrateError {
          owns the database and its tables"
     )]
     Forbidden(#[source] Cause),
+    #[error(
+        "the role's search_path begins with another schema than the tables', and new ones would be created there: as PostgreSQL's \
+         administrator run {statement}"
+    )]
+    AnotherSchema { statement: String },
     /// A migration failed and was rolled back.
     #[error("the migration {name} failed")]
     Failed {
@@ -254,8 +259,8 @@ async fn watch(client: Client, progress: impl Fn(String)) -> Infallible {
 
 async fn apply(client: &Client, progress: impl Fn(String)) -> Result<Vec<String>, MigrateError> {
     let internal = |cause: tokio_postgres::Error| MigrateError::of(cause, MigrateError::Internal);
+    let pending = pending(client).await?;
     client.batch_execute(CREATE_VERSIONS).await.map_err(internal)?;
-    let pending = pending(client).await.map_err(internal)?;
     let of = pending.len();
     for (n, name) in pending.iter().enumerate() {
         progress(format!("applying {name} ({} of {of})", n + 1));
@@ -302,10 +307,15 @@ async fn run(client: &Client, name: &str) -> Result<(), Cause> {
 }
 
 /// The names of the migrations that are not applied, in order.
-async fn pending(client: &Client) -> Result<Vec<String>, tokio_postgres::Error> {
+async fn pending(client: &Client) -> Result<Vec<String>, MigrateError> {
+    let failed = |error: tokio_postgres::Error| MigrateError::of(error, MigrateError::Internal);
     let mut pending = embedded();
-    if client.query_one(HAS_VERSIONS.text, &[]).await?.get(0) {
-        for row in client.query(VERSIONS.text, &[]).await? {
+    let place = client.query_one(PLACE.text, &[]).await.map_err(failed)?;
+    if let Some(statement) = place.get(1) {
+        return Err(MigrateError::AnotherSchema { statement });
+    }
+    if place.get(0) {
+        for row in client.query(VERSIONS.text, &[]).await.map_err(failed)? {
             pending.retain(|name| version(name) != row.get::<_, &str>(0));
         }
     }
@@ -319,7 +329,7 @@ pub async fn missing_migrations(url: &str) -> Result<Vec<MissingMigration>, Migr
         .await?;
     let failed = |error: tokio_postgres::Error| MigrateError::of(error, MigrateError::Internal);
     let mut missing = Vec::new();
-    for name in pending(&client).await.map_err(failed)? {
+    for name in pending(&client).await? {
         let locks = stated_locks(&name);
         let mut rows = BTreeMap::new();
         for table in locks.iter().flat_map(|locks| locks.split('`').skip(1).step_by(2)) {

@@ -7,8 +7,15 @@ from pg_stat_progress_create_index
 where datname = current_database()
   and phase is not null
 
--- name: HAS_VERSIONS
-select to_regclass('__diesel_schema_migrations') is not null
+-- name: PLACE
+-- Whether versions are stored; and, where new tables would not be beside those that are there, what leads them there.
+select to_regclass('__diesel_schema_migrations') is not null,
+    (
+        select format('ALTER ROLE %I SET search_path = %s', current_user, relnamespace::regnamespace)
+        from pg_class
+        where oid = to_regclass('schema_facts')
+          and relnamespace::regnamespace::text <> quote_ident(current_schema())
+    )
 
 -- name: VERSIONS
 select version

@@ -59,15 +59,6 @@ pub(crate) struct OfferRow {
     status: String,
     price_source: Option<String>,
     external_id: Option<String>,
-    #[diesel(embed)]
-    #[serde(flatten)]
-    product: ProductColumns,
-}
-
-/// The columns of what the feed alone sets.
-#[derive(Queryable, Selectable, AsChangeset, Serialize)]
-#[diesel(table_name = offers, treat_none_as_null = true, check_for_backend(Pg))]
-pub(crate) struct ProductColumns {
     title: String,
     handle: String,
     ean: Option<String>,
@@ -75,34 +66,6 @@ pub(crate) struct ProductColumns {
     signature: Option<String>,
     thumbnail: Option<String>,
     url: String,
-}
-
-impl From<Product> for ProductColumns {
-    fn from(product: Product) -> Self {
-        Self {
-            title: product.title,
-            handle: product.handle,
-            ean: product.ean,
-            brand: product.brand,
-            signature: product.signature,
-            thumbnail: product.thumbnail,
-            url: product.url,
-        }
-    }
-}
-
-impl From<ProductColumns> for Product {
-    fn from(columns: ProductColumns) -> Self {
-        Self {
-            title: columns.title,
-            handle: columns.handle,
-            ean: columns.ean,
-            brand: columns.brand,
-            signature: columns.signature,
-            thumbnail: columns.thumbnail,
-            url: columns.url,
-        }
-    }
 }
 
 impl TableRow for OfferRow {
@@ -121,7 +84,13 @@ impl From<Offer> for OfferRow {
             status: offer.status.as_str().to_owned(),
             price_source: source(&offer).map(ToOwned::to_owned),
             external_id: offer.external_id,
-            product: offer.product.into(),
+            title: offer.product.title,
+            handle: offer.product.handle,
+            ean: offer.product.ean,
+            brand: offer.product.brand,
+            signature: offer.product.signature,
+            thumbnail: offer.product.thumbnail,
+            url: offer.product.url,
         }
     }
 }
@@ -139,7 +108,15 @@ impl TryFrom<OfferRow> for Offer {
         Ok(Self {
             seller: key.0,
             id: key.1,
-            product: row.product.into(),
+            product: Product {
+                title: row.title,
+                handle: row.handle,
+                ean: row.ean,
+                brand: row.brand,
+                signature: row.signature,
+                thumbnail: row.thumbnail,
+                url: row.url,
+            },
             status,
             price,
             stock: stock.map_err(|invalid| corrupt(format!("stock {invalid}")))?,

@@ -55,32 +55,18 @@ where page.read - page.length < 1048576
 -- $1 the seller; $2 the instant; $3 the instant after which the rows were placed, or null; $4 and $5 the time and id after which the page
 -- begins; $6 the status that it is filtered by, or null; $7 how many rows at most.
 --
--- A part is executed only if the ones before have left rows missing.
+-- It runs after `PLAN_BY_VALUES`. A part is executed only if the ones before have left rows missing.
 with newer as materialized (
     -- Rows placed after the instant: all of them match.
-    (
-        select placed_at, order_id
-        from seller_orders
-        where $6::text is null
-          and seller_id = $1
-          and not is_test
-          and placed_at > greatest($2, $3::timestamptz)
-          and (placed_at, order_id) < ($4, $5)
-        order by placed_at desc, order_id desc
-        limit $7
-    )
-    union all
-    (
-        select placed_at, order_id
-        from seller_orders
-        where seller_id = $1
-          and status = $6
-          and not is_test
-          and placed_at > greatest($2, $3::timestamptz)
-          and (placed_at, order_id) < ($4, $5)
-        order by placed_at desc, order_id desc
-        limit $7
-    )
+    select placed_at, order_id
+    from seller_orders
+    where seller_id = $1
+      and ($6::text is null or status = $6)
+      and not is_test
+      and placed_at > greatest($2, $3::timestamptz)
+      and (placed_at, order_id) < ($4, $5)
+    order by placed_at desc, order_id desc
+    limit $7
 ),
 updated as materialized (
     -- The limit comes before any other filter, in the order of the index on `updated_at`: it keeps the planner there.
@@ -98,33 +84,17 @@ few as materialized (
     from updated
 ),
 walked as (
-    (
-        select placed_at, order_id, updated_at, row_number() over (order by placed_at desc, order_id desc) as n
-        from seller_orders
-        where $6::text is null
-          and not (select all_found from few)
-          and seller_id = $1
-          and not is_test
-          and placed_at <= $2
-          and placed_at > coalesce($3::timestamptz, '-infinity')
-          and (placed_at, order_id) < ($4, $5)
-        order by placed_at desc, order_id desc
-        limit 5000
-    )
-    union all
-    (
-        select placed_at, order_id, updated_at, row_number() over (order by placed_at desc, order_id desc) as n
-        from seller_orders
-        where not (select all_found from few)
-          and seller_id = $1
-          and status = $6
-          and not is_test
-          and placed_at <= $2
-          and placed_at > coalesce($3::timestamptz, '-infinity')
-          and (placed_at, order_id) < ($4, $5)
-        order by placed_at desc, order_id desc
-        limit 5000
-    )
+    select placed_at, order_id, updated_at, row_number() over (order by placed_at desc, order_id desc) as n
+    from seller_orders
+    where not (select all_found from few)
+      and seller_id = $1
+      and ($6::text is null or status = $6)
+      and not is_test
+      and placed_at <= $2
+      and placed_at > coalesce($3::timestamptz, '-infinity')
+      and (placed_at, order_id) < ($4, $5)
+    order by placed_at desc, order_id desc
+    limit 5000
 ),
 found as (
     select placed_at, order_id, true as matches, false as is_end
@@ -133,7 +103,7 @@ found as (
     select placed_at, order_id, true, false
     from updated
     where (select all_found from few)
-      and status = coalesce($6, status)
+      and ($6::text is null or status = $6)
       and placed_at <= $2
       and placed_at > coalesce($3::timestamptz, '-infinity')
       and (placed_at, order_id) < ($4, $5)
@@ -148,11 +118,10 @@ found as (
     )
 ),
 page as (
-    -- The literal limit bounds the number of rows that the planner expects to fetch.
     select *
-    from (select * from found order by placed_at desc, order_id desc limit $7) as newest
+    from found
     order by placed_at desc, order_id desc
-    limit 201
+    limit $7
 )
 select 1::bigint as n, page.is_match as matches, page.is_walked or page.read >= 1048576 and page.has_next as is_end, page.*
 from (

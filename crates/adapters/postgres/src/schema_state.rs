@@ -30,7 +30,7 @@ pub enum SchemaState {
     PreparedStatementsLost,
     #[error(
         "the database takes no writes, as a standby does: let its URL lead to the primary, or name all hosts in it with \
-         `target_session_attrs=read-write`"
+         `target_session_attrs=read-write`; or the role's default_transaction_read_only is on: reset that"
     )]
     ReadOnly,
     #[error(
@@ -43,7 +43,14 @@ pub enum SchemaState {
          lc_messages to 'C' for the role (ALTER ROLE … SET lc_messages = 'C'), then restart this process and any pooler"
     )]
     NotEnglish { locale: String },
-    #[error("the role lacks rights in the database. As the tables' owner run: {statements}")]
+    #[error(
+        "single statements are {isolation}, which fails where others change the same rows: set the role's isolation level (ALTER ROLE … SET \
+         default_transaction_isolation = 'read committed'), then restart this process and any pooler"
+    )]
+    NotReadCommitted { isolation: String },
+    #[error(
+        "the role lacks rights in the database. As the tables' owner, or as PostgreSQL's administrator for ALTER ROLE, run: {statements}"
+    )]
     Forbidden { statements: String },
     #[error("the database has no schema yet: run `seller-api migrate`")]
     Missing,
@@ -69,6 +76,8 @@ struct Facts {
     encoding: String,
     #[diesel(sql_type = Text)]
     locale: String,
+    #[diesel(sql_type = Text)]
+    isolation: String,
     #[diesel(sql_type = Bool)]
     is_there: bool,
     #[diesel(sql_type = Bool)]
@@ -96,7 +105,12 @@ impl Database {
         let statements = self.autocommit("schema").of_any_database();
         let facts = statements.row(FACTS.bind(())).await?;
         let facts = facts.ok_or_else(|| StoreError::unexpected("the server returned no row about itself"))?;
-        let Facts { encoding, locale, .. } = facts;
+        let Facts {
+            encoding,
+            locale,
+            isolation,
+            ..
+        } = facts;
         if !facts.takes_writes {
             return Ok(SchemaState::ReadOnly);
         }
@@ -105,6 +119,9 @@ impl Database {
         }
         if !is_english(&locale) {
             return Ok(SchemaState::NotEnglish { locale });
+        }
+        if isolation != "read committed" {
+            return Ok(SchemaState::NotReadCommitted { isolation });
         }
         if !facts.is_there {
             return Ok(SchemaState::Missing);

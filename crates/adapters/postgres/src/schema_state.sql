@@ -1,6 +1,7 @@
 -- name: FACTS
 select not current_setting('transaction_read_only')::boolean as takes_writes,
     current_setting('server_encoding') as encoding, current_setting('lc_messages') as locale,
+    current_setting('transaction_isolation') as isolation,
     to_regclass('__diesel_schema_migrations') is not null and to_regclass('schema_facts') is not null as is_there,
     to_regclass('distributed_writes') is not null as is_distributed
 
@@ -19,6 +20,8 @@ with place as (
     join pg_namespace as n on n.oid = c.relnamespace
     where c.relname = 'schema_facts'
       and c.relkind = 'r'
+      -- Whoever has a schema of its own, without tables as yet, is no guest in another's.
+      and (c.oid = to_regclass('schema_facts') or coalesce(current_schema(), 'public') = 'public')
     order by c.oid = to_regclass('schema_facts') desc nulls last
     limit 1
 ),

@@ -1,18 +1,17 @@
 //! Which keys seal the stored values, and resealing webhook secrets under another key. Only these secrets
 //! outlive a key: all other sealed values expire within days.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
 use diesel::sql_types::{BigInt, Binary, Text, Uuid as SqlUuid};
 use diesel_async::RunQueryDsl as _;
 use kernel::{SealPurpose, StoreError};
 use uuid::Uuid;
 
+use crate::connection::OpenConnection;
 use crate::connection::error::{is_lock_timeout, store_error};
-use crate::connection::pool::Autocommit;
-use crate::connection::{Connector, OpenConnection};
+use crate::database::Database;
 use crate::schema::subscriptions;
-use crate::sealing::Sealing;
 use crate::statement::statements;
 use crate::webhooks::secret_binding;
 
@@ -80,17 +79,15 @@ pub struct Resealed {
     pub unopened: BTreeMap<String, u64>,
 }
 
-/// All sealed values of a database.
-pub struct SealedValues {
-    pub(crate) connector: Arc<Connector>,
-    pub(crate) statements: Autocommit,
-    pub(crate) sealing: Sealing,
+/// The columns of sealed values.
+pub fn sealed_columns() -> impl Iterator<Item = &'static str> {
+    COLUMNS.iter().map(|(column, _)| *column)
 }
 
-impl SealedValues {
+impl Database {
     /// The number of values that each key seals: by key id, and then by column. Has no timeout.
-    pub async fn keys(&self) -> Result<BTreeMap<String, BTreeMap<&'static str, u64>>, StoreError> {
-        let open = self.connector.open().await?;
+    pub async fn sealing_keys(&self) -> Result<BTreeMap<String, BTreeMap<&'static str, u64>>, StoreError> {
+        let open = self.connector().open().await?;
         let rows = COUNTS
             .bind(())
             .get_results::<CountRow>(&mut open.connection())
@@ -105,16 +102,12 @@ impl SealedValues {
         Ok(keys)
     }
 
-    pub fn columns() -> impl Iterator<Item = &'static str> {
-        COLUMNS.iter().map(|(column, _)| *column)
-    }
-
-    /// Opens a few values of each key and returns, by key id, whether any opened. Cheap; a key that seals few
+    /// Opens a few sealed values of each key and returns, by key id, whether any opened. Cheap; a key that seals few
     /// values may be missed.
-    pub async fn sample(&self) -> Result<BTreeMap<String, bool>, StoreError> {
-        let sealer = self.sealing.sealer()?;
+    pub async fn sample_sealed(&self) -> Result<BTreeMap<String, bool>, StoreError> {
+        let sealer = self.units.context.sealing.sealer()?;
         let mut found = BTreeMap::<String, bool>::new();
-        for row in self.statements.rows(SAMPLE.bind(())).await? {
+        for row in self.autocommit("sealed_values").rows(SAMPLE.bind(())).await? {
             let of_key = found.entry(row.key).or_default();
             let purpose = COLUMNS.iter().find(|(column, _)| *column == row.name);
             *of_key |=
@@ -129,8 +122,8 @@ impl SealedValues {
     /// A secret is replaced only if it is unchanged, one row per statement, so that this can run beside
     /// processes that lock many of these rows. It stores no progress: a repeated run skips what is done.
     pub async fn reseal(&self, current: &str, dry: bool) -> Result<Resealed, StoreError> {
-        let sealer = self.sealing.sealer()?;
-        let open = self.connector.open().await?;
+        let sealer = self.units.context.sealing.sealer()?;
+        let open = self.connector().open().await?;
         let (mut outcome, mut owner, mut id) = (Resealed::default(), Uuid::nil(), Uuid::nil());
         loop {
             let page = SECRETS.bind((owner, id));

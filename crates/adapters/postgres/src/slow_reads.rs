@@ -11,7 +11,7 @@ use crate::{
     ANSWER_TIMEOUT,
     connection::error::with_timeout,
     statement::{Prepared, Returns},
-    unit_of_work::PgUnitOfWork,
+    unit_of_work::{PLAN_BY_VALUES, PgUnitOfWork, changing_any},
 };
 
 /// Connections of a process for slow reads.
@@ -22,8 +22,8 @@ pub(crate) const CONNECTIONS: usize = 4;
 pub(crate) struct SlowReads(pub(crate) PgUnitOfWork);
 
 impl SlowReads {
-    /// All rows of a statement. It has a transaction, so that PostgreSQL ends it at the statement timeout
-    /// even if its caller has gone; until then the seller's turn lasts.
+    /// All rows of a statement, planned for its values. It has a transaction, so that PostgreSQL ends it at
+    /// the statement timeout even if its caller has gone; until then the seller's turn lasts.
     pub(crate) async fn rows<S>(
         self: &Arc<Self>,
         seller: SellerId,
@@ -40,7 +40,11 @@ impl SlowReads {
                 () = reply.closed() => return,
                 tx = reads.0.open_transaction(&locks) => tx,
             };
-            let read = async { tx?.rows(statement).await };
+            let read = async {
+                let tx = tx?;
+                tx.write_later(changing_any(PLAN_BY_VALUES.bind(())));
+                tx.rows(statement).await
+            };
             drop(reply.send(read.await));
         }));
         let ended = || StoreError::Unavailable("the task of a slow read has ended".into());

@@ -40,6 +40,7 @@ use crate::{ANSWER_TIMEOUT, idempotency, observe};
 statements! {
     "unit_of_work.sql";
     OPEN: (Text, Text, Text) -> Opened;
+    pub(crate) PLAN_BY_VALUES: ();
 }
 
 type Opened = Only<Timestamptz, DateTime<Utc>>;

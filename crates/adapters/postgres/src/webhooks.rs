@@ -19,9 +19,9 @@ use orders::OrderId;
 use uuid::Uuid;
 use webhooks::{
     AddressPolicy, AttemptFailure, Attempted, Delivery, DeliveryFilter, DeliveryId, DeliveryState,
-    DeliveryWithSeller, LockedDelivery, MAX_SUBSCRIPTIONS, NewSubscription, Outcome, SellerDelivery,
-    SellerSubscription, SigningSecrets, Subscription, SubscriptionChange, SubscriptionId, SubscriptionReader,
-    SubscriptionStore, Undelivered, UndeliveredFilter, WebhookEvent, WebhookUrl,
+    LockedDelivery, MAX_SUBSCRIPTIONS, NewSubscription, Outcome, SellerDelivery, SellerSubscription,
+    SigningSecrets, Subscription, SubscriptionChange, SubscriptionId, SubscriptionReader, SubscriptionStore,
+    WebhookEvent, WebhookUrl,
 };
 
 use crate::connection::pool::Autocommit;
@@ -47,7 +47,7 @@ statements! {
     DELIVERIES_OF_SELLER: (
         SqlUuid, Nullable<SqlUuid>, SqlUuid, BigInt, Bool, Bool, Nullable<Text>, SqlUuid, Binary
     ) -> SellerDeliveryRow;
-    UNDELIVERED: (Nullable<SqlUuid>, Nullable<SqlUuid>, SqlUuid, BigInt, Bool) -> UndeliveredRow;
+    pub(crate) UNDELIVERED: (Nullable<SqlUuid>, Nullable<SqlUuid>, SqlUuid, BigInt, Bool) -> SellerDeliveryRow;
     ADD_SUBSCRIPTION: (
         SqlUuid, SqlUuid, SqlUuid, Timestamptz, Text, Array<Text>, Binary, Integer
     ) -> Only<Bool, bool>;
@@ -170,7 +170,8 @@ struct FoundDeliveryRow {
 
 #[derive(QueryableByName)]
 #[diesel(table_name = subscriptions)]
-struct SellerDeliveryRow {
+pub(crate) struct SellerDeliveryRow {
+    seller_id: Uuid,
     #[diesel(sql_type = SqlUuid)]
     subscription_id: Uuid,
     #[diesel(embed)]
@@ -183,26 +184,34 @@ struct SellerDeliveryRow {
     delivery: DeliveryRow,
 }
 
-#[derive(QueryableByName)]
-#[diesel(table_name = deliveries)]
-struct UndeliveredRow {
-    seller_id: Uuid,
-    subscription_id: Uuid,
-    #[diesel(sql_type = Text)]
-    app_name: String,
-    #[diesel(sql_type = Text)]
-    url: String,
-    #[diesel(sql_type = Bool)]
-    is_suspended: bool,
-    #[diesel(embed)]
-    delivery: DeliveryRow,
+impl TryFrom<SellerDeliveryRow> for SellerDelivery {
+    type Error = StoreError;
+
+    fn try_from(row: SellerDeliveryRow) -> Result<Self, StoreError> {
+        let subscription = SubscriptionId::from(row.subscription_id);
+        // A whole URL is not parsed: an invalid one would hide an operator's other rows.
+        let receiver = if row.application.is_own {
+            row.url
+        } else {
+            url(subscription, &row.url)?.shown(false)
+        };
+        Ok(Self {
+            seller: row.seller_id.into(),
+            subscription,
+            app_name: row.application.app_name,
+            receiver,
+            active: row.active,
+            is_suspended: row.is_suspended,
+            delivery: row.delivery.try_into()?,
+        })
+    }
 }
 
 /// A subscription's key.
 #[derive(Queryable, Selectable, QueryableByName)]
 #[diesel(table_name = subscriptions, check_for_backend(diesel::pg::Pg))]
-struct Queue {
-    seller_id: Uuid,
+pub(crate) struct Queue {
+    pub(crate) seller_id: Uuid,
     id: Uuid,
 }
 
@@ -361,64 +370,7 @@ impl SubscriptionReader for StoredSubscriptions {
             about.unwrap_or_default().into_bytes(),
         ));
         let rows = self.statements.of_seller(seller).rows(statement).await?;
-        let listed = rows.into_iter().map(|row| {
-            let subscription = SubscriptionId::from(row.subscription_id);
-            Ok(SellerDelivery {
-                subscription,
-                app_name: row.application.app_name,
-                receiver: url(subscription, &row.url)?.shown(row.application.is_own),
-                active: row.active,
-                is_suspended: row.is_suspended,
-                delivery: row.delivery.try_into()?,
-            })
-        });
-        listed.collect()
-    }
-}
-
-/// Looks up deliveries of all sellers. Each call is one statement.
-pub struct DeliveryDirectory(pub(crate) Autocommit);
-
-impl DeliveryDirectory {
-    /// The seller whose events the subscription receives; None if there is no such subscription. Ended ones
-    /// are included.
-    pub async fn seller_of(&self, subscription: SubscriptionId) -> Result<Option<SellerId>, StoreError> {
-        let find = subscriptions::table
-            .filter(subscriptions::id.eq(subscription.uuid()))
-            .select(Queue::as_select());
-        Ok(self.0.row(find).await?.map(|row| row.seller_id.into()))
-    }
-
-    /// Up to `limit` deliveries whose id is below `before`, newest first.
-    pub async fn undelivered(
-        &self,
-        filter: UndeliveredFilter,
-        before: Option<DeliveryId>,
-        limit: u16,
-    ) -> Result<Vec<DeliveryWithSeller>, StoreError> {
-        let UndeliveredFilter {
-            why,
-            seller,
-            subscription,
-        } = filter;
-        let statement = UNDELIVERED.bind((
-            seller.map(SellerId::uuid),
-            subscription.map(SubscriptionId::uuid),
-            before.map_or(Uuid::max(), DeliveryId::uuid),
-            i64::from(limit),
-            why == Undelivered::Pending,
-        ));
-        let listed = self.0.rows(statement).await?.into_iter().map(|row| {
-            Ok(DeliveryWithSeller {
-                seller: row.seller_id.into(),
-                subscription: row.subscription_id.into(),
-                app_name: row.app_name,
-                url: row.url,
-                is_suspended: row.is_suspended,
-                delivery: row.delivery.try_into()?,
-            })
-        });
-        listed.collect()
+        rows.into_iter().map(SellerDelivery::try_from).collect()
     }
 }
 

@@ -70,7 +70,7 @@ where s.seller_id = $1
 -- order; $9 what the body of a delivery about the order contains.
 -- Finds the ids in an index, and reads those rows alone. Without those of deleted applications.
 select
-    s.id as subscription_id, s.app_name, s.is_own, s.url, s.active and s.state <> 'ended' as active,
+    s.seller_id, s.id as subscription_id, s.app_name, s.is_own, s.url, s.active and s.state <> 'ended' as active,
     d.due_at is not null and s.state = 'suspended' as is_suspended,
     d.id, d.event, d.created_at, d.attempt, case when s.state <> 'ended' then d.due_at end as due_at,
     d.delivered_at, d.response_status, d.failure, d.duration_ms, d.lost_after, d.body
@@ -180,13 +180,15 @@ with recursive queues (seller_id, subscription_id) as (
     where q.seller_id = coalesce($1, q.seller_id)
 )
 select
-    s.seller_id, s.id as subscription_id, s.app_name, s.url, s.state is not distinct from 'suspended' as is_suspended,
+    -- `is_own`: an operator sees the whole URL.
+    s.seller_id, s.id as subscription_id, s.app_name, true as is_own, s.url, s.active,
+    s.state is not distinct from 'suspended' as is_suspended,
     d.id, d.event, d.created_at, d.attempt, d.due_at, d.delivered_at, d.response_status, d.failure, d.duration_ms,
     d.lost_after, d.body
 from queues as q
 cross join lateral (
-    -- Whether it has ended or is suspended matters to those that wait.
-    select s.seller_id, s.id, s.url, a.name as app_name, case when $5 then s.state end as state
+    -- Whether it has ended or is suspended matters to those that wait. Of the others, `active` is as stored.
+    select s.seller_id, s.id, s.url, s.active, a.name as app_name, case when $5 then s.state end as state
     from subscription_queues as s
     join applications as a on a.client_id = s.client_id
     where (s.seller_id, s.id) = (q.seller_id, q.subscription_id)

@@ -264,8 +264,8 @@ pub(crate) async fn receiver(page: &SandboxPage, (n, seller): Chosen<'_>, alert:
             subscription: Some(own.id),
             ..DeliveryFilter::default()
         };
-        let reader = &page.settings.subscriptions;
-        let sent = reader.deliveries_of_seller(seller.id, filter, None, LISTED).await;
+        let (reader, id) = (&page.settings.subscriptions, seller.id.into());
+        let sent = reader.deliveries_of_seller(id, filter, None, LISTED).await;
         deliveries = sent.map_err(|error| unread(&error))?;
     }
     Ok(html(&ReceiverPage {
@@ -280,7 +280,7 @@ pub(crate) async fn receiver(page: &SandboxPage, (n, seller): Chosen<'_>, alert:
 /// `POST /sandbox/receiver`: subscribes a seller's receiver to all events.
 pub(crate) async fn subscribe(page: &SandboxPage, chosen: Chosen<'_>) -> Shown {
     let (n, seller) = chosen;
-    match subscribed(page, n, seller.id).await {
+    match subscribed(page, n, seller.id.into()).await {
         Ok(made) => page.inbox.with(n, |receiver| receiver.subscription = Some(made)),
         Err(sentence) => return receiver(page, chosen, sentence).await,
     }

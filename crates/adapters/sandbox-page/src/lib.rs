@@ -24,7 +24,9 @@ use kernel::{Clock, PageSize, Randomness, SellerId, StoreError};
 use oauth::ApplicationDirectory;
 use offers::OfferReader;
 use orders::{OrderFilter, OrderId, OrderReader, OrderStatus, TrackingNumber, TrackingStatus};
+use serde::{Deserialize, Serialize};
 use tokio::sync::{Mutex, watch};
+use uuid::Uuid;
 use web::assets::Asset;
 use web::body::{BodyError, BodyLimits};
 use web::form::Form;
@@ -40,12 +42,13 @@ use crate::inbox::Inbox;
 use crate::pages::Shown;
 
 /// A seller of the sandbox. Of one that was registered since the seeding, password and token are empty.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SandboxSeller {
-    pub id: SellerId,
+    pub id: Uuid,
     pub seller_no: i32,
     pub email: String,
     pub password: String,
+    /// Has the scopes in use.
     pub personal_token: String,
 }
 

@@ -59,7 +59,7 @@ impl List<'_> {
     /// A seller as people know it.
     fn seller(&self, row: &Row) -> Option<String> {
         let id = row.seller?;
-        let seller = self.page.sellers.iter().find(|seller| seller.id == id);
+        let seller = self.page.sellers.iter().find(|seller| seller.id == id.uuid());
         Some(seller.map_or_else(|| id.to_string(), |seller| format!("seller {}", seller.seller_no)))
     }
 }

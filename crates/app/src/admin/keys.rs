@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use accounts::Action;
-use adapter_postgres::{Database, Resealed, SealedValues, WEBHOOK_SECRETS};
+use adapter_postgres::{Database, Resealed, WEBHOOK_SECRETS, sealed_columns};
 use adapter_sealing::{KeyRing, SystemRandomness};
 use anyhow::bail;
 use clap::Subcommand;
 use kernel::TransactionError;
 use serde_json::{Value, json};
-use usecases::ActingOperator;
+use usecases::{Acting as _, ActingOperator};
 
 use super::listing::{Format, Listed};
 use super::{in_transaction, open_database};
@@ -71,13 +71,13 @@ impl Command {
 async fn opened(loaded: &Loaded) -> anyhow::Result<(Database, Arc<KeyRing>, Comparison)> {
     let ring = sealer(&loaded.config)?;
     let database = open_database(&loaded.config).await?.with_sealer(ring.clone());
-    let compared = compare(&database.sealed_values(), &ring).await?;
+    let compared = compare(&database, &ring).await?;
     Ok((database, ring, compared))
 }
 
 async fn status(loaded: &Loaded, format: Format) -> anyhow::Result<()> {
     let (database, ring, compared) = opened(loaded).await?;
-    let mut counts = database.sealed_values().keys().await?;
+    let mut counts = database.sealing_keys().await?;
     for id in ring.ids() {
         counts.entry(id.to_owned()).or_default();
     }
@@ -92,7 +92,7 @@ async fn status(loaded: &Loaded, format: Format) -> anyhow::Result<()> {
         } else {
             "missing"
         };
-        rows.extend(SealedValues::columns().map(|column| KeyRow {
+        rows.extend(sealed_columns().map(|column| KeyRow {
             key: key.clone(),
             state,
             column,
@@ -133,7 +133,7 @@ async fn reseal(loaded: &Loaded, dry: bool, format: Format) -> anyhow::Result<()
         begun.await?;
     }
     let key = ring.first_id();
-    let outcome = database.sealed_values().reseal(key, dry).await?;
+    let outcome = database.reseal(key, dry).await?;
     let (column, resealed, current) = (WEBHOOK_SECRETS, outcome.resealed, outcome.current);
     let done = if dry { "would be sealed" } else { "sealed" };
     let printed = format.changed(

@@ -36,10 +36,8 @@ impl Command {
     pub(super) async fn run(self, database: &Database, format: Format) -> anyhow::Result<()> {
         match self {
             Self::List { page } => {
-                let directory = database.mail_directory();
-                let mails = directory
-                    .given_up(page.before.map(Into::into), page.limit)
-                    .await?;
+                let before = page.before.map(Into::into);
+                let mails = database.given_up_mails(before, page.limit).await?;
                 Ok(format.page(&mails, page, |last| last.id.uuid())?)
             }
             Self::SendAgain { mails } => {

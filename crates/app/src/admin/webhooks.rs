@@ -13,7 +13,7 @@ use usecases::redeliver::{self, Requester, redeliver};
 use usecases::{ActingOperator, Failure};
 use uuid::Uuid;
 use webhooks::{
-    Attempted, Delivery, DeliveryFilter, DeliveryId, DeliveryState, DeliveryWithSeller, Outcome,
+    Attempted, Delivery, DeliveryFilter, DeliveryId, DeliveryState, Outcome, SellerDelivery,
     SellerSubscription, SubscriptionId, Undelivered, UndeliveredFilter, WebhookEvent,
 };
 
@@ -166,15 +166,7 @@ impl Deliveries {
         let (mut rows, before, limit) = (Vec::new(), self.list.before(), self.list.page.limit);
         for seller in sellers {
             let reader = database.subscriptions();
-            let found = reader.deliveries_of_seller(seller, filter, before, limit).await?;
-            rows.extend(found.into_iter().map(|found| DeliveryWithSeller {
-                seller,
-                subscription: found.subscription,
-                app_name: found.app_name,
-                url: found.receiver,
-                is_suspended: found.is_suspended,
-                delivery: found.delivery,
-            }));
+            rows.extend(reader.deliveries_of_seller(seller, filter, before, limit).await?);
         }
         rows.sort_unstable_by_key(|row| Reverse(row.delivery.id));
         rows.truncate(limit.into());
@@ -195,8 +187,7 @@ impl List {
             seller: self.owner(database).await?,
             subscription: self.subscription.map(SubscriptionId::from),
         };
-        let directory = database.delivery_directory();
-        let rows = directory
+        let rows = database
             .undelivered(filter, self.before(), self.page.limit)
             .await?;
         self.print(&rows, format)
@@ -210,7 +201,7 @@ impl List {
         self.page.before.map(DeliveryId::from)
     }
 
-    fn print(&self, rows: &[DeliveryWithSeller], format: Format) -> anyhow::Result<()> {
+    fn print(&self, rows: &[SellerDelivery], format: Format) -> anyhow::Result<()> {
         Ok(format.page(rows, self.page, |last| last.delivery.id.uuid())?)
     }
 }
@@ -228,7 +219,7 @@ async fn owner(
     let Some(id) = subscription else {
         return Ok(seller);
     };
-    let owner = database.delivery_directory().seller_of(id.into()).await?;
+    let owner = database.seller_of(id.into()).await?;
     if owner.is_none_or(|owner| seller.is_some_and(|seller| seller != owner)) {
         let whose = if seller.is_some() { " of this seller" } else { "" };
         let unknown = format!(
@@ -247,10 +238,9 @@ async fn deliver_all_again(
     format: Format,
 ) -> anyhow::Result<()> {
     const AT_A_TIME: u16 = 1000;
-    let directory = database.delivery_directory();
     let (mut given_up, mut before) = (Vec::new(), None);
     loop {
-        let mut page = directory.undelivered(filter, before, AT_A_TIME).await?;
+        let mut page = database.undelivered(filter, before, AT_A_TIME).await?;
         page.retain(|row| row.delivery.created_at >= since);
         let Some(last) = page.last() else { break };
         before = Some(last.delivery.id);
@@ -301,7 +291,7 @@ impl Listed for SellerSubscription {
     }
 }
 
-impl Listed for DeliveryWithSeller {
+impl Listed for SellerDelivery {
     const COLUMNS: &'static str = "id created_at event state attempts next_retry_at response_status seller_id subscription_id application url error";
 
     fn cell(&self, member: &str) -> Option<String> {
@@ -320,7 +310,7 @@ impl Listed for DeliveryWithSeller {
             "seller_id": self.seller.to_string(),
             "subscription_id": self.subscription.to_string(),
             "application": self.app_name,
-            "url": self.url,
+            "url": self.receiver,
             "event": delivery.event.as_str(),
             "created_at": Timestamp::new(delivery.created_at),
             "state": state.as_str(),

@@ -3,8 +3,6 @@
 
 use std::fmt::{self, Display, Write as _};
 
-use orders::Carrier;
-
 /// A metric.
 #[derive(Debug)]
 pub struct Metric {
@@ -34,14 +32,6 @@ pub struct Label {
     meaning: &'static str,
 }
 
-const fn one_of(name: &'static str, values: &'static [&'static str]) -> Label {
-    Label {
-        name,
-        values: Some(values),
-        meaning: "",
-    }
-}
-
 const fn any(name: &'static str, meaning: &'static str) -> Label {
     Label {
         name,
@@ -53,7 +43,11 @@ const fn any(name: &'static str, meaning: &'static str) -> Label {
 /// Declares labels by name and possible values.
 macro_rules! labels {
     ($($label:ident $name:literal: $($value:literal)|+;)+) => {
-        $(const $label: Label = one_of($name, &[$($value),+]);)+
+        $(const $label: Label = Label {
+            name: $name,
+            values: Some(&[$($value),+]),
+            meaning: "",
+        };)+
     };
 }
 
@@ -82,6 +76,7 @@ labels! {
     MAIL_OUTCOME "outcome": "sent" | "retry" | "given_up";
     WORKER "worker": "mails" | "account_mails" | "parcels" | "deliveries" | "reconciliation" | "usage" | "cleaning" | "follow_ups"
         | "statistics";
+    CARRIER "carrier": "inpost" | "dhl" | "poczta_polska" | "dpd" | "gls" | "ups" | "fedex";
     SPAN_OUTCOME "outcome": "sent" | "lost";
     ROLE "role": "serve" | "worker" | "both";
 }
@@ -93,25 +88,11 @@ const APPLICATION: Label = any(
     "the application's, of the first 200 of a process that were refused 20 times in a quarter of an hour; `unnamed`: the rest of these; or `other`",
 );
 const ID: Label = any("id", "the cluster's system identifier and the database's oid");
-const CARRIER: Label = one_of("carrier", &CARRIERS);
 const TIMELINE: Label = any(
     "timeline",
     "the cluster's timeline, by which a promoted copy differs",
 );
 const VERSION: Label = any("version", "the program's version");
-
-const CARRIERS: [&str; 7] = {
-    let [inpost, dhl, poczta, dpd, gls, ups, fedex, _other] = Carrier::ALL;
-    [
-        inpost.as_str(),
-        dhl.as_str(),
-        poczta.as_str(),
-        dpd.as_str(),
-        gls.as_str(),
-        ups.as_str(),
-        fedex.as_str(),
-    ]
-};
 
 /// Declares the metrics by section: kind, name, labels, description.
 macro_rules! metrics {

@@ -5,6 +5,8 @@ mod sources;
 
 use std::collections::BTreeSet;
 
+use orders::Carrier;
+
 use super::{Kind, Metric, page, table};
 use crate::assert_current_page;
 
@@ -30,6 +32,12 @@ fn each_metric_is_listed_once_and_named_by_the_conventions() {
         let scaled = ["_ms", "_milliseconds", "_minutes", "_kilobytes", "_percent"];
         assert!(!scaled.iter().any(|unit| name.contains(unit)), "{name}");
     }
+}
+
+#[test]
+fn all_carriers_but_other_are_listed() {
+    let listed = metric("tracking_queue_parcels").labels[0].values.unwrap();
+    assert_eq!([listed, &["other"]].concat(), Carrier::ALL.map(Carrier::as_str));
 }
 
 #[test]

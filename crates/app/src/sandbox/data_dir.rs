@@ -15,6 +15,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use adapter_sandbox_page::SandboxSeller;
 use adapter_sealing::{KeyRing, SystemRandomness};
 use anyhow::{Context as _, bail};
 use serde::{Deserialize, Serialize};
@@ -168,12 +169,8 @@ pub(crate) struct Credentials {
 /// A seeded seller.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SellerCredentials {
-    pub(crate) id: String,
-    pub(crate) seller_no: i32,
-    pub(crate) email: String,
-    pub(crate) password: String,
-    /// Has the scopes in use.
-    pub(crate) personal_token: String,
+    #[serde(flatten)]
+    pub(crate) account: SandboxSeller,
     pub(crate) examples: Examples,
     /// The first one is for the seller's own use.
     pub(crate) applications: Vec<ApplicationCredentials>,

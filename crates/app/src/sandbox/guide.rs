@@ -44,7 +44,7 @@ pub(super) fn text(
         base_url = credentials.base_url,
         backoffice_url = credentials.backoffice_url,
         backoffice_token = credentials.backoffice_token,
-        token = seller.personal_token,
+        token = seller.account.personal_token,
         client_id = application.client_id,
         secret = application.client_secret.as_deref().unwrap_or_default(),
         offer = seller.examples.offer.as_deref().unwrap_or_default(),

@@ -64,7 +64,7 @@ impl Observing {
     /// now on and until the tasks are stopped.
     pub(super) fn follow(&self, shared: &Shared, sellers: watch::Sender<Vec<SandboxSeller>>) {
         let database = shared.database.for_workers();
-        let places = sellers.borrow().iter().map(|seller| (seller.id, None)).collect();
+        let places = sellers.borrow().iter().map(|one| (one.id.into(), None)).collect();
         let mut feeds = Feeds {
             journals: database.journals(shared.config.retention.events.time_delta()),
             changes: database.change_reader(),
@@ -314,7 +314,7 @@ impl Feeds {
             };
             place.insert(None);
             let new = SandboxSeller {
-                id: new.id,
+                id: new.id.uuid(),
                 seller_no: new.seller_no,
                 email: new.email,
                 password: String::new(),

@@ -5,6 +5,7 @@
 
 use accounts::{NewOperatorToken, NewPersonalToken, NewSeller, PasswordHash, PasswordHasher as _};
 use adapter_postgres::Database;
+use adapter_sandbox_page::SandboxSeller;
 use adapter_sealing::{Argon2Hasher, HashingBounds, SystemRandomness};
 use anyhow::{Context as _, anyhow};
 use chrono::{DateTime, TimeDelta, Utc};
@@ -40,8 +41,8 @@ pub(super) async fn seed_once(
     tracking: PollSchedule,
 ) -> anyhow::Result<Credentials> {
     for known in data_dir.known_credentials()? {
-        let first = known.sellers.first().map(|seller| seller.id.parse());
-        if let Some(Ok(id)) = first
+        let first = known.sellers.first().map(|seller| seller.account.id.into());
+        if let Some(id) = first
             && database.sellers().seller(id).await?.is_some()
         {
             return Ok(known);
@@ -143,7 +144,6 @@ struct Seeding<'a> {
 
 /// A seeded seller.
 struct SeededSeller {
-    id: SellerId,
     offers: Vec<OfferId>,
     credentials: SellerCredentials,
 }
@@ -206,22 +206,20 @@ impl Seeding<'_> {
         }
         let offers = self.offers(tx, seller.id, plan).await?;
         let credentials = SellerCredentials {
-            id: seller.id.to_string(),
-            seller_no: seller.seller_no,
-            email,
-            password: password.clone(),
-            personal_token: self.personal_token(tx, seller.id).await?,
+            account: SandboxSeller {
+                id: seller.id.uuid(),
+                seller_no: seller.seller_no,
+                email,
+                password: password.clone(),
+                personal_token: self.personal_token(tx, seller.id).await?,
+            },
             examples: Examples {
                 offer: offers.first().map(ToString::to_string),
                 ..Examples::default()
             },
             applications,
         };
-        Ok(SeededSeller {
-            id: seller.id,
-            offers,
-            credentials,
-        })
+        Ok(SeededSeller { offers, credentials })
     }
 
     async fn application(
@@ -264,7 +262,8 @@ impl Seeding<'_> {
             scopes: Scope::IN_USE.into_iter().collect(),
             expires_at: None,
         };
-        let token = issue_personal_token(tx, tx, &self.randomness, seller, new, tx.now()).await;
+        let by = ActingOperator::CommandLine;
+        let token = issue_personal_token(tx, tx, &self.randomness, by, seller, new, tx.now()).await;
         Ok(token.map_err(Failure::refused_as)?.reveal().to_owned())
     }
 
@@ -317,7 +316,8 @@ impl Seeding<'_> {
                 Step::Deliver => (transition_order::Transition::Deliver, after(6)),
                 Step::Ship(parcel) => {
                     let shop = shops.get(seller).ok_or_else(unknown("seller"))?;
-                    self.ship(tx, shop.id, id, parcel, after(3)).await?;
+                    self.ship(tx, shop.credentials.account.id.into(), id, parcel, after(3))
+                        .await?;
                     continue;
                 }
             };
@@ -349,16 +349,13 @@ impl Seeding<'_> {
         n: usize,
         plan: &OrderPlan,
     ) -> Result<place_order::NewOrder, SeedError> {
-        let seller_no = shops
-            .get(seller)
-            .ok_or_else(unknown("seller"))?
-            .credentials
-            .seller_no;
+        let shop = shops.get(seller).ok_or_else(unknown("seller"))?;
+        let seller_no = shop.credentials.account.seller_no;
         let customer = self.plan.customers.get(n).ok_or_else(unknown("buyer"))?;
         let line = |(seller, offer, quantity): &(usize, usize, i32)| {
             let shop = shops.get(*seller)?;
             Some(Line {
-                seller: shop.id,
+                seller: shop.credentials.account.id.into(),
                 offer: *shop.offers.get(*offer)?,
                 quantity: *quantity,
                 unit_price: None,

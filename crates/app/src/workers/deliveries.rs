@@ -4,13 +4,13 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use chrono::TimeDelta;
+use futures_util::FutureExt as _;
 use kernel::{Clock, SPANS, StoreError, TransactionError};
 use parking_lot::Mutex;
-use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{Instrument, Span, field::Empty};
-use usecases::deliver_webhooks::{Dispatch, Observer, WorkSignal, deliver_webhooks};
+use usecases::deliver_webhooks::{Dispatch, Observer, deliver_webhooks};
 use webhooks::{AttemptFailure, AttemptRecord, Attempted, Message, Outcome, Phase, Sent, WebhookSender};
 
 use super::routine::FailureStreak;
@@ -34,7 +34,8 @@ pub(super) async fn deliver(shared: Shared) -> Result<Duration, TransactionError
         queues: &*queues,
         sender: &SpawningSender(external.receivers.clone()),
         randomness: &*shared.randomness,
-        signal: &QueueSignal(&notify),
+        // A notification by this process, or the timeout: both mean to poll now.
+        signal: &|| timeout(POLL_INTERVAL, notify.notified()).map(drop).boxed(),
         observer: &DeliveryObserver {
             clock: &*external.clock,
             streak: Mutex::new(FailureStreak::new(WORKER, None, shared.readiness.ready_flag())),
@@ -44,17 +45,6 @@ pub(super) async fn deliver(shared: Shared) -> Result<Duration, TransactionError
     };
     deliver_webhooks(dispatch, shared.tasks.stopping()).await;
     Ok(Duration::ZERO)
-}
-
-/// Signals at an interval, and at once when this process queues something.
-struct QueueSignal<'a>(&'a Notify);
-
-#[async_trait]
-impl WorkSignal for QueueSignal<'_> {
-    async fn wait(&self) {
-        // Notification or timeout: both mean to poll now.
-        let _ = timeout(POLL_INTERVAL, self.0.notified()).await;
-    }
 }
 
 /// Wakes queues that have due deliveries which no claim sees.

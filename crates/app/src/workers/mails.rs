@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use tokio::select;
 use tokio::time::{Instant, sleep};
 use tracing::{Instrument, Span, field::Empty};
-use usecases::send_mails::{lease_mail, send_mail};
+use usecases::send_mails::{LEASE, send_mail};
 use web::Tasks;
 
 use super::routine::TaskSlots;
@@ -68,7 +68,7 @@ impl<M: Kind> Mails<M> {
         let Some(slot) = self.slots.free().await? else {
             return Ok(POLL_INTERVAL);
         };
-        let Some(due) = lease_mail(&*self.queue, &*self.randomness).await? else {
+        let Some(due) = self.queue.lease_mail(self.randomness.uuid(), LEASE).await? else {
             return Ok(POLL_INTERVAL);
         };
         let worker = Arc::clone(&self);

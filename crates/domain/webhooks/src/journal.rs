@@ -56,10 +56,14 @@ pub struct JournalState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum JournalRefusal {
     /// The database does not know the place: a restore or a failover has lost what was there.
-    #[error("this place is not in the journal of this database: start again with `since`")]
+    #[error(
+        "this place is not in the journal of this database: read the resources, and start again with `since`"
+    )]
     UnknownPlace,
     /// Events behind the place are no longer kept.
-    #[error("events after this place may no longer be kept: start again with `since`")]
+    #[error(
+        "events after this place may no longer be kept: read the resources, and start again with `since`"
+    )]
     NoLongerKept,
     /// Events are kept from this time on.
     #[error(

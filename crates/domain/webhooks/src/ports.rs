@@ -169,12 +169,14 @@ pub struct SellerSubscription {
     pub new_secret_from: Option<DateTime<Utc>>,
 }
 
-/// A delivery as shown to the seller.
+/// A delivery as shown to its seller or an operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SellerDelivery {
+    /// The seller whose events the subscription receives.
+    pub seller: SellerId,
     pub subscription: SubscriptionId,
     pub app_name: String,
-    /// The URL, as far as the seller sees it.
+    /// The URL, as far as its reader sees it.
     pub receiver: String,
     /// Whether the subscription is active.
     pub active: bool,
@@ -301,17 +303,4 @@ pub struct UndeliveredFilter {
     pub seller: Option<SellerId>,
     /// Only those to this subscription.
     pub subscription: Option<SubscriptionId>,
-}
-
-/// A delivery with its seller and subscription.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DeliveryWithSeller {
-    /// The seller whose events the subscription receives.
-    pub seller: SellerId,
-    pub subscription: SubscriptionId,
-    pub app_name: String,
-    pub url: String,
-    /// Whether it waits until the application is reinstated.
-    pub is_suspended: bool,
-    pub delivery: Delivery,
 }

@@ -4,7 +4,7 @@ use percent_encoding::percent_decode_str;
 use serde_json::Value;
 use url::Url;
 use url::form_urlencoded::{Serializer, parse};
-use web::decode::{Shape, body, boolean, integer, list, object, one_of, text};
+use web::decode::{Shape, body, boolean, integer, list, object, one_of, text, text_of};
 use web::form::Form;
 use web::json::{JsonError, MAX_DEPTH};
 use web::openapi::Parameter;
@@ -93,7 +93,7 @@ fn an_accepted_body_keeps_the_rules_of_its_fields() {
     let deep = || list(object!(x: required(boolean()) => x)).at_most(3);
     let inner = || object!(name: required(text()), deep: optional(deep()) => (name, deep));
     let shape = object!(
-        label: required(text().length(4..=64)),
+        label: required(text_of(4..=64)),
         count: optional(integer(1..=200_u8)),
         large: optional(large()),
         weights: required(list(integer(1..=30_000_u32)).at_least(1).at_most(10)),

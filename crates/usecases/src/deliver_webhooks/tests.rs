@@ -5,6 +5,7 @@ mod store;
 
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 use webhooks::{AttemptFailure, DeliveryId, Outcome, Phase, Refill};
@@ -29,15 +30,6 @@ const FAILED: Response = Response::status(FAST, 500);
 /// Takes almost the whole timeout.
 const SLOW: Response = Response::status(Duration::from_millis(9_900), 200);
 const TIMED_OUT: Response = Response::timeout(TIMEOUT);
-
-struct Every100Ms;
-
-#[async_trait]
-impl WorkSignal for Every100Ms {
-    async fn wait(&self) {
-        sleep(Duration::from_millis(100)).await;
-    }
-}
 
 struct NoObserver;
 
@@ -80,7 +72,7 @@ impl World {
             queues: &self.store,
             sender: &self.receivers,
             randomness: &chance(),
-            signal: &Every100Ms,
+            signal: &|| sleep(Duration::from_millis(100)).boxed(),
             observer: &NoObserver,
             schedule: RetrySchedule::default(),
             slots,

@@ -67,7 +67,7 @@ impl<'a> Worker<'a> {
             stopping: None,
         };
         worker.begin(stop.map(|()| Step::Stop));
-        worker.begin(dispatch.signal.wait().map(|()| Step::Signal));
+        worker.begin((dispatch.signal)().map(|()| Step::Signal));
         worker
     }
 
@@ -156,7 +156,7 @@ impl<'a> Worker<'a> {
                 self.is_paused = false;
                 self.may_claim = true;
                 self.may_refill = true;
-                self.begin(self.dispatch.signal.wait().map(|()| Step::Signal));
+                self.begin((self.dispatch.signal)().map(|()| Step::Signal));
             }
             Step::Stop => self.stopping = Some(LAST_TRIES),
             Step::Ended(start, Sent::Attempted(attempted)) => self.end(&start, attempted),

@@ -97,7 +97,7 @@ async fn a_new_session_replaces_the_browsers_earlier_one_unless_the_account_has_
     let new = NewSession {
         by: by(),
         session: SecretHash::of("new"),
-        earlier: Some(SecretHash::of("old")),
+        earlier: SecretHash::of("old"),
     };
     let mut tx = knowing_sellers(logging(1, Action::SignedIn), false);
     tx.expect_end_session()

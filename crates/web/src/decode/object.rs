@@ -191,6 +191,14 @@ impl Fields<'_, '_> {
         }
     }
 
+    /// The fields of `shape`, beside the others of this object; the name is not in the JSON.
+    pub fn flattened<T, F>(&mut self, _: &'static str, shape: &ObjectShape<F>) -> Option<T>
+    where
+        F: Fn(&mut Fields<'_, '_>) -> Option<T>,
+    {
+        (shape.decode)(self)
+    }
+
     /// Removes the field from the object; without one, lists whether the field is required, and its schema.
     fn take(
         &mut self,

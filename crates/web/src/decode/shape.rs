@@ -264,53 +264,32 @@ fn word<T>(
 }
 
 /// Any string; further rules are added to it.
-pub const fn text() -> Text {
-    Text {
-        length: 0..=usize::MAX,
-    }
+pub fn text() -> impl Shape<Value = String> {
+    text_of(0..=usize::MAX)
 }
 
-/// See [`text`].
-#[derive(Clone, Debug)]
-pub struct Text {
-    length: RangeInclusive<usize>,
-}
-
-impl Text {
-    /// Limits its length in characters (Unicode scalar values).
-    #[must_use]
-    pub const fn length(self, length: RangeInclusive<usize>) -> Self {
-        Self { length }
-    }
-
-    fn bounds(&self) -> Option<String> {
-        counted(&self.length, "character")
-    }
-}
-
-impl Shape for Text {
-    type Value = String;
-
-    fn expected(&self) -> String {
-        self.bounds()
-            .map_or_else(|| "a string".to_owned(), |bounds| format!("a string of {bounds}"))
-    }
-
-    fn schema(&self) -> Node {
-        let schema = bounded(string(), "minLength", *self.length.start(), 0);
-        bounded(schema, "maxLength", *self.length.end(), usize::MAX)
-    }
-
-    fn read(&self, json: Json, place: &mut Place<'_>) -> Option<String> {
-        let Json::String(text) = json else {
-            return wrong_kind(self, &json, place);
-        };
-        // Counting stops once a text is too long.
-        let count = text.chars().take(self.length.end().saturating_add(1)).count();
-        if self.length.contains(&count) {
-            return Some(text);
-        }
-        place.refuse(format!("Must have {}.", self.bounds().unwrap_or_default()))
+/// A string of this length in characters (Unicode scalar values).
+pub fn text_of(length: RangeInclusive<usize>) -> impl Shape<Value = String> {
+    let (least, most) = (*length.start(), *length.end());
+    let bounds = move || counted(least, most, "character");
+    // Counting stops once a text is too long.
+    let fits = move |text: &str| length.contains(&text.chars().take(most.saturating_add(1)).count());
+    FunctionShape {
+        expected: move || {
+            bounds().map_or_else(|| "a string".to_owned(), |bounds| format!("a string of {bounds}"))
+        },
+        schema: move || {
+            let schema = bounded(string(), "minLength", least, 0);
+            bounded(schema, "maxLength", most, usize::MAX)
+        },
+        read: move |json: Json| match json {
+            Json::String(text) if fits(&text) => Ok(text),
+            Json::String(_) => {
+                let bounds = bounds().unwrap_or_default();
+                Err(Wrong::Value(format!("Must have {bounds}.")))
+            }
+            other => Err(Wrong::Kind(other)),
+        },
     }
 }
 
@@ -353,7 +332,7 @@ impl<S: Shape> List<S> {
     }
 
     fn bounds(&self) -> Option<String> {
-        counted(&self.count, "element")
+        counted(*self.count.start(), *self.count.end(), "element")
     }
 }
 
@@ -402,15 +381,15 @@ impl<S: Shape> List<S> {
 }
 
 /// "4 to 64 characters", "at least 1 element"; `None` if any count is allowed.
-fn counted(range: &RangeInclusive<usize>, noun: &str) -> Option<String> {
-    let (count, last) = match (*range.start(), *range.end()) {
+fn counted(least: usize, most: usize, noun: &str) -> Option<String> {
+    let (words, number) = match (least, most) {
         (0, usize::MAX) => return None,
-        (least, usize::MAX) => (format!("at least {least}"), least),
-        (0, most) => (format!("at most {most}"), most),
-        (least, most) if least == most => (format!("exactly {least}"), least),
-        (least, most) => (format!("{least} to {most}"), most),
+        (_, usize::MAX) => (format!("at least {least}"), least),
+        (0, _) => (format!("at most {most}"), most),
+        _ if least == most => (format!("exactly {least}"), least),
+        _ => (format!("{least} to {most}"), most),
     };
-    Some(format!("{count} {noun}{}", if last == 1 { "" } else { "s" }))
+    Some(format!("{words} {noun}{}", if number == 1 { "" } else { "s" }))
 }
 
 /// Adds the keyword for a bound, if there is one.

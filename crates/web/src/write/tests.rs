@@ -18,7 +18,7 @@ use uuid::Uuid;
 use super::*;
 use crate::client_ip::TrustedProxies;
 use crate::listener::{Ports, ServiceSettings};
-use crate::operation::{Incoming, Operation};
+use crate::operation::Incoming;
 use crate::query::Selection;
 use crate::request::Request;
 use crate::tasks::Tasks;
@@ -72,15 +72,13 @@ impl Listener for Shop {
 
 struct Panicking;
 
-impl Operation<Shop> for Panicking {
+impl Write<Shop> for Panicking {
     const SCOPE: () = ();
 
     fn decode(_: &Incoming<'_>, _: &Call<Shop>) -> Result<Option<Self>, Violations> {
         Ok(Some(Self))
     }
-}
 
-impl Write<Shop> for Panicking {
     async fn apply(&self, _: &Call<Shop>, _: &dyn Transaction) -> Result<Reply, Error> {
         panic!("asked to")
     }
@@ -94,10 +92,10 @@ async fn a_panic_and_a_claim_with_a_lost_answer_release_the_key() {
         body: Vec::new(),
         etag: None,
     };
-    for (claimed, begun, released, retry_after) in [
-        (Ok(Claimed::Run), 1, 1, None),
-        (Err(unavailable()), 0, 1, Some(1)),
-        (Ok(Claimed::Completed(unreadable())), 0, 0, None),
+    for (claimed, begun, released, problem) in [
+        (Ok(Claimed::Run), 1, 1, Problem::internal()),
+        (Err(unavailable()), 0, 1, Problem::unavailable()),
+        (Ok(Claimed::Completed(unreadable())), 0, 0, Problem::internal()),
     ] {
         let mut claims = MockIdempotencyClaims::new();
         claims.expect_claim().return_once(|_, _| claimed);
@@ -138,16 +136,7 @@ async fn a_panic_and_a_claim_with_a_lost_answer_release_the_key() {
             fence: Uuid::nil(),
         };
         let outcome = write(Some(Panicking), call, Some(claim), "/").await;
-        let error = outcome.err().unwrap();
-        assert_eq!(
-            error.retry_after(),
-            retry_after,
-            "only if the store is unavailable"
-        );
-        assert_eq!(
-            error.into_response(&TraceId::from_random([0; 16])).0.status(),
-            500
-        );
+        assert_eq!(*outcome.err().unwrap().problem(), problem);
     }
 }
 

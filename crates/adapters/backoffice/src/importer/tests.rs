@@ -226,7 +226,7 @@ async fn a_failing_store_ends_the_import_and_keeps_the_written_chunks() {
     let error = importer.finish().await.unwrap_err();
     assert!(matches!(
         error,
-        ImportError::Store(TransactionError::Store(StoreError::Unavailable(_)))
+        TransactionError::Store(StoreError::Unavailable(_))
     ));
     assert_eq!(store.rows().saved, [5_000]);
 }

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use orders::{TrackingNumber, TrackingStatus as Status};
-use reqwest::{Request, StatusCode};
+use reqwest::Request;
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 use url::Url;
@@ -10,7 +10,7 @@ use url::Url;
 use super::{Api, Failure, Reading};
 use crate::http::{Response, get, join, post, sensitive};
 use crate::status::{CodeTable, of_history, status_of};
-use crate::tokens::{Token, TokenSource};
+use crate::tokens::Token;
 use crate::{Account, parse};
 
 /// Codes of events, not of event states.
@@ -84,33 +84,27 @@ fn event(event: &Value) -> Option<Reading> {
     Some(Reading { code, status, at })
 }
 
-/// Gets tokens by a login. The answer states no expiry: a token is used until it is rejected.
-pub(crate) struct PocztaLogin;
-
-impl PocztaLogin {
-    pub(crate) fn request(account: &Account) -> Request {
-        let body = json!({
-            "login": account.login.expose_secret(),
-            "password": account.secret.expose_secret(),
-            "language": "PL",
-        });
-        post(account.token_url.clone(), "application/json", body.to_string())
-    }
+/// The request for a token.
+pub(crate) fn login(account: &Account) -> Request {
+    let body = json!({
+        "login": account.login.expose_secret(),
+        "password": account.secret.expose_secret(),
+        "language": "PL",
+    });
+    post(account.token_url.clone(), "application/json", body.to_string())
 }
 
-impl TokenSource for PocztaLogin {
-    /// 403, and 405 for a password that must be changed.
-    fn is_rejection(&self, status: StatusCode, _: &[u8]) -> bool {
-        matches!(status, StatusCode::FORBIDDEN | StatusCode::METHOD_NOT_ALLOWED)
+/// The body is the token, with or without quotes, unless it looks like a page or JSON. It states no expiry: the token is
+/// used until it is rejected. Credentials are rejected by 403, and by 405 for a password that must be changed.
+pub(crate) fn token(answer: &Response, _: DateTime<Utc>) -> Result<Option<Token>, Failure> {
+    if matches!(answer.status.as_u16(), 403 | 405) {
+        return Err(Failure::Credentials);
     }
-
-    /// The body is the token, with or without quotes, unless it looks like a page or JSON.
-    fn read(&self, body: &[u8], _: DateTime<Utc>) -> Option<Token> {
-        let text = std::str::from_utf8(body).ok()?.trim().trim_matches('"');
-        let is_token_byte = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'<' | b'>' | b'{' | b'"');
-        let is_token = (1..=4096).contains(&text.len()) && text.bytes().all(is_token_byte);
-        let header = is_token.then(|| sensitive(text))??;
-        let expiry = None;
-        Some(Token { header, expiry })
-    }
+    let text = std::str::from_utf8(&answer.body).unwrap_or_default();
+    let text = text.trim().trim_matches('"');
+    let is_token_byte = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'<' | b'>' | b'{' | b'"');
+    let is_token = (1..=4096).contains(&text.len()) && text.bytes().all(is_token_byte);
+    let header = is_token.then(|| sensitive(text)).flatten();
+    let expiry = None;
+    Ok(header.map(|header| Token { header, expiry }))
 }

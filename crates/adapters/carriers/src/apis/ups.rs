@@ -107,11 +107,9 @@ fn activity_at(package: &Value, code: &str) -> Option<DateTime<Utc>> {
             .is_some_and(|other| without_zeros(&other) == without_zeros(code))
     };
     let activity = parse::list(package, "/activity").iter().find(is_current)?;
-    let local = date_time(
-        &parse::text(activity, "/gmtDate")?,
-        &parse::text(activity, "/gmtTime")?,
-    )?;
-    Some(local.and_utc())
+    let date = parse::text(activity, "/gmtDate")?;
+    let time = parse::text(activity, "/gmtTime")?;
+    Some(date_time(&date, &time)?.and_utc())
 }
 
 /// The delivery date and time outside the activities, in local time.

@@ -9,9 +9,9 @@ use oauth::Scope;
 use offers::{IfMatch, Offer, OfferPatch};
 use usecases::change_offer::{self, Patched, patch_offers};
 use usecases::{LockSet, Transaction};
-use web::decode::{ObjectShape, Shape, list, object, text};
+use web::decode::{Shape, list, object, text};
 use web::openapi::{Docs, JsonBody};
-use web::operation::{Call, Incoming, Operation, Write};
+use web::operation::{Call, Incoming, Write};
 use web::query::Selection;
 use web::reply::Reply;
 use web::resources::OfferView;
@@ -27,9 +27,7 @@ use crate::{Public, openapi};
 const MAX_ITEMS: usize = 100;
 
 /// Changes several of the seller's offers.
-pub(crate) struct PatchOffers {
-    items: Vec<Item>,
-}
+pub(crate) struct PatchOffers(Vec<Item>);
 
 /// A change, and what was sent as the offer's id.
 struct Item {
@@ -44,7 +42,7 @@ impl Item {
     }
 }
 
-impl Operation<Public> for PatchOffers {
+impl Write<Public> for PatchOffers {
     const SCOPE: &'static [Scope] = &[Scope::OffersWrite];
     const FIELDS: &'static [&'static str] = OfferView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(&Docs {
@@ -54,27 +52,24 @@ impl Operation<Public> for PatchOffers {
     });
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
-        let items = incoming.json(&batch())?;
-        Ok(Some(Self { items }))
+        incoming.json(&batch()).map(|items| Some(Self(items)))
     }
-}
 
-impl Write<Public> for PatchOffers {
     fn locks(&self, call: &Call<Public>) -> LockSet {
-        let offers = self.items.iter().filter_map(Item::offer);
+        let offers = self.0.iter().filter_map(Item::offer);
         LockSet::of_offers(offers.map(|offer| (call.caller.seller, offer)))
     }
 
     async fn apply(&self, call: &Call<Public>, transaction: &dyn Transaction) -> Result<Reply, Error> {
         let patches: Vec<_> = self
-            .items
+            .0
             .iter()
             .map(|item| (item.offer(), item.patch.clone()))
             .collect();
         let (seller, now) = (call.caller.seller, transaction.now());
         let outcomes = patch_offers(transaction, seller, &patches, now).await?;
         let outcomes: Vec<_> = outcomes.into_iter().map(Outcome::of).collect();
-        Reply::ok(&BatchView::whole((&self.items, &outcomes, call.fields)))
+        Reply::ok(&BatchView::whole((&self.0, &outcomes, call.fields)))
     }
 }
 
@@ -87,14 +82,15 @@ fn item() -> impl Shape<Value = Item> {
     let offer = text()
         .describe("The offer's id.")
         .distinct("This id is listed twice: send one change for each offer.");
-    ObjectShape::new(move |fields| {
-        let id = fields.required("id", &offer);
-        let patch = super::changes(fields);
-        let tag = text().checked(|text: String| IfMatch::parse(&text));
-        let tag = tag.describe("As `If-Match` of a single change: the offer's `etag`, or `*`.");
-        let if_match = fields.optional("if_match", &tag);
-        Some((id?, patch?, if_match?))
-    })
+    let tag = text()
+        .checked(|text: String| IfMatch::parse(&text))
+        .describe("As `If-Match` of a single change: the offer's `etag`, or `*`.");
+    object!(
+        id: required(offer),
+        patch: flattened(super::changes()),
+        if_match: optional(tag)
+        => (id, patch, if_match)
+    )
     .refined(|(id, patch, if_match), place| {
         if patch == OfferPatch::default() {
             return place.refuse("Send at least one change besides `id` and `if_match`.");
@@ -148,7 +144,7 @@ web::view! {
 
 /// As `PATCH` refuses.
 fn error() -> Node {
-    let refusals = <PatchOffer as Operation<Public>>::DOCS
+    let refusals = <PatchOffer as Write<Public>>::DOCS
         .into_iter()
         .flat_map(|docs| docs.refusals);
     let problems = iter::once(Problem::not_found()).chain(refusals.map(|refusal| refusal()));

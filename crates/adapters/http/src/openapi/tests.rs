@@ -9,7 +9,7 @@ use web::Code;
 use webhooks::{Event, Subject, WebhookEvent};
 
 use super::*;
-use crate::authorization_server::{GrantType, METADATA_PATH, metadata_document};
+use crate::authorization_server::{GrantType, METADATA_PATH};
 use crate::documents::examples;
 use crate::routes::TABLE;
 
@@ -158,11 +158,23 @@ fn the_json_files_list_the_values_of_the_code() {
             .collect::<BTreeSet<_>>(),
         endpoints
     );
-    let metadata = metadata_document(DEFAULT_ORIGIN, DEFAULT_DOCS);
     let content = &document["paths"][METADATA_PATH]["get"]["responses"]["200"]["content"];
+    let metadata = &content["application/json"]["examples"]["example"]["value"];
     assert_eq!(
-        content["application/json"]["examples"]["example"]["value"],
-        serde_json::from_slice::<Value>(&metadata).unwrap()
+        names(&metadata["scopes_supported"]),
+        Scope::ALL.map(Scope::as_str)
+    );
+    assert_eq!(
+        names(&metadata["grant_types_supported"]),
+        GrantType::ALL.map(GrantType::as_str)
+    );
+    let addresses: Vec<_> = crate::endpoints()
+        .map(|(_, path)| format!("{DEFAULT_ORIGIN}{path}"))
+        .collect();
+    assert_eq!(
+        addresses,
+        ["authorization", "token", "revocation"]
+            .map(|name| metadata[format!("{name}_endpoint")].as_str().unwrap())
     );
 }
 

@@ -46,14 +46,7 @@ pub(crate) async fn accept_sign_in(request: PageRequest) -> Result<HttpResponse,
     );
     let entered = request.change(input, |tx, _, (link, session, earlier, address)| {
         let now = tx.now();
-        Box::pin(sign_in_by_link(
-            tx,
-            *link,
-            *session,
-            Some(*earlier),
-            *address,
-            now,
-        ))
+        Box::pin(sign_in_by_link(tx, *link, *session, *earlier, *address, now))
     });
     let seller = entered.await?.map_err(|_| PageError::DeadLink)?;
     redirect_signed_in(&request, seller, &secret, &Next::default())

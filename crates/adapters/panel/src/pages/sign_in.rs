@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use accounts::PasswordHash;
+use accounts::{Action, PasswordHash};
 use actix_web::HttpResponse;
 use askama::Template;
 use kernel::SellerId;
 use oauth::BrowserSecret;
+use usecases::Acting as _;
 use usecases::authorize::open_ticket;
 use usecases::sign_in::{
-    AttemptDelay, NewSession, PasswordCheck, check_password, count_attempt, log_failed_sign_in, open_session,
+    AttemptDelay, NewSession, PasswordCheck, check_password, count_attempt, open_session,
 };
 use web::meters;
 
@@ -101,7 +102,7 @@ async fn start_session(
     let new = NewSession {
         by: request.acting_for(seller),
         session: secret.hash(),
-        earlier: Some(request.browser.hash()),
+        earlier: request.browser.hash(),
     };
     let opened = request.store((new, compared), |tx, _, (new, compared)| {
         let now = tx.now();
@@ -131,7 +132,7 @@ fn record_failure(request: PageRequest, seller: SellerId) {
     let tasks = request.panel.ports.tasks.clone();
     drop(tasks.run(async move {
         let noted = request.store(request.acting_for(seller), |tx, _, by| {
-            Box::pin(log_failed_sign_in(tx, *by))
+            Box::pin(by.log(tx, Action::SignInFailed, by.seller))
         });
         if let Err(error) = noted.await {
             error.log(

@@ -6,7 +6,8 @@ use askama::Template;
 use chrono::{DateTime, Days, NaiveDate, NaiveTime, Utc};
 use futures_util::TryFutureExt as _;
 use oauth::FamilyId;
-use usecases::personal_tokens::{self, Refusal};
+use usecases::personal_tokens::{Refusal, issue_personal_token, revoke_personal_token};
+use usecases::shown_once::ShownSecret;
 use uuid::Uuid;
 
 use super::{ScopeGroup, done, once, page as html, scope_options};
@@ -47,8 +48,11 @@ pub(crate) async fn issue(request: SignedInRequest) -> Result<HttpResponse, Page
     let input = (request.acting(), new);
     let outcome = request.change_once(form, &request.path, input, |tx, panel, (by, new)| {
         let (randomness, new) = (panel.ports.randomness.as_ref(), new.clone());
-        let issued = personal_tokens::issue_in_panel(tx, tx, randomness, *by, new, tx.now());
-        Box::pin(issued.map_ok(Some))
+        let issued = issue_personal_token(tx, tx, randomness, *by, by.seller, new, tx.now());
+        Box::pin(issued.map_ok(|token| {
+            let id = token.key().family.uuid();
+            Some(ShownSecret::Token(id, token.reveal().to_owned()))
+        }))
     });
     let issues = match outcome.await? {
         Ok(()) => return once::redirect(form),
@@ -63,7 +67,7 @@ pub(crate) async fn issue(request: SignedInRequest) -> Result<HttpResponse, Page
 pub(crate) async fn revoke(request: SignedInRequest) -> Result<HttpResponse, PageError> {
     let input = (request.acting(), request.id::<FamilyId>()?);
     let revoked = request.change(input, |tx, _, (by, id)| {
-        Box::pin(personal_tokens::revoke_in_panel(tx, *by, *id))
+        Box::pin(revoke_personal_token(tx, *by, by.seller, *id))
     });
     revoked.await?.map_err(|_| PageError::NotFound)?;
     done("revoked", "/panel/tokens")

@@ -11,7 +11,7 @@ use kernel::StoreError;
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::connection::pool::Autocommit;
+use crate::database::Database;
 use crate::schema::audit_log;
 use crate::statement::statements;
 use crate::unit_of_work::{Write, changing};
@@ -78,12 +78,13 @@ impl TryFrom<EntryRow> for AuditEntry {
     }
 }
 
-/// Reads the audit log.
-pub struct AuditLog(pub(crate) Autocommit);
-
-impl AuditLog {
-    /// Up to `limit` of these entries, newest first.
-    pub async fn entries(&self, filter: AuditFilter, limit: u16) -> Result<Vec<AuditEntry>, StoreError> {
+impl Database {
+    /// Up to `limit` of these entries of the audit log, newest first.
+    pub async fn audit_entries(
+        &self,
+        filter: AuditFilter,
+        limit: u16,
+    ) -> Result<Vec<AuditEntry>, StoreError> {
         let AuditFilter {
             about,
             since,
@@ -92,7 +93,7 @@ impl AuditLog {
         } = filter;
         let from = first_id(since, Uuid::nil());
         let before = first_id(until, Uuid::max()).min(before.unwrap_or(Uuid::max()));
-        let limit = i64::from(limit);
+        let (statements, limit) = (self.autocommit("audit"), i64::from(limit));
         let rows = match about {
             None => {
                 let all = audit_log::table
@@ -101,12 +102,12 @@ impl AuditLog {
                     .order(audit_log::id.desc())
                     .limit(limit)
                     .select(EntryRow::as_select());
-                self.0.rows(all).await?
+                statements.rows(all).await?
             }
             Some(subject) => {
                 let actor = subject.parse::<Uuid>().ok();
                 let about = ENTRIES_ABOUT.bind((subject, actor, from, before, limit));
-                self.0.rows(about).await?
+                statements.rows(about).await?
             }
         };
         rows.into_iter().map(AuditEntry::try_from).collect()

@@ -46,30 +46,17 @@ cross join lateral (
 -- $1 the seller; $2 the instant; $3 the instant after which the rows were created, or null; $4 and $5 the time and id after which the page
 -- begins; $6 the status that it is filtered by, or null; $7 how many rows at most.
 --
--- A part is executed only if the ones before have left rows missing.
+-- It runs after `PLAN_BY_VALUES`. A part is executed only if the ones before have left rows missing.
 with newer as materialized (
     -- Rows created after the instant: all of them match.
-    (
-        select created_at, id
-        from offers
-        where $6::text is null
-          and seller_id = $1
-          and created_at > greatest($2, $3::timestamptz)
-          and (created_at, id) < ($4, $5)
-        order by created_at desc, id desc
-        limit $7
-    )
-    union all
-    (
-        select created_at, id
-        from offers
-        where seller_id = $1
-          and status = $6
-          and created_at > greatest($2, $3::timestamptz)
-          and (created_at, id) < ($4, $5)
-        order by created_at desc, id desc
-        limit $7
-    )
+    select created_at, id
+    from offers
+    where seller_id = $1
+      and ($6::text is null or status = $6)
+      and created_at > greatest($2, $3::timestamptz)
+      and (created_at, id) < ($4, $5)
+    order by created_at desc, id desc
+    limit $7
 ),
 updated as materialized (
     -- The limit comes before any other filter, in the order of the index on `updated_at`: it keeps the planner there.
@@ -86,31 +73,16 @@ few as materialized (
     from updated
 ),
 walked as (
-    (
-        select created_at, id, updated_at, row_number() over (order by created_at desc, id desc) as n
-        from offers
-        where $6::text is null
-          and not (select all_found from few)
-          and seller_id = $1
-          and created_at <= $2
-          and created_at > coalesce($3::timestamptz, '-infinity')
-          and (created_at, id) < ($4, $5)
-        order by created_at desc, id desc
-        limit 5000
-    )
-    union all
-    (
-        select created_at, id, updated_at, row_number() over (order by created_at desc, id desc) as n
-        from offers
-        where not (select all_found from few)
-          and seller_id = $1
-          and status = $6
-          and created_at <= $2
-          and created_at > coalesce($3::timestamptz, '-infinity')
-          and (created_at, id) < ($4, $5)
-        order by created_at desc, id desc
-        limit 5000
-    )
+    select created_at, id, updated_at, row_number() over (order by created_at desc, id desc) as n
+    from offers
+    where not (select all_found from few)
+      and seller_id = $1
+      and ($6::text is null or status = $6)
+      and created_at <= $2
+      and created_at > coalesce($3::timestamptz, '-infinity')
+      and (created_at, id) < ($4, $5)
+    order by created_at desc, id desc
+    limit 5000
 ),
 found as (
     select created_at, id, true as matches, false as is_end
@@ -119,7 +91,7 @@ found as (
     select created_at, id, true, false
     from updated
     where (select all_found from few)
-      and status = coalesce($6, status)
+      and ($6::text is null or status = $6)
       and created_at <= $2
       and created_at > coalesce($3::timestamptz, '-infinity')
       and (created_at, id) < ($4, $5)
@@ -134,11 +106,10 @@ found as (
     )
 ),
 page as (
-    -- The literal limit bounds the number of rows that the planner expects to fetch.
     select *
-    from (select * from found order by created_at desc, id desc limit $7) as newest
+    from found
     order by created_at desc, id desc
-    limit 201
+    limit $7
 )
 select 1::bigint as n, page.matches, page.is_end, o.*
 from page

@@ -19,9 +19,8 @@ use webhooks::{
     SigningSecrets, SubscriptionId, SubscriptionQueue, WebhookUrl,
 };
 
+use super::queues::StoredQueues;
 use crate::schema::{deliveries, subscriptions};
-use crate::sealing::Sealing;
-use crate::searched::Searched;
 use crate::sql::{column, readable};
 use crate::statement::statements;
 
@@ -161,26 +160,10 @@ pub(super) fn columns(queues: &[QueueKey]) -> (Vec<Uuid>, Vec<Uuid>) {
         .unzip()
 }
 
-/// What claims need besides the database.
-pub(super) struct Claims {
-    sealing: Sealing,
-    unreadable: Unreadable,
-    /// The indexes of healthy queues, and of failing ones.
-    searched: (Searched, Searched),
-}
-
-impl Claims {
-    pub(super) fn new(sealing: Sealing) -> Self {
-        Self {
-            sealing,
-            unreadable: Unreadable::default(),
-            searched: Default::default(),
-        }
-    }
-
+impl StoredQueues {
     /// Locks due queues, leases those that get a share of the capacity, and reads their deliveries. Returns
     /// also those that are not live or cannot be read.
-    pub(super) async fn claim(
+    pub(super) async fn claim_due(
         &self,
         mut connection: &AsyncPgConnection,
         fence: Uuid,
@@ -231,20 +214,10 @@ impl Claims {
         Ok((ClaimedQueues { queues, more }, others.collect()))
     }
 
-    /// Extends leases, and reads further deliveries and the present URLs and secrets.
-    pub(super) async fn refill(
-        &self,
-        connection: &AsyncPgConnection,
-        queues: &[Refill],
-    ) -> QueryResult<Vec<Refilled>> {
-        let held = column(queues, |queue| Some(queue.lease.fence));
-        self.lease(connection, queues, held).await
-    }
-
     /// Leases queues, which have these fences now, and returns the live ones with their due deliveries. An
     /// unreadable delivery is skipped: returned as an error, it would block all deliveries read with it. So is
     /// an unreadable queue, which gets no delivery until its lease expires.
-    async fn lease(
+    pub(super) async fn lease(
         &self,
         mut connection: &AsyncPgConnection,
         queues: &[Refill],
@@ -291,7 +264,7 @@ impl Claims {
 
     /// Begins the transaction, and locks queues that are due. Returns whether there may be more.
     ///
-    /// Each index is searched from its first queue at the last claim on: see [`Searched`].
+    /// Each index is searched from its first queue at the last claim on: see [`crate::searched::Searched`].
     async fn lock_due(
         &self,
         connection: &AsyncPgConnection,
@@ -342,7 +315,7 @@ impl Claims {
 /// When queues with an unreadable URL or secret were last logged. Each comes up again with every lease, and
 /// with a wrong sealing key all of them do.
 #[derive(Default)]
-struct Unreadable(Mutex<Option<Instant>>);
+pub(super) struct Unreadable(Mutex<Option<Instant>>);
 
 impl Unreadable {
     fn note(&self, error: &StoreError) {

@@ -18,7 +18,7 @@ use webhooks::Event;
 use super::Queue;
 use crate::sql::column;
 use crate::statement::{Only, statements};
-use crate::unit_of_work::Tx;
+use crate::unit_of_work::{PLAN_BY_VALUES, Tx, changing_any};
 
 statements! {
     "ending.sql";
@@ -60,6 +60,7 @@ pub(crate) async fn end_subscriptions(
     seller: Option<Uuid>,
     client: Option<Uuid>,
 ) -> Result<usize, StoreError> {
+    tx.write_later(changing_any(PLAN_BY_VALUES.bind(())));
     let batch = tx.rows(STOP_DELIVERIES.bind((seller, client, BATCH))).await?;
     let bodies = batch
         .iter()

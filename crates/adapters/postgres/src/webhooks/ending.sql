@@ -1,27 +1,15 @@
 -- name: STOP_DELIVERIES
 -- $1 the seller, or null for an application whose owner is closed; $2 that application, or the only one of the seller, or
--- null; $3 how many subscriptions at most.
+-- null; $3 how many subscriptions at most. It runs after `PLAN_BY_VALUES`.
 -- A subscription has a last delivery, `connection.ended`, if it asked for it and its seller ended it: not the application's owner.
 with ended as materialized (
-    (
-        select seller_id, id
-        from subscription_queues
-        where seller_id = $1
-          and client_id = coalesce($2, client_id)
-          and active
-          and state = 'ended'
-        limit $3
-    )
-    union all
-    (
-        select seller_id, id
-        from subscription_queues
-        where $1::uuid is null
-          and client_id = $2
-          and active
-          and state = 'ended'
-        limit $3
-    )
+    select seller_id, id
+    from subscription_queues
+    where ($1::uuid is null or seller_id = $1)
+      and ($2::uuid is null or client_id = $2)
+      and active
+      and state = 'ended'
+    limit $3
 ),
 theirs as materialized (
     select s.seller_id, s.id, s.client_id, s.connection_generation, s.events

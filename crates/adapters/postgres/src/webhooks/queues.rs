@@ -14,10 +14,12 @@ use webhooks::{
     AttemptRecord, Capacity, ClaimedQueues, QueueKey, Refill, Refilled, Release, SubscriptionQueues,
 };
 
-use super::claiming::{Claims, columns};
+use super::claiming::{Unreadable, columns};
 use super::recording::{self, Asleep, find_queued};
 use crate::connection::pool::{Autocommit, Leased};
 use crate::sealing::Sealing;
+use crate::searched::Searched;
+use crate::sql::column;
 use crate::statement::statements;
 
 statements! {
@@ -44,7 +46,10 @@ struct Reconciled {
 pub(crate) struct StoredQueues {
     statements: Autocommit,
     asleep: RecentlyAsleep,
-    claims: Claims,
+    pub(super) sealing: Sealing,
+    pub(super) unreadable: Unreadable,
+    /// The indexes of healthy queues, and of failing ones.
+    pub(super) searched: (Searched, Searched),
 }
 
 /// Queues that this process has put to sleep while deliveries were being queued.
@@ -57,7 +62,7 @@ impl SubscriptionQueues for StoredQueues {
         self.wake_asleep(Vec::new()).await;
         let claiming = |leased: Arc<Leased>| async move {
             let mut connection = leased.connection();
-            let claimed = self.claims.claim(connection, fence, capacity).await;
+            let claimed = self.claim_due(connection, fence, capacity).await;
             if claimed.is_err() {
                 // What failed before tells more.
                 drop(connection.batch_execute("rollback").await);
@@ -70,8 +75,9 @@ impl SubscriptionQueues for StoredQueues {
     }
 
     async fn refill(&self, queues: &[Refill]) -> Result<Vec<Refilled>, StoreError> {
+        let held = column(queues, |queue| Some(queue.lease.fence));
         let refilling =
-            |leased: Arc<Leased>| async move { self.claims.refill(leased.connection(), queues).await };
+            |leased: Arc<Leased>| async move { self.lease(leased.connection(), queues, held).await };
         self.statements.ask(refilling).await
     }
 
@@ -103,7 +109,9 @@ impl StoredQueues {
         Self {
             statements,
             asleep,
-            claims: Claims::new(sealing),
+            sealing,
+            unreadable: Unreadable::default(),
+            searched: Default::default(),
         }
     }
 

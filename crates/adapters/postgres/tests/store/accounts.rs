@@ -165,8 +165,7 @@ async fn audit_entries_are_read_whole_by_page_and_by_time() {
         logged.await.unwrap();
     }
     tx.commit().await.unwrap();
-    let audit = fixture.database.audit();
-    let entries = async |filter| audit.entries(filter, 100).await.unwrap();
+    let entries = async |filter| fixture.database.audit_entries(filter, 100).await.unwrap();
     let all = entries(AuditFilter::default()).await;
     assert_eq!(all.len(), 60);
     for (n, entry) in (0..60).rev().zip(&all) {

@@ -3,6 +3,7 @@
 use futures_util::join;
 use kernel::StoreError;
 use orders::{Carrier, OrderRef};
+use webhooks::{DeliveryFilter, Undelivered, UndeliveredFilter};
 
 use crate::support::{Fixture, id, instant, part, shipped};
 
@@ -105,4 +106,33 @@ async fn a_corrupt_row_fails_its_own_caller_of_a_batch_alone() {
     );
     assert!(found.unwrap().is_some() && unknown.unwrap().is_none());
     assert_eq!(row(corrupt), ("applications", broken.client_id.to_string()));
+}
+
+/// Any part of the URL of another's application may hold a secret.
+#[tokio::test]
+async fn an_invalid_url_is_shown_only_where_it_is_shown_whole() {
+    let fixture = Fixture::new().await;
+    let (client_id, own) = fixture.subscribed().await;
+    let seller = fixture.seller().await;
+    fixture.connect(seller, client_id).await;
+    let foreign = fixture.subscribe(seller, client_id).await;
+    for queue in [own, foreign] {
+        fixture.enqueue(queue, 1).await;
+        fixture.set_queue(queue, "url = 'no url'").await;
+    }
+    let database = &fixture.database;
+    let filter = UndeliveredFilter {
+        why: Undelivered::Pending,
+        seller: None,
+        subscription: None,
+    };
+    let listed = database.undelivered(filter, None, 50).await;
+    let listed = listed.unwrap();
+    let urls: Vec<_> = listed.iter().map(|row| &row.receiver).collect();
+    assert_eq!(urls, ["no url"; 2]);
+    let (reader, all) = (database.subscriptions(), DeliveryFilter::default());
+    let shown = reader.deliveries_of_seller(own.seller, all, None, 50).await;
+    assert_eq!(shown.unwrap()[0].receiver, "no url");
+    let hidden = reader.deliveries_of_seller(foreign.seller, all, None, 50).await;
+    assert_eq!(row(hidden), ("subscriptions", foreign.subscription.to_string()));
 }

@@ -1,5 +1,6 @@
 //! Lists, the feed and pages of the panel that must stay cheap however large the tables are: the rows and
-//! pages that the server reads per call, with generic plans (which a prepared statement may get).
+//! pages that the server reads per call, with generic plans (which a prepared statement may get), except
+//! where the transaction asks for others.
 
 use accounts::{UsageCount, UsageKey};
 use adapter_postgres::Database;

@@ -319,7 +319,7 @@ async fn a_session_that_a_link_opens_does_not_outlive_a_change_of_the_password()
         let (link, opened) = (stored_link(&fixture, member.0, LinkKind::SignIn).await, hash());
         let (first, second) = (fixture.begin().await, fixture.begin().await);
         let now = first.now();
-        let enter = async |tx: &dyn Transaction| sign_in_by_link(tx, link, opened, None, HOME, now).await;
+        let enter = async |tx: &dyn Transaction| sign_in_by_link(tx, link, opened, hash(), HOME, now).await;
         if link_first {
             enter(&*first).await.unwrap();
             let (changed, ()) = join!(
@@ -343,7 +343,7 @@ async fn ending_all_sessions_ends_one_that_a_link_is_opening() {
     let (seller, own) = member(&fixture).await;
     let (link, opened) = (stored_link(&fixture, seller, LinkKind::SignIn).await, hash());
     let (first, second) = (fixture.begin().await, fixture.begin().await);
-    sign_in_by_link(&*first, link, opened, None, HOME, first.now())
+    sign_in_by_link(&*first, link, opened, hash(), HOME, first.now())
         .await
         .unwrap();
     let (ended, ()) = join!(

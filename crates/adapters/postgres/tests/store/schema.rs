@@ -159,9 +159,16 @@ async fn the_schema_state_follows_versions_and_writability() {
         let remove = format!("delete from {table} where version = '9999'");
         fixture.tamper(&remove).await;
     }
-    // A read-only server is not usable.
-    for (read_only, expected) in [("on", SchemaState::ReadOnly), ("off", SchemaState::Ready)] {
-        fixture.set("default_transaction_read_only", read_only).await;
+    // A server that only reads is not usable, nor are single statements in a stricter isolation.
+    let serializable = SchemaState::NotReadCommitted {
+        isolation: "serializable".to_owned(),
+    };
+    for (setting, value, expected) in [
+        ("default_transaction_read_only", "on", SchemaState::ReadOnly),
+        ("default_transaction_read_only", "off", SchemaState::Ready),
+        ("default_transaction_isolation", "serializable", serializable),
+    ] {
+        fixture.set(setting, value).await;
         let next = fixture.another(1);
         assert_eq!(next.schema_state().await.unwrap(), expected);
     }

@@ -269,10 +269,10 @@ async fn what_operators_list_and_what_is_reconciled_is_found_without_the_rest() 
                 seller,
                 subscription: None,
             };
-            let listed = database.delivery_directory().undelivered(filter, None, 50).await;
+            let listed = database.undelivered(filter, None, 50).await;
             assert_eq!(listed.unwrap().len(), expected, "{filter:?}");
         }
-        let mails = database.mail_directory().given_up(None, 50).await.unwrap();
+        let mails = database.given_up_mails(None, 50).await.unwrap();
         assert_eq!(mails.len(), 20);
     };
     // Each of the 80 deliveries with its application and what tells whether it has ended; of what is listed

@@ -41,7 +41,7 @@ pub(crate) async fn first_steps(page: &SandboxPage, (n, seller): Chosen<'_>) -> 
             read("/v1/orders?status=processing&limit=5"),
         ),
     ];
-    let order = shippable(&*page.settings.orders, seller.id).await;
+    let order = shippable(&*page.settings.orders, seller.id.into()).await;
     let ship = order.map_err(|error| unread(&error))?.map(|order| {
         let parcel = json!({ "carrier": "inpost", "tracking_number": "LATER0001" });
         let call = first(Method::POST, &format!("/v1/orders/{order}/shipments"), parcel);

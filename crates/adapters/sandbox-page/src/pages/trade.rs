@@ -51,8 +51,8 @@ pub(super) async fn newest(
         status,
         ..OfferFilter::default()
     };
-    let most = PageSize::clamped(most);
-    let offers = page.settings.offers.offers(seller.id, filter, None, most).await;
+    let (id, most) = (seller.id.into(), PageSize::clamped(most));
+    let offers = page.settings.offers.offers(id, filter, None, most).await;
     Ok(offers.map_err(|error| unread(&error))?.items)
 }
 
@@ -155,7 +155,7 @@ struct MarketplacePage<'a> {
 pub(crate) async fn marketplace(page: &SandboxPage, (n, seller): Chosen<'_>) -> Shown {
     let offers = newest(page, seller, None, 15).await?.into_iter();
     let directory = &page.settings.applications;
-    let applications = directory.applications_at(seller.id, None, 50).await;
+    let applications = directory.applications_at(seller.id.into(), None, 50).await;
     let applications = applications.map_err(|error| unread(&error))?.into_iter();
     Ok(html(&MarketplacePage {
         frame: page.frame("Marketplace"),
@@ -266,7 +266,8 @@ async fn latest(page: &SandboxPage, role: Role) -> Result<Vec<Card>, String> {
     let mut all: BTreeMap<_, Vec<SellerOrder>> = BTreeMap::new();
     for seller in &page.sellers {
         let (filter, most) = (OrderFilter::default(), PageSize::clamped(LATEST));
-        let orders = page.settings.orders.orders(seller.id, filter, None, most).await;
+        let id = seller.id.into();
+        let orders = page.settings.orders.orders(id, filter, None, most).await;
         for part in orders.map_err(|error| unread(&error))?.items {
             all.entry(part.id).or_default().push(part);
         }

@@ -1,0 +1,90 @@
+//! What operators look up: deliveries that are due or were given up, and mails to buyers that were given up.
+
+use chrono::{DateTime, Utc};
+use diesel::pg::Pg;
+use diesel::prelude::*;
+use kernel::{MailId, SellerId, StoreError};
+use orders::GivenUpMail;
+use uuid::Uuid;
+use webhooks::{DeliveryId, SellerDelivery, SubscriptionId, Undelivered, UndeliveredFilter};
+
+use crate::database::Database;
+use crate::mails::count;
+use crate::orders::order_number;
+use crate::schema::{mails, subscriptions};
+use crate::webhooks::{Queue, UNDELIVERED};
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = mails, check_for_backend(Pg))]
+struct GivenUpRow {
+    id: Uuid,
+    order_id: Uuid,
+    order_number: String,
+    created_at: DateTime<Utc>,
+    #[diesel(select_expression = mails::dead_at.assume_not_null())]
+    dead_at: DateTime<Utc>,
+    attempts: i32,
+}
+
+impl Database {
+    /// The seller whose events the subscription receives; None if there is no such subscription. Ended ones
+    /// are included.
+    pub async fn seller_of(&self, subscription: SubscriptionId) -> Result<Option<SellerId>, StoreError> {
+        let find = subscriptions::table
+            .filter(subscriptions::id.eq(subscription.uuid()))
+            .select(Queue::as_select());
+        let row = self.autocommit("subscriptions").row(find).await?;
+        Ok(row.map(|row| row.seller_id.into()))
+    }
+
+    /// Up to `limit` undelivered deliveries of all sellers whose id is below `before`, newest first. Of those given up, `active` may be
+    /// outdated until an end has been followed up.
+    pub async fn undelivered(
+        &self,
+        filter: UndeliveredFilter,
+        before: Option<DeliveryId>,
+        limit: u16,
+    ) -> Result<Vec<SellerDelivery>, StoreError> {
+        let UndeliveredFilter {
+            why,
+            seller,
+            subscription,
+        } = filter;
+        let statement = UNDELIVERED.bind((
+            seller.map(SellerId::uuid),
+            subscription.map(SubscriptionId::uuid),
+            before.map_or(Uuid::max(), DeliveryId::uuid),
+            i64::from(limit),
+            why == Undelivered::Pending,
+        ));
+        let rows = self.autocommit("subscriptions").rows(statement).await?;
+        rows.into_iter().map(SellerDelivery::try_from).collect()
+    }
+
+    /// Up to `limit` mails to buyers that were given up, older than `before`, newest first.
+    pub async fn given_up_mails(
+        &self,
+        before: Option<MailId>,
+        limit: u16,
+    ) -> Result<Vec<GivenUpMail>, StoreError> {
+        let rows = mails::table
+            .filter(mails::dead_at.is_not_null())
+            .filter(mails::id.lt(before.map_or(Uuid::max(), MailId::uuid)))
+            .order(mails::id.desc())
+            .limit(i64::from(limit))
+            .select(GivenUpRow::as_select());
+        let mail = |row: GivenUpRow| {
+            let corrupt = |reason: String| StoreError::corrupt("mails", row.id, reason);
+            Ok(GivenUpMail {
+                id: row.id.into(),
+                order: row.order_id.into(),
+                number: order_number(row.order_number).map_err(corrupt)?,
+                created_at: row.created_at,
+                given_up_at: row.dead_at,
+                attempts: count(row.attempts).map_err(corrupt)?,
+            })
+        };
+        let rows = self.autocommit("mails").rows(rows).await?;
+        rows.into_iter().map(mail).collect()
+    }
+}
