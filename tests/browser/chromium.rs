@@ -42,6 +42,16 @@ pub(crate) struct Options {
     pub(crate) other_origin: Option<SocketAddr>,
 }
 
+impl Options {
+    /// No other origin is served.
+    pub(crate) const fn with_scripts(scripts: bool) -> Self {
+        Self {
+            scripts,
+            other_origin: None,
+        }
+    }
+}
+
 impl Browser {
     /// Starts a browser. `None` if none is installed, after a report; the test fails if `CI` is set.
     pub(crate) async fn start(options: Options) -> Option<Self> {

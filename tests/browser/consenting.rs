@@ -9,11 +9,7 @@ use crate::{sign_in, world_and_seller};
 
 async fn decide(browser: &Session, world: &World, asking: &Asking, decision: &str) -> Vec<(String, String)> {
     browser.go(&world.url(&asking.path())).await;
-    assert!(
-        browser.address().await.contains("/panel/consent?"),
-        "{}",
-        browser.source().await
-    );
+    browser.is_at("/panel/consent?").await;
     browser
         .follow(&format!("button[name=decision][value={decision}]"))
         .await;
@@ -42,13 +38,9 @@ async fn the_whole_way(browser: &Session, world: &World, seller: &Seller, site: 
         .await;
     let asking = world.asking(&application, "offers:read orders:read");
     browser.go(&world.url(&asking.path())).await;
-    assert!(browser.address().await.contains("/panel/sign-in?request="));
+    browser.is_at("/panel/sign-in?request=").await;
     sign_in(browser, seller).await;
-    assert!(
-        browser.address().await.contains("/panel/consent?request="),
-        "{}",
-        browser.source().await
-    );
+    browser.is_at("/panel/consent?request=").await;
     let text = browser.text("main").await;
     assert!(
         text.contains(&application.name) && text.contains(&seller.email),
@@ -122,11 +114,6 @@ async fn an_application_that_may_not_ask_is_answered_across_the_sign_in() {
     let asking = world.asking(&application, "offers:read");
     browser.go(&world.url(&asking.path())).await;
     sign_in(&browser, &seller).await;
-    let address = browser.address().await;
-    assert!(
-        address.contains("error=access_denied"),
-        "{address}: {}",
-        browser.source().await
-    );
+    browser.is_at("error=access_denied").await;
     assert_eq!(browser.text("#arrived").await, "arrived");
 }

@@ -9,11 +9,6 @@ use crate::driver::Session;
 use crate::looks::{emulate, look};
 use crate::{PROGRAM, world_and_seller};
 
-const WITH_SCRIPTS: Options = Options {
-    scripts: true,
-    other_origin: None,
-};
-
 /// URLs of everything that the page has loaded, itself included.
 const LOADED: &str =
     "return performance.getEntries().filter((one) => one.name.includes('://')).map((one) => one.name)";
@@ -37,7 +32,7 @@ async fn is_content(browser: &Session, origin: &str) {
 
 #[tokio::test]
 async fn a_reader_searches_copies_and_reads_on() {
-    let Some(browser) = Browser::start(WITH_SCRIPTS).await else {
+    let Some(browser) = Browser::start(Options::with_scripts(true)).await else {
         return;
     };
     let (world, _) = world_and_seller().await;
@@ -100,11 +95,7 @@ async fn a_reader_searches_copies_and_reads_on() {
 
 #[tokio::test]
 async fn everything_but_the_reference_works_without_scripts() {
-    let options = Options {
-        scripts: false,
-        other_origin: None,
-    };
-    let Some(browser) = Browser::start(options).await else {
+    let Some(browser) = Browser::start(Options::with_scripts(false)).await else {
         return;
     };
     let (world, _) = world_and_seller().await;
@@ -147,7 +138,7 @@ async fn press(browser: &Session, words: &str) {
 
 #[tokio::test]
 async fn a_request_is_tried_in_the_reference_at_any_origin() {
-    let Some(browser) = Browser::start(WITH_SCRIPTS).await else {
+    let Some(browser) = Browser::start(Options::with_scripts(true)).await else {
         return;
     };
     let (world, seller) = world_and_seller().await;
@@ -193,7 +184,7 @@ const SHARE_OF_GROUNDS: &str = "
 /// search, no list of clients.
 #[tokio::test]
 async fn the_reference_looks_like_the_other_pages() {
-    let Some(browser) = Browser::start(WITH_SCRIPTS).await else {
+    let Some(browser) = Browser::start(Options::with_scripts(true)).await else {
         return;
     };
     let (world, _) = world_and_seller().await;
@@ -239,7 +230,7 @@ const COVERING: &str = "
 
 #[tokio::test]
 async fn copy_buttons_are_beside_or_above_their_code() {
-    let Some(browser) = Browser::start(WITH_SCRIPTS).await else {
+    let Some(browser) = Browser::start(Options::with_scripts(true)).await else {
         return;
     };
     let (world, _) = world_and_seller().await;
@@ -261,7 +252,7 @@ const MISFITS: &str = "
 
 #[tokio::test]
 async fn the_reference_fits_a_telephone() {
-    let Some(browser) = Browser::start(WITH_SCRIPTS).await else {
+    let Some(browser) = Browser::start(Options::with_scripts(true)).await else {
         return;
     };
     let (world, _) = world_and_seller().await;
@@ -279,7 +270,7 @@ async fn the_reference_fits_a_telephone() {
 
 #[tokio::test]
 async fn pages_fit_and_can_be_read() {
-    let Some(browser) = Browser::start(WITH_SCRIPTS).await else {
+    let Some(browser) = Browser::start(Options::with_scripts(true)).await else {
         return;
     };
     // Pages for operators are in the sandbox alone. The reference's appearance is Scalar's.

@@ -58,6 +58,12 @@ impl Session {
         self.read("url").await
     }
 
+    /// Asserts that the URL of the current page has this part.
+    pub(crate) async fn is_at(&self, part: &str) {
+        let address = self.address().await;
+        assert!(address.contains(part), "{address}: {}", self.source().await);
+    }
+
     pub(crate) async fn title(&self) -> String {
         self.read("title").await
     }

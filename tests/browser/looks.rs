@@ -1,4 +1,4 @@
-//! The appearance of pages in both languages: nothing overflows at 360 pixels, everything is readable, named
+//! The appearance of pages in both languages: nothing overflows at 320 pixels, everything is readable, named
 //! and reachable by keyboard.
 
 use blackbox::{Application, PASSWORD, Receiver, Reply, Seller, World, local_receivers, until};
@@ -8,7 +8,7 @@ use crate::chromium::{Browser, Options};
 use crate::driver::Session;
 use crate::{PROGRAM, keyboard, sign_in};
 
-const WIDTHS: [u32; 2] = [360, 1280];
+const WIDTHS: [u32; 2] = [320, 1280];
 pub(crate) const SCHEMES: [&str; 2] = ["light", "dark"];
 const FAULTS: &str = concat!(include_str!("colours.js"), include_str!("faults.js"));
 const SCOPES: [&str; 5] = [
@@ -204,11 +204,7 @@ async fn inside(viewer: &mut Viewer<'_>, own: &Application) {
 
 #[tokio::test]
 async fn pages_fit_are_labelled_can_be_read_and_walked_through() {
-    let options = Options {
-        scripts: true,
-        other_origin: None,
-    };
-    let Some(browser) = Browser::start(options).await else {
+    let Some(browser) = Browser::start(Options::with_scripts(true)).await else {
         return;
     };
     let Furnished {

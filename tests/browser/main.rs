@@ -26,14 +26,7 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_seller-api-blackbox");
 /// A world with a seller who has not signed in yet.
 async fn world_and_seller() -> (World, Seller) {
     let world = World::start(PROGRAM).await;
-    let email = format!("member-{}@shop.example", world.next_number());
-    let body = json!({"name": "Kettles & Co", "email": email, "password": PASSWORD});
-    let made = world.office_post("/sellers", &body).await.expect(201).json();
-    let seller = Seller {
-        id: made["id"].as_str().unwrap().to_owned(),
-        seller_no: made["seller_no"].as_i64().unwrap(),
-        email,
-    };
+    let seller = world.registered(json!({"password": PASSWORD})).await;
     (world, seller)
 }
 

@@ -6,11 +6,7 @@ use crate::chromium::{Browser, Options};
 use crate::{sign_in, world_and_seller};
 
 async fn registers_and_rotates(scripts: bool) {
-    let options = Options {
-        scripts,
-        other_origin: None,
-    };
-    let Some(browser) = Browser::start(options).await else {
+    let Some(browser) = Browser::start(Options::with_scripts(scripts)).await else {
         return;
     };
     let (world, seller) = world_and_seller().await;
@@ -30,11 +26,8 @@ async fn registers_and_rotates(scripts: bool) {
     // Submitted empty, then with the missing values.
     browser.follow("main form button.primary").await;
     assert!(browser.count(".error").await >= 5, "{}", browser.source().await);
-    assert!(
-        browser.title().await.starts_with("Error"),
-        "{}",
-        browser.title().await
-    );
+    let title = browser.title().await;
+    assert!(title.starts_with("Error"), "{title}");
     browser.fill("#name", "Label Printer").await;
     browser
         .fill("#documentation_url", "https://docs.example/labels")
@@ -54,11 +47,8 @@ async fn registers_and_rotates(scripts: bool) {
     world.token(&application).await;
 
     browser.follow("main .actions a").await;
-    assert!(
-        browser.address().await.ends_with(&application.client_id),
-        "{}",
-        browser.address().await
-    );
+    let address = browser.address().await;
+    assert!(address.ends_with(&application.client_id), "{address}");
     browser.follow("form[action$='/secret'] button").await;
     let rotated = browser.text("#secret").await;
     assert_ne!(rotated, application.client_secret);

@@ -15,11 +15,6 @@ use crate::looks::{SCHEMES, emulate};
 
 const PHONE: u32 = 390;
 
-const WITH_SCRIPTS: Options = Options {
-    scripts: true,
-    other_origin: None,
-};
-
 const AXE: &str = "
     const done = arguments[arguments.length - 1];
     axe.run({resultTypes: ['violations']}).then((found) => done(
@@ -85,7 +80,7 @@ impl Player<'_> {
 
 #[tokio::test]
 async fn a_trade_is_played_with_the_keyboard_alone_on_a_phone() {
-    let Some(browser) = Browser::start(WITH_SCRIPTS).await else {
+    let Some(browser) = Browser::start(Options::with_scripts(true)).await else {
         return;
     };
     let folder = tempfile::tempdir().unwrap();
@@ -194,7 +189,7 @@ const PICTURES: u64 = 300_000;
 async fn the_pictures_of_the_documentation_are_there() {
     let pictures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/pictures");
     if std::env::var_os("RENEW").is_some() {
-        let Some(browser) = Browser::start(WITH_SCRIPTS).await else {
+        let Some(browser) = Browser::start(Options::with_scripts(true)).await else {
             return;
         };
         let folder = tempfile::tempdir().unwrap();

@@ -9,7 +9,8 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use blackbox::{
-    Application, CALLBACK, Callback, Member, Received, Receiver, World, local_receivers, text, there,
+    Application, CALLBACK, Callback, Member, Received, Receiver, World, local_receivers, run_command, text,
+    there,
 };
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
@@ -164,19 +165,9 @@ async fn verifies_across_a_rotation(mut command: Command) {
         (&old, &after, false),
         (&new, &after, true),
     ];
-    command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .kill_on_drop(true);
-    let mut program = command.spawn().expect("the program starts");
-    let mut input = program.stdin.take().unwrap();
-    for (secret, delivery, _) in cases {
-        let line = verified(secret, delivery);
-        input.write_all(line.as_bytes()).await.unwrap();
-    }
-    drop(input);
-    let ended = tokio::time::timeout(PATIENCE, program.wait_with_output()).await;
-    let said = String::from_utf8(ended.expect("the program ends").unwrap().stdout).unwrap();
+    let lines = cases.map(|(secret, delivery, _)| verified(secret, delivery));
+    let ended = run_command(&mut command, &lines.concat(), PATIENCE).await;
+    let said = ended.success().stdout;
     let genuine: Vec<_> = said.lines().map(|line| line == "genuine").collect();
     assert_eq!(genuine, cases.map(|(_, _, is_genuine)| is_genuine), "{said}");
 }

@@ -34,9 +34,7 @@ async fn the_feed_lists_each_field_that_a_seller_changed_and_each_shipment() {
     world.patched(&trader.token, &offer, &whole).await;
     let same = json!({"stock": 2, "status": "draft"});
     world.patched(&trader.token, &offer, &same).await;
-    let moderation = format!("/sellers/{}/offers/{offer}/moderation", trader.seller.id);
-    let rejection = json!({"decision": "reject"});
-    world.office_post(&moderation, &rejection).await.expect(200);
+    world.moderate(&trader.seller, &offer, "reject").await;
     let reset = json!({"stock": 9});
     world.feed_again(&trader.seller, &offer, reset).await;
     let order = world.paid_order(&trader).await;

@@ -164,8 +164,7 @@ async fn the_forms_of_an_ended_session_lead_back_to_the_application() {
     let (world, mut member, app) = with_partner(&["offers:read"]).await;
     let asking = world.asking(&app, "offers:read");
     let page = world.screen(&mut member.browser, &asking).await;
-    let database = world.database.connect().await;
-    database.batch_execute("delete from sessions").await.unwrap();
+    world.execute("delete from sessions").await;
     let approval = page.form(SCREEN).press("decision", "approve");
     for form in [approval, page.form("/panel/consent/another-account")] {
         let refused = member.browser.submit(&form).await.expect(403);
@@ -243,7 +242,8 @@ async fn a_request_can_be_answered_for_ten_minutes() {
     browser.post(&approvals[0]).await.expect(303);
     clock.freeze(instant("2040-01-01T12:10:00Z")).await;
     browser.post(&approvals[1]).await.expect(410);
-    browser.open(&unseen).await.expect(410);
+    let page = browser.open(&format!("{unseen}&lang=pl")).await.expect(410);
+    page.shows("Do panelu sprzedawcy");
 }
 
 struct Shown {

@@ -33,9 +33,7 @@ async fn trade(world: &World, trader: &Trader, changes: Value) -> [&'static str;
     let offer = world.any_offer(&trader.seller, json!({})).await;
     let order = world.paid(&[line(&trader.seller, &offer, 1)], changes).await;
     world.shipped(&trader.token, &order.id, &parcel("AAAA1")).await;
-    let moderation = format!("/sellers/{}/offers/{offer}/moderation", trader.seller.id);
-    let rejection = json!({"decision": "reject"});
-    world.office_post(&moderation, &rejection).await.expect(200);
+    world.moderate(&trader.seller, &offer, "reject").await;
     ["order.created", "order.paid", "order.shipped", "offer.rejected"]
 }
 

@@ -139,7 +139,7 @@ async fn a_seller_has_50_applications_at_most_and_the_panel_lists_them_in_pages(
     assert_eq!((count_of(&answers, 201), count_of(&answers, 409)), (50, 4));
     let form = registration(&mut member, "One Too Many").await;
     let page = member.browser.submit(&form).await.expect(409);
-    page.shows("as many applications as allowed");
+    page.shows("<a href=\"#main\">You have as many applications as allowed");
     let names = |page: &Page| page.html.matches("<li class=\"card row\">").count();
     let page = member.browser.page("/panel/applications").await;
     assert_eq!(names(&page), 50);
@@ -162,14 +162,8 @@ async fn a_seller_has_50_applications_at_most_and_the_panel_lists_them_in_pages(
     }
     let [partner, deleted, disconnected] = partners.try_into().unwrap();
     world.delete_application(&deleted).await;
-    let action = format!("/panel/connections/{}/disconnect", disconnected.client_id);
-    let page = member.browser.page("/panel/connections").await;
-    let question = member.browser.sent(&page.form(&action)).await;
-    member
-        .browser
-        .sent(&question.form(&action))
-        .await
-        .shows("was disconnected");
+    let page = member.browser.disconnect(&disconnected.client_id).await;
+    page.shows("was disconnected");
     let listed = pages(&format!("{path}?limit=30"), async |page: &str| {
         world.office_read(page).await
     })

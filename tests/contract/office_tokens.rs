@@ -59,6 +59,9 @@ async fn a_seller_may_have_twenty_valid_tokens() {
     assert!(world.works(&made.token).await);
     let answer = world.office_delete(&path(&seller)).await.expect(204);
     assert!(answer.bytes.is_empty());
+    let logged = "select count(*) from audit_log where actor = 'operator' and subject = $1
+        and action in ('personal_token.made', 'personal_token.revoked')";
+    assert_eq!(world.count(logged, &[&made.id]).await, 2);
     one_more().await;
     world.personal_token(&other, &["offers:read"]).await;
 }

@@ -45,8 +45,7 @@ async fn a_form_of_an_ended_session_says_that_nothing_was_done() {
     let page = member.browser.page("/panel/account").await;
     let form = page.form("/panel/sign-out-everywhere");
     let sign_out = page.form("/panel/sign-out");
-    let database = world.database.connect().await;
-    database.batch_execute("delete from sessions").await.unwrap();
+    world.execute("delete from sessions").await;
     let page = member.browser.sent(&form).await;
     assert_eq!(page.path, "/panel/sign-in?next=account&done=session-ended");
     page.shows("so nothing was done");
@@ -85,6 +84,7 @@ async fn a_link_works_for_its_purpose_alone_and_an_account_may_have_no_password(
         let elsewhere = link.replace("/sign-in/", &format!("/{kind}/"));
         let page = browser.open(&elsewhere).await.expect(410);
         page.shows("This link does not work any more");
+        page.shows("href=\"/panel/sign-in\"");
     }
     let form = browser.form(&link).await;
     browser.sent(&form).await;
@@ -138,9 +138,7 @@ async fn an_ended_subscription_gets_no_test_event_and_another_sellers_is_404() {
     let filtered = format!("/panel/deliveries?subscription={hook}");
     member.browser.page(&filtered).await;
     stranger.browser.open(&filtered).await.expect(404);
-    let ending = format!("/panel/connections/{}/disconnect", partner.client_id);
-    let question = member.browser.form(&ending).await;
-    member.browser.sent(&question).await;
+    member.browser.disconnect(&partner.client_id).await;
     let page = member.browser.sent(&form).await;
     page.shows("<p class=\"warning\" role=\"status\">Nothing was sent");
     page.shows("The connection has ended, or the account of the application");

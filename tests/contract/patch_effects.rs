@@ -87,9 +87,7 @@ async fn moderation_sets_any_status_and_locks_its_own() {
         ] {
             let offer = world.any_offer(&trader.seller, json!({"status": status})).await;
             let moderate = async || {
-                let body = json!({"decision": decision});
-                let answer = office(&world, &trader, &offer, "moderation", body).await;
-                answer.expect(200);
+                world.moderate(&trader.seller, &offer, decision).await;
                 world.fed_offer(&trader.seller, &offer).await
             };
             let once = moderate().await;

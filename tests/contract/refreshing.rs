@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use blackbox::{Application, Expect as _, Pair, World, at_once};
+use blackbox::{Application, Expect as _, Pair, World, at_once, count_of, refreshing};
 use chrono::TimeDelta;
 use serde_json::json;
-use testkit::{Answer, Request};
+use testkit::Request;
 
 use crate::{instant, with_partner};
 
@@ -109,9 +109,8 @@ const KEY: &str = "6f1c9b1e-52b1-4a1d";
 
 /// A refresh with an `Idempotency-Key`.
 fn keyed(world: &World, app: &Application, token: &str, key: &str) -> Request {
-    let fields = [("grant_type", "refresh_token"), ("refresh_token", token)];
-    let request = world.oauth_request(app, "token", &fields);
-    request.header("idempotency-key", key)
+    let request = world.oauth_request(app, "token", &refreshing(token));
+    blackbox::keyed(request, key)
 }
 
 #[tokio::test]
@@ -127,16 +126,9 @@ async fn a_refresh_with_a_key_is_repeated_until_its_new_refresh_token_is_used() 
             .oauth_error(400, "invalid_request");
     }
     let answers = at_once((0..5).map(|_| keyed(&world, &app, &used, KEY))).await;
-    let is_repeat = |answer: &Answer| answer.header("idempotent-replayed") == Some("true");
-    assert_eq!(answers.iter().filter(|answer| is_repeat(answer)).count(), 4);
-    let bodies: HashSet<_> = answers
-        .iter()
-        .map(|answer| {
-            assert_eq!(answer.status, 200);
-            answer.bytes.clone()
-        })
-        .collect();
-    assert_eq!(bodies.len(), 1);
+    let repeats = answers.iter().filter(|answer| answer.is_replayed());
+    assert_eq!((repeats.count(), count_of(&answers, 200)), (4, 5));
+    assert!(answers.iter().all(|answer| answer.bytes == answers[0].bytes));
     let again = || keyed(&world, &app, &used, KEY).send();
     let pair = Pair::of(again().await);
     assert!(world.works(&pair.access).await);
@@ -145,7 +137,7 @@ async fn a_refresh_with_a_key_is_repeated_until_its_new_refresh_token_is_used() 
             .freeze(instant("2040-01-01T12:00:00Z") + TimeDelta::minutes(minutes))
             .await;
         let answer = again().await;
-        assert!(is_repeat(&answer));
+        assert!(answer.is_replayed());
         assert_eq!(answer.json()["expires_in"], left);
         assert_eq!(answer.json()["refresh_token"], pair.refresh);
     }

@@ -220,9 +220,7 @@ async fn a_subscription_that_a_disconnection_has_ended_is_inactive() {
     let hook = world.hook(&pair.access, &receiver).await.id;
     world.any_order(&member.seller).await;
     let delivery = world.attempted(&pair.access, &hook, 1).await;
-    let ending = format!("/panel/connections/{}/disconnect", partner.client_id);
-    let question = member.browser.form(&ending).await;
-    member.browser.sent(&question).await;
+    member.browser.disconnect(&partner.client_id).await;
     let token = world.pair(&mut member.browser, &partner, &scope).await.access;
     for request in [
         world.changing(&token, &hook, &json!({"events": ["order.paid"]})),

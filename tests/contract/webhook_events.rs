@@ -23,10 +23,8 @@ async fn trade(world: &World, own: &Integration, is_test: bool) -> Vec<(String, 
     world.order_moved(&cancelled.id, "cancellation").await;
     let refunded = world.paid(&lines, changes).await;
     world.order_moved(&refunded.id, "cancellation").await;
-    let moderation = format!("/sellers/{}/offers/{offer}/moderation", own.seller.id);
     for decision in ["propose", "reject"] {
-        let body = json!({"decision": decision});
-        world.office_post(&moderation, &body).await.expect(200);
+        world.moderate(&own.seller, &offer, decision).await;
     }
     let seller = &own.seller.id;
     let of = |order: &Order| json!({"order_id": order.id, "order_number": order.number, "seller_id": seller});

@@ -67,11 +67,7 @@ impl Subscribed {
             "subscription" => drop(world.unsubscribe(&own.token, &self.hook.id).await.expect(204)),
             "application" => world.delete_application(&own.application).await,
             "account" => world.close(&own.seller.id).await,
-            _ => {
-                let action = format!("/panel/connections/{}/disconnect", own.application.client_id);
-                let question = self.browser.form(&action).await;
-                self.browser.sent(&question).await;
-            }
+            _ => drop(self.browser.disconnect(&own.application.client_id).await),
         }
     }
 }

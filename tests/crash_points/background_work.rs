@@ -242,8 +242,7 @@ struct Deliveries {
 
 impl Deliveries {
     async fn new(rig: &Rig, delay: Duration) -> Self {
-        let (own, receiver) = (rig.world.integration().await, Receiver::start().await);
-        rig.world.hook(&own.token, &receiver).await;
+        let (own, receiver, _) = rig.world.subscribed().await;
         receiver.answers(Reply::Late(204, delay));
         Self { own, receiver }
     }
@@ -293,8 +292,7 @@ impl Work for Deliveries {
 
 /// Pays orders while a worker has leased the queue of their deliveries and releases it.
 async fn queue_while_a_worker_releases(rig: &mut Rig) -> Verdict {
-    let (own, receiver) = (rig.world.integration().await, Receiver::start().await);
-    rig.world.hook(&own.token, &receiver).await;
+    let (own, receiver, _) = rig.world.subscribed().await;
     receiver.answers(Reply::Late(204, Duration::from_millis(150)));
     let proxy = StatementProxy::to(&rig.world.database);
     let _worker = worker(rig, &proxy);

@@ -4,7 +4,7 @@
 //! `EXAMPLES` and `SEED` make a longer run:
 //! `EXAMPLES=2000 SEED=7 cargo test -p blackbox --test document -- the_running_program`.
 
-use blackbox::{Document, Sandbox, documented_returns};
+use blackbox::{Document, Sandbox, documented_returns, text};
 use serde_json::Value;
 
 use crate::PROGRAM;
@@ -32,14 +32,9 @@ async fn the_running_program_conforms_to_the_document() {
     let folder = tempfile::tempdir().unwrap();
     let arguments = ["--webhook-addresses", "any"];
     let sandbox = Sandbox::start(PROGRAM, &folder.path().join("sandbox"), &arguments, &ENVIRONMENT).await;
-    let credentials = &sandbox.credentials;
-    let (base, seller) = (
-        credentials["base_url"].as_str().unwrap(),
-        &credentials["sellers"][0],
-    );
+    let (base, seller) = (&*sandbox.text("base_url"), &sandbox.credentials["sellers"][0]);
     let (application, partner) = (&seller["applications"][0], &seller["applications"][1]);
     let exchanges = folder.path().join("exchanges.har");
-    let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
     let given = |name: &str, otherwise: &str| std::env::var(name).unwrap_or_else(|_| otherwise.to_owned());
     schemathesis
         .arg("--config-file")
@@ -51,11 +46,11 @@ async fn the_running_program_conforms_to_the_document() {
         .arg(&exchanges)
         .arg(format!("{base}/openapi.json"))
         .env("HOOKS", committed("schemathesis/hooks.py"))
-        .env("TOKEN", text(&seller["personal_token"]))
-        .env("CLIENT_ID", text(&application["client_id"]))
-        .env("CLIENT_SECRET", text(&application["client_secret"]))
-        .env("PARTNER_ID", text(&partner["client_id"]))
-        .env("ORDER", text(&seller["examples"]["order"]))
+        .env("TOKEN", text(seller, "personal_token"))
+        .env("CLIENT_ID", text(application, "client_id"))
+        .env("CLIENT_SECRET", text(application, "client_secret"))
+        .env("PARTNER_ID", text(partner, "client_id"))
+        .env("ORDER", text(&seller["examples"], "order"))
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .current_dir(folder.path());
     let said = run(&mut schemathesis, "").await;

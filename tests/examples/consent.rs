@@ -73,8 +73,9 @@ pub(crate) fn is_under_one_key(refreshes: &[Exchange]) {
     }
 }
 
-fn key(refresh: &Exchange) -> &str {
-    refresh.request.header("idempotency-key")
+/// The `Idempotency-Key` of a request.
+pub(crate) fn key(exchange: &Exchange) -> &str {
+    exchange.request.header("idempotency-key")
 }
 
 /// Asserts that the last refresh used this token.

@@ -4,12 +4,11 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::{fs, sync::Arc, time::Duration};
 
-use blackbox::{Disturbance, Exchange, eventually, until};
+use blackbox::{Disturbance, Exchange, Expect as _, eventually, until};
 use serde_json::json;
-use testkit::Answer;
 use tokio::sync::Notify;
 
-use crate::consent;
+use crate::consent::{self, key};
 use crate::program::Example;
 use crate::shop::{BEGINNING, CATCHING_UP, Shop};
 
@@ -132,15 +131,10 @@ pub(crate) async fn too_many_requests(shop: &Shop, example: &Example) {
 fn shipments(shop: &Shop, order: &str) -> Vec<Exchange> {
     let sent = shop.calls.exchanges("POST", &format!("{order}/shipments"));
     for again in &sent {
-        let key = |exchange: &Exchange| exchange.request.header("idempotency-key").to_owned();
         assert_eq!(key(again), key(&sent[0]));
         assert_eq!(again.request.body, sent[0].request.body);
     }
     sent
-}
-
-fn is_replay(answer: &Answer) -> bool {
-    answer.status == 201 && answer.header("idempotent-replayed") == Some("true")
 }
 
 /// 500: the same request again after `Retry-After`.
@@ -160,7 +154,8 @@ pub(crate) async fn a_lost_answer(shop: &Shop, example: &Example) {
     let order = shop.paid_order().await;
     shop.calls.has(2, "POST", &format!("{order}/shipments")).await;
     let sent = shipments(shop, &order);
-    assert!(is_replay(sent[1].answered()), "{sent:?}");
+    let answer = sent[1].answered().clone().expect(201);
+    assert!(answer.is_replayed(), "{sent:?}");
     is_done(example, &order).await;
 }
 
@@ -296,7 +291,8 @@ pub(crate) async fn a_crash(shop: &Shop, example: &mut Example) {
     shop.start_again(example).await;
     shop.calls.has(2, "POST", &format!("{order}/shipments")).await;
     let sent = shipments(shop, &order);
-    assert!(is_replay(sent[1].answered()), "{sent:?}");
+    let answer = sent[1].answered().clone().expect(201);
+    assert!(answer.is_replayed(), "{sent:?}");
     let present = shop.calls.exchanges("POST", "/v1/webhooks").len();
     assert_eq!(present, subscriptions, "it has its subscription");
 }
@@ -357,10 +353,9 @@ pub(crate) async fn changes_of_offers(shop: &Shop, example: &mut Example) {
 fn is_repeated(sent: &[Exchange]) {
     assert_eq!(sent.len(), 2, "{sent:?}");
     let (first, second) = (&sent[0], &sent[1]);
-    let key = |exchange: &Exchange| exchange.request.header("idempotency-key").to_owned();
     assert_eq!(key(first), key(second));
     assert_eq!(first.request.body, second.request.body);
-    assert_eq!(second.answered().header("idempotent-replayed"), Some("true"));
+    assert!(second.answered().is_replayed());
     assert_eq!(first.answered().bytes, second.answered().bytes);
 }
 
@@ -400,8 +395,7 @@ pub(crate) async fn a_gap(shop: &Shop, example: &mut Example) {
         shop.is_shipped(order).await;
     }
     let sent = shop.calls.exchanges("POST", &packed_again);
-    let keys = [0, 1].map(|n: usize| sent[n].request.header("idempotency-key"));
-    assert_ne!(keys[0], keys[1]);
+    assert_ne!(key(&sent[0]), key(&sent[1]));
 }
 
 /// While one seller's shipment waits for its answer, another seller's orders are shipped.

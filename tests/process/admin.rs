@@ -466,10 +466,8 @@ async fn deliveries_that_wait_for_a_reinstatement_are_told_from_those_that_are_d
 #[tokio::test]
 async fn deliveries_given_up_since_an_instant_are_delivered_again_once_and_in_order() {
     let world = World::with(PROGRAM, soon_again).await;
-    let integration = world.integration().await;
-    let receiver = Receiver::start().await;
+    let (integration, receiver, _) = world.subscribed().await;
     receiver.answers(Reply::Status(503));
-    world.hook(&integration.token, &receiver).await;
     world.paid_order(&integration.trader()).await;
     let given_up = async |count: i64| {
         world.until_count("they are given up", GIVEN_UP, &[], count).await;

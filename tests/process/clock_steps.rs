@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeSet, env::consts::ARCH, fs, path::Path};
 
-use blackbox::{Receiver, World, local_receivers, there, until};
+use blackbox::{World, local_receivers, there, until};
 use chrono::Utc;
 use testkit::{OwnPostgres, ServerOptions};
 
@@ -57,8 +57,7 @@ async fn a_process_whose_clock_steps_by_hours_goes_by_the_databases() {
     let difference = value_at(&world.server.backoffice_url, "database_clock_difference_seconds").await;
     assert!((3_590.0..3_610.0).contains(&difference), "{difference}");
 
-    let (own, receiver) = (world.integration().await, Receiver::start().await);
-    let hook = world.hook(&own.token, &receiver).await;
+    let (own, receiver, hook) = world.subscribed().await;
     let mut ledger = Ledger::open(&world).await;
     let mut deliveries = 0;
     for step in ["+0s", "+6h", "-6h", "+400d", "+0s"] {

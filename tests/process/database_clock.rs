@@ -1,6 +1,6 @@
 //! The database's clock steps back while the service runs: used-up minutes stay used up, and due work waits.
 
-use blackbox::{Expect, Receiver, World, until};
+use blackbox::{Expect, World, until};
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
 use testkit::TestWorker;
@@ -53,8 +53,7 @@ async fn a_minute_that_comes_twice_has_one_window_and_others_have_theirs() {
 async fn a_delivery_that_is_due_in_time_to_come_waits_for_it_and_holds_up_no_other() {
     let world = World::with(PROGRAM, without_workers).await;
     let clock = world.database.control_clock().await;
-    let (own, receiver) = (world.integration().await, Receiver::start().await);
-    let hook = world.hook(&own.token, &receiver).await;
+    let (own, receiver, hook) = world.subscribed().await;
     let early = world.any_order(&own.seller).await;
     clock.advance(TimeDelta::hours(-1)).await;
     let _worker = TestWorker::start(&world.options, &world.database);

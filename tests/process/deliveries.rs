@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use blackbox::{Receiver, Reply, World, local_receivers};
+use blackbox::{Reply, World, local_receivers};
 use serde_json::json;
 use testkit::{ServerOptions, TestDatabase};
 
@@ -15,8 +15,7 @@ pub(crate) fn without_workers(options: ServerOptions) -> ServerOptions {
 #[tokio::test]
 async fn a_stop_lets_what_is_under_way_arrive_and_records_it() {
     let mut world = World::with(PROGRAM, local_receivers).await;
-    let (own, receiver) = (world.integration().await, Receiver::start().await);
-    let hook = world.hook(&own.token, &receiver).await;
+    let (own, receiver, hook) = world.subscribed().await;
     receiver.answers(Reply::Late(200, Duration::from_secs(1)));
     world.any_order(&own.seller).await;
     receiver.has(1).await;

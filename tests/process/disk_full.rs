@@ -3,11 +3,10 @@
 
 use std::os::unix::fs::{MetadataExt as _, chown};
 
-use blackbox::{World, until};
+use blackbox::until;
 use reqwest::Method;
 use testkit::{OwnPostgres, SmallDisk, report_skipped};
 
-use crate::PROGRAM;
 use crate::ledger::{Ledger, in_time as in_time_by_log, in_time_but_for};
 use crate::outage::{holds_out, in_time};
 use crate::paused::OUTCOME_WITHIN;
@@ -37,11 +36,7 @@ async fn tables_that_cannot_grow_refuse_writes_and_lose_nothing() {
     ] {
         admin.batch_execute(&statement).await.unwrap();
     }
-    let world = World::over(PROGRAM, postgres.database(), |options| options).await;
-    let (seller, token) = world.reader().await;
-    world.offer(&seller, 1, serde_json::json!({})).await;
-    let mut ledger = Ledger::open(&world).await;
-    assert_eq!(ledger.write(&world, 8).await, 8);
+    let (world, seller, token, mut ledger) = Ledger::begun(&postgres).await;
 
     // The gate counts in place, unless a snapshot keeps old versions: then it uses this space.
     world
@@ -88,11 +83,7 @@ async fn a_log_that_cannot_grow_ends_the_server_and_loses_nothing() {
             .setting("max_wal_size", "48MB")
     })
     .await;
-    let world = World::over(PROGRAM, postgres.database(), |options| options).await;
-    let (seller, token) = world.reader().await;
-    world.offer(&seller, 1, serde_json::json!({})).await;
-    let mut ledger = Ledger::open(&world).await;
-    assert_eq!(ledger.write(&world, 8).await, 8);
+    let (world, seller, token, mut ledger) = Ledger::begun(&postgres).await;
     let admin = postgres.database().connect().await;
 
     disk.fill();

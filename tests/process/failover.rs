@@ -3,7 +3,7 @@
 
 use std::{sync::Arc, time::Instant};
 
-use blackbox::{Receiver, World, eventually, until};
+use blackbox::{World, eventually, until};
 use private_postgres::{Cluster, Options};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
@@ -81,8 +81,7 @@ async fn a_promoted_standby_is_found_and_nothing_that_was_answered_is_lost() {
     let database = TestDatabase::at_url(&url);
     let world = Arc::new(World::over(PROGRAM, database, without_workers).await);
     let _worker = TestWorker::start(&world.options, &world.database);
-    let (own, receiver) = (world.integration().await, Receiver::start().await);
-    world.hook(&own.token, &receiver).await;
+    let (own, receiver, _) = world.subscribed().await;
     let mut ledgers = Ledger::several(&world, WRITERS + 1).await;
     let mut probe = ledgers.remove(0);
     let writers = Writers::start(&world, ledgers);

@@ -3,12 +3,13 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use blackbox::{Expect, Trader, World, requests, until};
+use blackbox::{Expect, Seller, Trader, World, requests, until};
 use serde_json::json;
-use testkit::{Answer, Request};
+use testkit::{Answer, OwnPostgres, Request};
 use tokio::task::JoinHandle;
 use tokio_postgres::Client;
 
+use crate::PROGRAM;
 use crate::outage::may_be_repeated;
 
 /// Advances the clock by more than the lease of an idempotency key.
@@ -47,6 +48,16 @@ impl Ledger {
             });
         }
         ledgers
+    }
+
+    /// A world over this cluster, a reader with an offer, and a ledger with its first writes.
+    pub(crate) async fn begun(postgres: &OwnPostgres) -> (World, Seller, String, Self) {
+        let world = World::over(PROGRAM, postgres.database(), |options| options).await;
+        let (seller, token) = world.reader().await;
+        world.offer(&seller, 1, json!({})).await;
+        let mut ledger = Self::open(&world).await;
+        assert_eq!(ledger.write(&world, 8).await, 8);
+        (world, seller, token, ledger)
     }
 
     pub(crate) fn trader(&self) -> &Trader {

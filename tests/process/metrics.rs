@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use blackbox::{Receiver, Wire, World, eventually, local_receivers, request, requests};
+use blackbox::{Wire, World, eventually, local_receivers, request, requests};
 use seller_api::prometheus::{Kind, Label, table};
 use serde_json::Value;
 use testkit::{Client, ServerOptions, TestDatabase, TestServer, TestWorker};
@@ -101,8 +101,7 @@ fn value(found: &BTreeMap<Series, f64>, name: &str, labels: &[(&str, &str)]) -> 
 #[tokio::test]
 async fn every_exported_series_is_in_the_table() {
     let world = World::with(PROGRAM, local_receivers).await;
-    let (own, receiver) = (world.integration().await, Receiver::start().await);
-    let hook = world.hook(&own.token, &receiver).await;
+    let (own, _receiver, hook) = world.subscribed().await;
     world.any_order(&own.seller).await;
     world.attempted(&own.token, &hook, 1).await;
     let (_, token) = world.reader().await;

@@ -149,6 +149,19 @@ async fn tables_in_another_schema_than_the_first_are_not_created_again() {
 }
 
 #[tokio::test]
+async fn another_programs_migrations_elsewhere_in_the_search_path_are_not_taken_for_ours() {
+    let database = TestDatabase::empty().await;
+    let others = "create table __diesel_schema_migrations (version text);
+        insert into __diesel_schema_migrations values ('0001');
+        create schema own";
+    database.connect().await.batch_execute(others).await.unwrap();
+    let url = format!("{}?options=-c%20search_path%3Down,public", database.url());
+    let dry = run_over(&url, "migrate --dry-run").await.success().stdout;
+    assert!(dry.contains("0001_foundation"), "{dry}");
+    run_over(&url, "migrate").await.success();
+}
+
+#[tokio::test]
 async fn a_database_that_takes_no_writes_is_refused_as_one_that_is_away() {
     for database in [TestDatabase::empty().await, TestDatabase::create().await] {
         let only_reads = "options=-c%20default_transaction_read_only%3Don";

@@ -1,13 +1,12 @@
 //! Sellers' actions in the panel are in the audit log: actor, action, subject and source, but no secret.
 
-use blackbox::{PASSWORD, World};
+use blackbox::{PASSWORD, World, text};
 use serde_json::{Value, json};
 
 use crate::{admin::audit, world};
 
 /// A seller's audit entries, oldest first: action and subject.
 async fn audit_entries(world: &World, seller: &str) -> Vec<(String, String)> {
-    let text = |entry: &Value, name: &str| entry[name].as_str().unwrap().to_owned();
     let mut entries = audit(world, &format!("--about {seller} --limit 100")).await;
     entries.reverse();
     entries.retain(|entry| entry["actor"]["kind"] == "seller");
@@ -71,9 +70,7 @@ async fn sellers_actions_in_the_panel_are_in_the_audit_log() {
         let asking = world.asking(&partner, "offers:read");
         world.decided(browser, &asking, decision).await;
     }
-    let action = format!("/panel/connections/{}/disconnect", partner.client_id);
-    let question = browser.form(&action).await;
-    browser.sent(&question).await;
+    browser.disconnect(&partner.client_id).await;
 
     let deletion = browser.form(&format!("{of_it}/delete")).await;
     browser.sent(&deletion).await;

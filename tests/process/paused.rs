@@ -26,11 +26,7 @@ const FREE_WITHIN: Duration = Duration::from_secs(13);
 /// Pauses the database this long after writes have begun.
 async fn paused_after(delay: Duration) {
     let postgres = OwnPostgres::start(|options| options).await;
-    let world = World::over(PROGRAM, postgres.database(), |options| options).await;
-    let (seller, token) = world.reader().await;
-    world.offer(&seller, 1, json!({})).await;
-    let mut ledger = Ledger::open(&world).await;
-    assert_eq!(ledger.write(&world, 8).await, 8);
+    let (world, seller, token, mut ledger) = Ledger::begun(&postgres).await;
     let (_, ()) = join!(ledger.write(&world, 8), async {
         tokio::time::sleep(delay).await;
         postgres.pause();

@@ -161,16 +161,17 @@ async fn the_command_that_is_shown_is_the_call_that_was_made() {
         .chars()
         .take_while(|c| c.is_ascii_hexdigit() || *c == '-')
         .collect();
-    let seller = sandbox.credentials["sellers"][0]["personal_token"]
-        .as_str()
-        .unwrap();
+    let personal = text(&sandbox.credentials["sellers"][0], "personal_token");
     let again = Client::new().post(&format!("{base_url}/v1/webhooks"));
-    let again = again.bearer(seller).header("Idempotency-Key", &key).json(&json!({
-        "events": ["order.paid"], "url": "http://127.0.0.1:9/hook",
-    }));
+    let again = again
+        .bearer(&personal)
+        .header("Idempotency-Key", &key)
+        .json(&json!({
+            "events": ["order.paid"], "url": "http://127.0.0.1:9/hook",
+        }));
     let again = again.send().await.expect(201);
     assert_eq!(again.must("idempotent-replayed"), "true");
-    let id = again.json()["id"].as_str().unwrap().to_owned();
+    let id = text(&again.json(), "id");
     assert!(shown.contains(&id), "{shown}");
 }
 
@@ -428,10 +429,7 @@ async fn an_open_page_stays_live_beside_ten_thousand_requests_and_memory_is_boun
     let folder = tempfile::tempdir().unwrap();
     let sandbox = Sandbox::open(PROGRAM, folder.path()).await;
     let base_url = sandbox.text("base_url");
-    let token = sandbox.credentials["sellers"][0]["personal_token"]
-        .as_str()
-        .unwrap()
-        .to_owned();
+    let token = text(&sandbox.credentials["sellers"][0], "personal_token");
     let me = request(
         "GET",
         "/v1/me",

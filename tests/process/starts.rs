@@ -122,8 +122,9 @@ async fn a_role_without_rights_or_login_gets_the_reason() {
     let own = "create schema own authorization pg_monitor";
     database.connect().await.batch_execute(own).await.unwrap();
     let in_own = format!("{}%20-c%20search_path%3Down", without_rights(&database));
-    let reason = ["the database has no schema yet: run `seller-api migrate`"];
+    let reason = ["none on the search_path: run `seller-api migrate`"];
     refused_everywhere(&in_own, &commands[1..], &reason).await;
+    assert!(warns(&in_own).await.contains("search_path"));
     // A single right of a table, and the functions.
     let most = "grant select, insert, update, delete on all tables in schema public to pg_monitor;
         revoke insert on audit_log from pg_monitor; revoke execute on function api_now() from public";

@@ -90,11 +90,7 @@ impl Language {
         })
         .await;
         let order = world.any_order(&own.seller).await;
-        let delivery = eventually("the delivery", async || {
-            let delivery = world.delivery(&own.token, id).await;
-            (delivery["attempt"] == 1).then_some(delivery)
-        })
-        .await;
+        let delivery = world.attempted(&own.token, id, 1).await;
         assert_eq!(delivery["response_status"], 204, "{}: {delivery}", self.mark);
         let printed = std::fs::read_to_string(&output).unwrap();
         assert!(printed.contains(delivery["id"].as_str().unwrap()), "{printed}");

@@ -63,8 +63,7 @@ async fn a_step_of_cleaning_that_fails_is_in_the_log_and_stops_no_other() {
         .await;
     let old = "insert into changes (seller_id, at, kind, offer_id, stock) \
         select gen_random_uuid(), api_now() - interval '31 days', 'offer.stock_changed', gen_random_uuid(), 1";
-    let client = world.database.connect().await;
-    client.batch_execute(old).await.unwrap();
+    world.execute(old).await;
     let worker = TestWorker::start(&ServerOptions::new(PROGRAM), &world.database);
     let is_logged = |event: &serde_json::Value| {
         event["level"] == "WARN"
@@ -78,10 +77,7 @@ async fn a_step_of_cleaning_that_fails_is_in_the_log_and_stops_no_other() {
     let warnings = events(&worker.log());
     assert_eq!(warnings.iter().filter(|event| is_logged(event)).count(), 1);
     let left = "select count(*) from changes where at < api_now() - interval '30 days'";
-    until("the deletion of others", async || {
-        client.query_one(left, &[]).await.unwrap().get::<_, i64>(0) == 0
-    })
-    .await;
+    world.until_count("the deletion of others", left, &[], 0).await;
 }
 
 #[tokio::test]
@@ -133,14 +129,13 @@ async fn a_slow_carrier_holds_up_no_other() {
     shipped.expect(201);
     slow.takes(Duration::from_millis(1_500));
     quick.takes(Duration::from_millis(100));
-    let database = world.database.connect().await;
     let fill = "with copies as (insert into seller_orders
             select (jsonb_populate_record(o, jsonb_build_object('order_id', gen_random_uuid(), 'number', 'COPY-' || n,
                 'carrier', (array['inpost', 'dhl'])[1 + n % 2], 'tracking_number', 'COPY-' || n))).*
             from seller_orders o, generate_series(1, 2000) n returning *)
         insert into parcels (seller_id, order_id, shipped_at, due_at, carrier, tracking_number)
         select seller_id, order_id, shipped_at, api_now(), carrier, tracking_number from copies";
-    database.batch_execute(fill).await.unwrap();
+    world.execute(fill).await;
     let before = slow.look_ups();
     until(
         "three look-ups of the slow one, as many as it gets at a time",

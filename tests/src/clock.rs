@@ -25,20 +25,16 @@ impl World {
 
     pub async fn execute(&self, statements: &str) {
         let client = self.database.connect().await;
-        client
-            .batch_execute(statements)
-            .await
-            .expect("the statements are fine");
+        let done = client.batch_execute(statements).await;
+        done.expect("the statements are fine");
     }
 
     /// Executes a statement in a transaction and leaves the transaction open.
     pub async fn open_transaction(&self, statement: &str) -> OpenTransaction {
         let client = self.database.connect().await;
         let statements = format!("begin; {statement}");
-        client
-            .batch_execute(&statements)
-            .await
-            .expect("the statement is fine");
+        let done = client.batch_execute(&statements).await;
+        done.expect("the statement is fine");
         OpenTransaction(client)
     }
 

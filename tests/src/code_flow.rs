@@ -367,12 +367,6 @@ impl World {
 }
 
 fn is_oauth_refusal(answer: &Answer, error: &str) {
-    answer.oauth_error(
-        if error.starts_with("invalid_client") {
-            401
-        } else {
-            400
-        },
-        error,
-    );
+    let is_clients = error.starts_with("invalid_client");
+    answer.oauth_error(if is_clients { 401 } else { 400 }, error);
 }

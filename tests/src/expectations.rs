@@ -164,9 +164,8 @@ impl Expect for Answer {
         for error in json["errors"].as_array().expect("errors") {
             let message = error["message"].as_str();
             assert!(message.is_some_and(|text| !text.is_empty()), "{body}");
-            let for_seller = error["code"]
-                .as_str()
-                .is_some_and(|code| FOR_SELLERS.contains(&code));
+            let code = error["code"].as_str();
+            let for_seller = code.is_some_and(|code| FOR_SELLERS.contains(&code));
             assert_eq!(error["userMessage"].is_string(), for_seller, "{body}");
         }
     }

@@ -68,7 +68,7 @@ pub async fn run_fed(
 pub async fn run_command(command: &mut Command, input: &str, patience: Duration) -> Finished {
     let (reader, mut writer) = std::io::pipe().expect("a pipe");
     // Less than a pipe's capacity, so writing does not block.
-    assert!(input.len() <= 4096);
+    assert!(input.len() <= 16_384);
     std::io::Write::write_all(&mut writer, input.as_bytes()).expect("the pipe takes it");
     drop(writer);
     command.stdin(reader).stdout(Stdio::piped());

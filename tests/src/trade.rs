@@ -220,6 +220,13 @@ impl World {
         self.fed_offer(seller, offer).await["stock"].take()
     }
 
+    /// The marketplace's decision about an offer's status.
+    pub async fn moderate(&self, seller: &Seller, offer: &str, decision: &str) {
+        let path = format!("/sellers/{}/offers/{offer}/moderation", seller.id);
+        let body = json!({"decision": decision});
+        self.office_post(&path, &body).await.expect(200);
+    }
+
     /// Feeds the offer again, with the body [`offer_body`] and `changes`.
     pub async fn feed_again(&self, seller: &Seller, offer: &str, changes: Value) {
         let body = offer_body(number_of(&json!(offer)), changes);
@@ -260,11 +267,8 @@ impl World {
     /// The count that a statement returns.
     pub async fn count(&self, statement: &str, parameters: &[&(dyn ToSql + Sync)]) -> i64 {
         let client = self.database.connect().await;
-        client
-            .query_one(statement, parameters)
-            .await
-            .expect("the rows are counted")
-            .get(0)
+        let counted = client.query_one(statement, parameters).await;
+        counted.expect("the rows are counted").get(0)
     }
 
     /// Waits until a statement returns this count.

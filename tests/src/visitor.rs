@@ -180,6 +180,13 @@ impl Visitor {
         self.follow(&form.action, answer).await
     }
 
+    /// Disconnects an application, after the panel's question.
+    pub async fn disconnect(&mut self, client_id: &str) -> Page {
+        let action = format!("/panel/connections/{client_id}/disconnect");
+        let question = self.form(&action).await;
+        self.sent(&question).await
+    }
+
     async fn follow(&mut self, path: &str, mut answer: Answer) -> Page {
         let mut path = path.to_owned();
         for _ in 0..MOST_REDIRECTS {

@@ -239,19 +239,14 @@ impl World {
             "client_id": application.client_id,
             "client_secret": application.client_secret,
         });
-        self.client
-            .post(&self.url("/oauth/token"))
-            .json(&body)
-            .send()
-            .await
+        let request = self.client.post(&self.url("/oauth/token"));
+        request.json(&body).send().await
     }
 
     /// An access token with all scopes of the application.
     pub async fn token(&self, application: &Application) -> String {
-        text(
-            &self.token_answer(application).await.expect(200).json(),
-            "access_token",
-        )
+        let answer = self.token_answer(application).await.expect(200);
+        text(&answer.json(), "access_token")
     }
 
     /// The request that issues a personal token; `changes` override the fields of a valid body.

@@ -59,7 +59,7 @@ impl CarrierLookup for LimitedLookups {
         match taken {
             Taken::Known(found) => found,
             Taken::Waits => {
-                let reason = "not asked: this share of the carrier's daily limit is used up for now";
+                let reason = "not asked: the carrier's daily limit leaves this look-up for later";
                 tracing::debug!(carrier = carrier.as_str(), "{reason}");
                 Lookup::Unavailable(reason.to_owned())
             }
@@ -76,8 +76,7 @@ impl CarrierLookup for LimitedLookups {
     }
 }
 
-/// What a carrier may still be asked. `daily_limit`: look-ups per day that the account allows; `None` if no limit is
-/// known.
+/// What a carrier may still be asked of the look-ups per day that the account allows, if a limit is known.
 #[derive(Default)]
 pub(crate) struct DailyQuota {
     share: Option<DailyShare>,

@@ -12,7 +12,7 @@ use kernel::Clock as _;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use metrics_process::Collector;
 use orders::Carrier;
-use rustix::process::{Resource, getrlimit};
+use rlimit::{INFINITY, Resource};
 use tokio::time::sleep;
 
 use crate::readiness::Readiness;
@@ -95,7 +95,7 @@ impl Metrics {
     pub(crate) fn render(&self, database: &Database) -> String {
         self.process.collect();
         // The collector reports a missing limit as 0.
-        if getrlimit(Resource::As).current.is_none() {
+        if Resource::AS.get_soft().is_ok_and(|most| most == INFINITY) {
             metrics::gauge!("process_virtual_memory_max_bytes").set(f64::INFINITY);
         }
         measure_pool(database);

@@ -289,7 +289,7 @@ web::view! {
             => order.items.iter().map(|item| item.offer.uuid()).collect::<Vec<_>>(),
         "delivered_already": boolean().describe("True if the carrier had delivered the parcel before the shipment was reported.")
             => shipment.delivered_already,
-        "buyer_notified": boolean().describe("True if a mail to the buyer was queued when the shipment was reported; a correction leaves it.") => shipment.buyer_notified,
+        "buyer_notified": boolean().describe("True if a mail to the buyer was queued when the shipment was reported; a correction does not change it.") => shipment.buyer_notified,
         "created_at": date_time() => Timestamp::new(shipment.created_at),
     }
 }

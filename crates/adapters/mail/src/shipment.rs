@@ -68,7 +68,7 @@ impl Content for ShipmentMail {
 
 fn carrier_name(carrier: Carrier) -> &'static str {
     match carrier {
-        Carrier::Other => "inny",
+        Carrier::Other => "inna firma; o nazwę i śledzenie zapytaj sprzedawcę",
         known => known.display_name(),
     }
 }

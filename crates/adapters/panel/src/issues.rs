@@ -15,6 +15,7 @@ pub(crate) struct Issues {
 /// A violation of one field.
 #[derive(Debug)]
 pub(crate) struct Issue {
+    /// The id of its element; `main`, the whole page, if no field is at fault.
     pub(crate) field: String,
     /// The field's label in the form, for the summary; empty if the text is clear without it.
     pub(crate) label: &'static str,

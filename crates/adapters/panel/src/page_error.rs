@@ -129,7 +129,7 @@ impl PageError {
     /// The target and the label of the page's link.
     fn link(&self, t: &Texts) -> (&str, &'static str) {
         match self {
-            Self::DeadLink => ("/panel/forgotten-password", t.passwords.forgotten_title),
+            Self::DeadLink => ("/panel/sign-in", t.passwords.back_to_sign_in),
             Self::FormUsed(page) => (page, t.failures.open_anew),
             _ => ("/panel/applications", t.failures.start),
         }

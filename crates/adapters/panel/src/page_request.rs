@@ -106,7 +106,7 @@ impl PageRequest {
         };
         let running = self.panel.ports.tasks.run(running);
         async {
-            match running.await.map_err(PageError::failed)? {
+            match running.await? {
                 Ok(done) => Ok(Ok(done)),
                 Err(Failure::Refused(refusal)) => Ok(Err(refusal)),
                 Err(Failure::Store(error)) => Err(error.into()),

@@ -90,8 +90,8 @@ impl Texts {
         self.pick(match scope {
             Scope::OffersRead | Scope::OrdersRead | Scope::ShipmentsRead => ("", ""),
             Scope::OffersWrite => (
-                "Changes price, stock, publication and your own number of offers that you have. It cannot create offers.",
-                "Zmienia ceny, stany, publikację i Twoje własne numery ofert, które już masz. Nie może tworzyć ofert.",
+                "Changes price, stock, publication and your own reference number of existing offers. It cannot create offers.",
+                "Zmienia cenę, stan magazynowy, publikację i Twój własny numer istniejących ofert. Nie może tworzyć nowych.",
             ),
             Scope::ShipmentsWrite => (
                 "Also corrects the carrier and the tracking number of shipments (buyer is notified).",
@@ -174,8 +174,8 @@ impl Texts {
                 "Połączenie zostało zamknięte przed odpowiedzią.",
             ),
             AttemptFailure::WorkerLost => (
-                "The delivery was lost together with its sender, on our side.",
-                "Dostawa przepadła razem z procesem, który ją wysyłał, po naszej stronie.",
+                "The attempt was cut off on our side.",
+                "Próba została przerwana po naszej stronie.",
             ),
         })
     }
@@ -191,7 +191,7 @@ impl Texts {
             401 => ("No valid token", "Brak ważnego tokenu"),
             403 => ("The token lacks a permission", "Token nie ma uprawnienia"),
             404 => ("There is no such thing", "Nie ma takiego zasobu"),
-            409 => ("The state does not allow it", "Stan na to nie pozwala"),
+            409 => ("The state does not allow it", "Konflikt z obecnym stanem danych"),
             422 => (
                 "The request cannot be carried out as it is",
                 "Nie można wykonać żądania w tej postaci",

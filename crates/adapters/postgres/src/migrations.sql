@@ -8,10 +8,10 @@ where datname = current_database()
   and phase is not null
 
 -- name: PLACE
--- Whether versions are stored; and, where new tables would not be beside those that are there, what leads them there.
-select to_regclass('__diesel_schema_migrations') is not null,
+-- Whether versions are stored, not another program's elsewhere in the search path; and, where new tables would not be beside those that are there, what leads them there.
+select to_regclass(quote_ident(current_schema()) || '.__diesel_schema_migrations') is not null,
     (
-        select format('ALTER ROLE %I SET search_path = %s', current_user, relnamespace::regnamespace)
+        select format('ALTER ROLE %I IN DATABASE %I SET search_path = %s;', session_user, current_database(), relnamespace::regnamespace)
         from pg_class
         where oid = to_regclass('schema_facts')
           and relnamespace::regnamespace::text <> quote_ident(current_schema())

@@ -49,10 +49,10 @@ pub enum SchemaState {
     )]
     NotReadCommitted { isolation: String },
     #[error(
-        "the role lacks rights in the database. As the tables' owner, or as PostgreSQL's administrator for ALTER ROLE, run: {statements}"
+        "the role lacks rights in the database. As the tables' owner, for ALTER ROLE as the role itself, run: {statements}"
     )]
     Forbidden { statements: String },
-    #[error("the database has no schema yet: run `seller-api migrate`")]
+    #[error("the database has no schema yet, or none on the search_path: run `seller-api migrate`")]
     Missing,
     #[error("the database lacks {pending} migration{}: run `seller-api migrate`", if *pending == 1 { "" } else { "s" })]
     Behind { pending: usize },
@@ -120,7 +120,7 @@ impl Database {
         if !is_english(&locale) {
             return Ok(SchemaState::NotEnglish { locale });
         }
-        if isolation != "read committed" {
+        if !isolation.starts_with("read ") {
             return Ok(SchemaState::NotReadCommitted { isolation });
         }
         if !facts.is_there {

@@ -20,7 +20,7 @@ with place as (
     join pg_namespace as n on n.oid = c.relnamespace
     where c.relname = 'schema_facts'
       and c.relkind = 'r'
-      -- Whoever has a schema of its own, without tables as yet, is no guest in another's.
+      -- Whoever has a schema of its own, without tables as yet, is no guest in another's, unless its search_path leads there.
       and (c.oid = to_regclass('schema_facts') or coalesce(current_schema(), 'public') = 'public')
     order by c.oid = to_regclass('schema_facts') desc nulls last
     limit 1
@@ -30,7 +30,7 @@ lacking (n, statements) as (
     from place
     where not has_schema_privilege(oid, 'usage')
     union all
-    select 2, format('ALTER ROLE %2$s SET search_path = %1$s;', schema, role)
+    select 2, format('ALTER ROLE %I IN DATABASE %I SET search_path = %s;', session_user, current_database(), schema)
     from place
     where has_schema_privilege(oid, 'usage')
       and to_regclass('schema_facts') is null

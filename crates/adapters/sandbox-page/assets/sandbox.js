@@ -8,8 +8,12 @@ document.addEventListener("click", async (event) => {
   if (!button) return;
   // Without a text of its own, a button copies what stands before it.
   await navigator.clipboard.writeText(button.dataset.copy || button.previousElementSibling.textContent);
-  button.textContent = "Copied";
-  setTimeout(() => (button.textContent = "Copy"), 2000);
+  const say = (from, to) => {
+    button.textContent = to;
+    button.ariaLabel &&= button.ariaLabel.replace(from, to);
+  };
+  say("Copy", "Copied");
+  setTimeout(say, 2000, "Copied", "Copy");
 });
 
 document.addEventListener("htmx:afterSwap", (event) => {

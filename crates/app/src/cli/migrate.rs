@@ -133,7 +133,9 @@ async fn serving_fault(
         return Ok(Some(format!("for `database.url`, {forbidden}")));
     }
     if state == SchemaState::Missing {
-        return Ok(Some(format!("{other}, one without the schema")));
+        return Ok(Some(format!(
+            "{other}, or by its search_path to another schema: there are no tables"
+        )));
     }
     let (there, here) = (serving.identity().await?.here, migrated.identity().await?.here);
     Ok((there != here).then(|| format!("{other}: {there} and {here}")))

@@ -128,7 +128,7 @@ pub(crate) async fn decide(request: SignedInRequest) -> Result<HttpResponse, Pag
         let ready = work.prepare().await?;
         commit_or_resolve(work.panel.ports.units.as_ref(), &work, ready).await
     });
-    match running.await.map_err(PageError::failed)? {
+    match running.await? {
         Ok(made) => answered(&request, &ticket, &made.response),
         Err(Failure::Refused(refusal)) => Err(PageError::Consent(refusal)),
         Err(Failure::Store(error)) => Err(error.into()),

@@ -58,14 +58,14 @@ pub(crate) async fn submit(request: SignedInRequest) -> Result<HttpResponse, Pag
         let registered = register(tx, tx, randomness, *by, registration.clone(), limits, tx.now());
         Box::pin(registered.map_ok(Some))
     });
-    let conflict = match registered.await? {
+    let (field, conflict) = match registered.await? {
         Ok(()) => return once::redirect(form),
-        Err(RegistrationRefusal::NameTaken) => t.form.name_taken,
-        Err(RegistrationRefusal::TooMany) => t.form.too_many,
+        Err(RegistrationRefusal::NameTaken) => ("name", t.form.name_taken),
+        Err(RegistrationRefusal::TooMany) => ("main", t.form.too_many),
         Err(RegistrationRefusal::TooOften(quota)) => return Err(PageError::TooMany(quota)),
         Err(RegistrationRefusal::Account(_)) => return Err(PageError::NotFound),
     };
-    render(&request, raw, form.number, Issues::conflict("name", conflict))
+    render(&request, raw, form.number, Issues::conflict(field, conflict))
 }
 
 fn render(

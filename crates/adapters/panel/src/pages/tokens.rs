@@ -58,8 +58,8 @@ pub(crate) async fn issue(request: SignedInRequest) -> Result<HttpResponse, Page
         Ok(()) => return once::redirect(form),
         Err(Refusal::Account(_) | Refusal::NoSuchToken) => return Err(PageError::NotFound),
         Err(Refusal::Expired) => Issues::one("expires_at", &t.rule(&Rule::FutureExpiry)),
-        Err(Refusal::TooMany) => Issues::conflict("name", t.tokens.too_many),
-        Err(Refusal::Suspended) => Issues::conflict("name", t.tokens.suspended),
+        Err(Refusal::TooMany) => Issues::conflict("main", t.tokens.too_many),
+        Err(Refusal::Suspended) => Issues::conflict("main", t.tokens.suspended),
     };
     render(&request, form.number, issues).await
 }

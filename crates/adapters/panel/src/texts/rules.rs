@@ -51,6 +51,10 @@ impl Rule for oauth::Rule {
 impl Rule for accounts::Rule {
     fn english(&self) -> String {
         match self {
+            Self::HardToGuess => {
+                "Choose a password that is harder to guess: this is one of the first that anybody would try."
+                    .to_owned()
+            }
             Self::FutureExpiry => {
                 "Give a day in the future, or none for a token that does not expire.".to_owned()
             }
@@ -64,7 +68,7 @@ impl Rule for accounts::Rule {
             Self::MinCharacters(least) => format!("Hasło musi mieć co najmniej {least} znaków"),
             Self::MaxBytes(most) => format!("Hasło może mieć najwyżej {most} bajtów"),
             Self::HardToGuess => {
-                "Wybierz hasło trudniejsze do odgadnięcia: to jest jednym z pierwszych, których każdy by spróbował"
+                "Wybierz hasło trudniejsze do odgadnięcia: to każdy sprawdziłby jako jedno z pierwszych"
                     .to_owned()
             }
             Self::TokenName(most) => format!("Podaj od 1 do {most} znaków"),

@@ -16,7 +16,7 @@ texts! {
         documentation => "Documentation", "Dokumentacja";
         panel => "Seller panel", "Panel sprzedawcy";
         error_prefix => "Error", "Błąd";
-        summary => "Some fields need another look", "Popraw zaznaczone pola";
+        summary => "The form was not accepted", "Formularz nie został przyjęty";
         optional => "optional", "opcjonalnie";
         back => "Back", "Wróć";
         keep => "Keep it", "Zostaw";
@@ -34,7 +34,7 @@ texts! {
         email => "E-mail", "E-mail";
         password => "Password", "Hasło";
         submit => "Sign in", "Zaloguj się";
-        forgotten => "Forgotten your password?", "Nie pamiętasz hasła?";
+        forgotten => "No password yet, or forgotten?", "Nie masz jeszcze hasła albo go nie pamiętasz?";
         wrong => "The e-mail or the password is not right.", "E-mail lub hasło są nieprawidłowe.";
     }
     /// Signing out.
@@ -72,10 +72,10 @@ texts! {
             "Give the e-mail address of your account, and we will send you a link for a new password.",
             "Podaj adres e-mail swojego konta, a wyślemy link do ustawienia nowego hasła.";
         forgotten_submit => "Send the link", "Wyślij link";
-        sent_title => "Look into your mail", "Sprawdź pocztę";
+        sent_title => "Check your mail", "Sprawdź pocztę";
         sent_text =>
             "If there is an account with this address, a link is on its way, or was sent a short while ago. It can be used once; the mail says until when.",
-            "Jeśli istnieje konto z tym adresem, link jest już w drodze albo został niedawno wysłany. Można go użyć raz; do kiedy, podajemy w wiadomości.";
+            "Jeśli istnieje konto z tym adresem, link jest już w drodze albo został niedawno wysłany. Można go użyć raz, do terminu podanego w wiadomości.";
         back_to_sign_in => "Back to signing in", "Wróć do logowania";
     }
     /// One-time links.
@@ -87,7 +87,9 @@ texts! {
             "The old password stops working, and every session of the account ends.",
             "Stare hasło przestanie działać, a wszystkie sesje konta zostaną zakończone.";
         set_submit => "Set password", "Ustaw hasło";
-        sign_in_lead => "This link signs you in once.", "Ten link loguje jeden raz.";
+        sign_in_lead =>
+            "This link signs you in once, within a minute of being made.",
+            "Ten link pozwala zalogować się raz, w ciągu minuty od utworzenia.";
     }
     /// The screen of consent.
     consent: Consent {
@@ -102,7 +104,7 @@ texts! {
         warning =>
             "Sensitive permissions change your data or show personal data of buyers. Approve only if you trust \
                       this application.",
-            "Uprawnienia wrażliwe pozwalają zmieniać Twoje dane albo widzieć dane osobowe kupujących. Zgódź się tylko \
+            "Uprawnienia wrażliwe pozwalają zmieniać Twoje dane albo widzieć dane osobowe kupujących. Zezwól tylko \
                       wtedy, gdy ufasz tej aplikacji.";
         after: fn(&str) -> String =>
             |origin| format!("Afterwards you return to {origin}."),
@@ -110,6 +112,9 @@ texts! {
         revocable =>
             "You can take the access back at any time under “Connected applications”.",
             "Dostęp możesz w każdej chwili odebrać w sekcji „Połączone aplikacje”.";
+        expires =>
+            "The request expires ten minutes after the application made it.",
+            "Prośba wygasa dziesięć minut po jej wysłaniu przez aplikację.";
         approve => "Approve", "Zezwól";
         deny => "Deny", "Odmów";
         another => "Use another account", "Użyj innego konta";
@@ -143,8 +148,8 @@ texts! {
             "It works, for your own account and for sellers who consent.",
             "Działa: na Twoim koncie i na kontach sprzedawców, którzy wyrażą zgodę.";
         suspended =>
-            "No tokens are issued to it and its existing tokens are rejected. Contact support to have it reinstated.",
-            "Nie otrzymuje tokenów, a wydane wcześniej są odrzucane. Aby ją przywrócić, skontaktuj się z pomocą techniczną.";
+            "No tokens are issued to it and its existing tokens are rejected. Contact the marketplace's support to have it reinstated.",
+            "Nie otrzymuje tokenów, a wydane wcześniej są odrzucane. Aby ją przywrócić, skontaktuj się z obsługą serwisu.";
         credentials => "Credentials", "Dane dostępowe";
         client_id => "Client ID", "Client ID";
         secret_title => "Secret", "Sekret";
@@ -156,7 +161,7 @@ texts! {
         rotate => "Rotate secret", "Wymień sekret";
         public_text =>
             "A public application has no secret: it proves itself by PKCE alone.",
-            "Aplikacja publiczna nie ma sekretu: potwierdza się samym PKCE.";
+            "Aplikacja publiczna nie ma sekretu: uwierzytelnia się wyłącznie przez PKCE.";
         settings => "Settings", "Ustawienia";
         scopes_hint =>
             "Permissions beyond what the marketplace has granted to the application count once it accepts them.",
@@ -165,11 +170,11 @@ texts! {
             "A permission that you take away is gone from existing tokens at once. Tokens that are refreshed meanwhile lose it for good, even if \
                           you give it back: those sellers have to consent again.",
             "Odebrane uprawnienie od razu znika także z wydanych tokenów. Tokeny odświeżone w tym czasie tracą je na stałe, nawet jeśli je \
-                          przywrócisz: ich sprzedawcy muszą wyrazić zgodę ponownie.";
-        requested => "Asked for, not granted yet", "Wnioskowane, jeszcze nieprzyznane";
+                          przywrócisz: sprzedawcy, których dotyczą, muszą wyrazić zgodę ponownie.";
+        requested => "Asked for, not granted yet", "Czekają na przyznanie";
         changed_since =>
             "This was changed after you opened the page, and nothing was saved. The form shows the present value: change it again if needed.",
-            "To zmieniono po otwarciu strony i niczego nie zapisano. Formularz pokazuje obecną wartość: w razie potrzeby zmień ją ponownie.";
+            "Ta wartość zmieniła się po otwarciu strony, więc niczego nie zapisano. Formularz pokazuje obecną wartość: w razie potrzeby zmień ją ponownie.";
         save => "Save", "Zapisz";
         delete_title => "Delete the application", "Usunięcie aplikacji";
         delete_text =>
@@ -182,7 +187,7 @@ texts! {
         confirm_text =>
             "All its tokens stop working at every seller, and its webhook subscriptions are deleted. This cannot \
                            be undone, and nobody can use the name again if other sellers could see it.",
-            "Wszystkie tokeny aplikacji przestaną działać u każdego sprzedawcy, a jej powiadomienia (webhooki) zostaną \
+            "Wszystkie tokeny aplikacji przestaną działać u każdego sprzedawcy, a jej subskrypcje webhooków zostaną \
                            usunięte. Tego nie można cofnąć, a nazwy, którą mogli widzieć inni sprzedawcy, nikt już nie użyje.";
     }
     /// The form for an application.
@@ -193,7 +198,7 @@ texts! {
             "Nazwy, dokumentacji, przeznaczenia i rodzaju nie można później zmienić.";
         name => "Name", "Nazwa";
         name_hint =>
-            "3 to 40 characters: letters without accents, digits, '.', '_', '-' and single spaces. Sellers see it when asked \
+            "3 to 40 characters: letters without accents, digits, “.”, “_”, “-” and single spaces. Sellers see it when asked \
                         for consent.",
             "Od 3 do 40 znaków: litery bez znaków diakrytycznych, cyfry, „.”, „_”, „-” i pojedyncze spacje. Sprzedawcy widzą ją na \
                         ekranie zgody.";
@@ -228,7 +233,7 @@ texts! {
         scopes => "Permissions", "Uprawnienia";
         scopes_hint =>
             "At least one. Ask for no more than you need: sellers see the list.",
-            "Co najmniej jedno. Proś tylko o potrzebne: sprzedawcy widzą tę listę.";
+            "Wybierz co najmniej jedno, ale tylko te, które są potrzebne: sprzedawcy widzą tę listę.";
         reserved =>
             "For announced features, not in use yet",
             "Dla zapowiedzianych funkcji, jeszcze nieużywane";
@@ -290,8 +295,8 @@ texts! {
             "You already have 20 live personal tokens: revoke one first.",
             "Masz już 20 działających tokenów osobistych: najpierw unieważnij któryś z nich.";
         suspended =>
-            "Your personal tokens are suspended: ask support.",
-            "Twoje tokeny osobiste są zawieszone: skontaktuj się z obsługą.";
+            "Your personal tokens are suspended: ask the marketplace's support.",
+            "Twoje tokeny osobiste są zawieszone: skontaktuj się z obsługą serwisu.";
     }
     /// Connected applications.
     connections: Connections {
@@ -314,13 +319,13 @@ texts! {
             |name| format!("Odłączyć {name}?");
         confirm_text =>
             "The application's access ends at once. No further events are sent to it, but for the notice that the connection has ended, if it has subscribed to that (connection.ended). It has to ask for your consent to come back. An application of your own keeps what its secret permits: delete it to stop that.",
-            "Aplikacja od razu straci dostęp. Nie otrzyma dalszych zdarzeń poza powiadomieniem o zakończeniu połączenia, jeśli je subskrybuje (connection.ended). Aby wrócić, będzie musiała poprosić o zgodę. Twoja własna aplikacja zachowa to, na co pozwala jej klucz: aby to zakończyć, usuń ją.";
+            "Aplikacja od razu straci dostęp. Nie otrzyma dalszych zdarzeń poza powiadomieniem o zakończeniu połączenia, jeśli je subskrybuje (connection.ended). Aby wrócić, będzie musiała poprosić o zgodę. Twoja własna aplikacja zachowa to, na co pozwala jej sekret: aby to zakończyć, usuń ją.";
     }
     /// Subscriptions and deliveries.
     deliveries: Deliveries {
         lead =>
             "The events of your orders and offers that applications receive, and whether each has arrived.",
-            "O czym aplikacje są powiadamiane w sprawie Twoich zamówień i ofert i czy to do nich dotarło.";
+            "Wysyłane do aplikacji zdarzenia dotyczące Twoich zamówień i ofert oraz informacja, czy dotarły.";
         subscriptions => "Subscriptions", "Subskrypcje";
         no_subscriptions =>
             "No application has subscribed to events of your account.",
@@ -370,7 +375,7 @@ texts! {
             |status| match status {
             200..=299 => format!("Odbiorca odpowiedział statusem {status}."),
             300..=399 => {
-                format!("Odbiorca odpowiedział statusem {status}, czyli przekierowaniem, a za nimi nie podążamy.")
+                format!("Odbiorca odpowiedział statusem {status}, czyli przekierowaniem, a przekierowań nie obsługujemy.")
             }
             _ => format!("Odbiorca odpowiedział statusem {status}. Tylko 2xx oznacza, że przyjął zdarzenie."),
         };
@@ -386,10 +391,10 @@ texts! {
             "Niczego nie wysłano: próba dostarczenia właśnie trwa. Poczekaj, aż się skończy, najwyżej pół minuty.";
         too_many_test_events =>
             "Nothing was sent: a subscription gets at most 10 test events a minute. Wait a minute, then send it.",
-            "Niczego nie wysłano: subskrypcja dostaje najwyżej 10 zdarzeń testowych na minutę. Poczekaj minutę i wyślij je wtedy.";
+            "Niczego nie wysłano: subskrypcja dostaje najwyżej 10 zdarzeń testowych na minutę. Poczekaj minutę i spróbuj ponownie.";
         too_many_redeliveries =>
             "Nothing was sent: at most 30 deliveries a minute are repeated to one subscription. Wait a minute, then repeat it.",
-            "Niczego nie wysłano: do jednej subskrypcji powtarzamy najwyżej 30 dostaw na minutę. Poczekaj minutę i powtórz ją wtedy.";
+            "Niczego nie wysłano: do jednej subskrypcji powtarzamy najwyżej 30 dostaw na minutę. Poczekaj minutę i spróbuj ponownie.";
     }
     /// Notices about a completed action.
     notices: Notices {
@@ -398,8 +403,8 @@ texts! {
         revoked => "The token was revoked.", "Token został unieważniony.";
         disconnected => "The application was disconnected.", "Aplikacja została odłączona.";
         password_set =>
-            "The password is set. You can sign in with it.",
-            "Hasło jest ustawione. Możesz się nim zalogować.";
+            "The password is set. You can sign in with it. If an application sent you here, start again from there.",
+            "Hasło jest ustawione. Możesz się nim zalogować. Jeśli skierowała Cię tu aplikacja, wróć do niej i zacznij od nowa.";
         password_changed => "The password was changed.", "Hasło zostało zmienione.";
         session_ended =>
             "Your session had ended, so nothing was done. Sign in, and repeat it.",
@@ -423,11 +428,11 @@ texts! {
         stale_form: Message =>
             (
                 "This form is out of date",
-                "Nothing was done. Open the page again and repeat what you were doing.",
+                "Nothing was done. Open the page again and repeat what you were doing. If it happens again, allow cookies for this site.",
             ),
             (
                 "Ten formularz jest nieaktualny",
-                "Nic nie zostało wykonane. Otwórz stronę ponownie i powtórz czynność.",
+                "Nic nie zostało wykonane. Otwórz stronę ponownie i powtórz czynność. Jeśli to się powtórzy, zezwól tej stronie na używanie plików cookie.",
             );
         malformed: Message =>
             (
@@ -482,11 +487,11 @@ texts! {
         dead_link: Message =>
             (
                 "This link does not work any more",
-                "It was used or has expired, or another link, a changed password or “Sign out everywhere” has ended it. You can have a new link for your password sent to you.",
+                "It was used or has expired, or another link, a changed password or “Sign out everywhere” has ended it. Sign in with your password; on the sign-in page you can also ask for a link to set one. If you came from the marketplace's site, go back there and open the panel again.",
             ),
             (
                 "Ten link już nie działa",
-                "Został użyty lub wygasł albo zakończył go inny link, zmiana hasła lub „Wyloguj wszędzie”. Możesz poprosić o nowy link do ustawienia hasła.",
+                "Został użyty, wygasł albo unieważnił go inny link, zmiana hasła lub „Wyloguj wszędzie”. Zaloguj się hasłem; na stronie logowania możesz też poprosić o link do jego ustawienia. Jeśli wchodzisz do panelu ze strony serwisu, wróć tam i otwórz panel ponownie.",
             );
         form_used: Message =>
             (
@@ -514,14 +519,14 @@ texts! {
         failed: Message =>
             (
                 "Something went wrong on our side",
-                "Try again. If it happens again, tell support the number below.",
+                "Try again. If it happens again, tell the marketplace's support the number below.",
             ),
             (
                 "Coś poszło nie tak po naszej stronie",
-                "Spróbuj ponownie. Jeśli to się powtórzy, podaj pomocy technicznej poniższy numer.",
+                "Spróbuj ponownie. Jeśli to się powtórzy, podaj obsłudze serwisu poniższy numer.",
             );
         trace_id => "Number of this request", "Numer tego żądania";
-        start => "To the applications", "Do aplikacji";
+        start => "To the seller panel", "Do panelu sprzedawcy";
         open_anew => "Open the form anew", "Otwórz formularz ponownie";
     }
 }

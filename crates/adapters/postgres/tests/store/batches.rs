@@ -169,18 +169,12 @@ async fn effects_commit_synchronously_and_counts_and_claims_asynchronously() {
     let database = fixture.another(1);
     assert!(database.gate().admit(token).await.unwrap().is_ok());
     let subject = Subject::client(application.client_id);
-    database
-        .rate_counter()
-        .count(Limiter::TokenByClient, subject)
-        .await
-        .unwrap();
+    let counter = database.rate_counter();
+    counter.count(Limiter::TokenByClient, subject).await.unwrap();
     assert!(database.token_issuer().issue(new(&application)).await.unwrap());
     let claim = claim(application.owner, "k", "a");
-    database
-        .claims()
-        .claim(&claim, crate::support::LEASE)
-        .await
-        .unwrap();
+    let claims = database.claims();
+    claims.claim(&claim, crate::support::LEASE).await.unwrap();
     let tx = database.units().begin(&LockSet::default()).await.unwrap();
     tx.complete(&claim, &answer("a")).await.unwrap();
     tx.commit().await.unwrap();
@@ -199,10 +193,6 @@ async fn effects_commit_synchronously_and_counts_and_claims_asynchronously() {
         "sessions off",
         "sessions off",
     ];
-    assert_eq!(
-        fixture
-            .texts("select tbl || ' ' || mode from seen order by 1")
-            .await,
-        expected
-    );
+    let seen = "select tbl || ' ' || mode from seen order by 1";
+    assert_eq!(fixture.texts(seen).await, expected);
 }

@@ -89,12 +89,8 @@ async fn concurrent_writers_of_the_same_offers_and_orders_meet_no_deadlock() {
     });
     // Queues fall asleep continuously, so that there is always one to wake and to lock.
     let asleep = async {
-        for queue in fixture
-            .texts("select id::text from subscriptions")
-            .await
-            .iter()
-            .cycle()
-        {
+        let queues = fixture.texts("select id::text from subscriptions").await;
+        for queue in queues.iter().cycle() {
             let sql = format!("update subscriptions set wake_at = null where id = '{queue}'");
             fixture.tamper(&sql).await;
         }

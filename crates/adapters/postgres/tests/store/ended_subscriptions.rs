@@ -7,7 +7,7 @@ use oauth::{ApplicationStatus, ClientId};
 use usecases::Transaction;
 use webhooks::{Delivery, DeliveryState, Due, QueueKey, WebhookEvent};
 
-use crate::support::{Fixture, ids, more, queue_one};
+use crate::support::{AWAKE, Fixture, ids, more, queue_one};
 
 /// Another seller's application that the seller has connected, and its subscription.
 async fn subscribed_guest(fixture: &Fixture) -> (SellerId, ClientId, QueueKey) {
@@ -179,9 +179,7 @@ async fn the_last_delivery_waits_while_its_application_is_suspended_and_comes_on
     let (_, application, queue) = pair;
     fixture.tx(async |tx| disconnect(tx, pair).await).await;
     fixture.follow_up().await;
-    fixture
-        .set_status(application, ApplicationStatus::Suspended)
-        .await;
+    fixture.suspend(application).await;
     assert!(fixture.claim().await.is_empty());
     assert_eq!(fixture.sleeps(queue).await, None);
     fixture.set_status(application, ApplicationStatus::Active).await;
@@ -248,12 +246,7 @@ async fn ended_queues_take_no_share_of_a_claim() {
     let live = fixture.queue().await;
     fixture.enqueue(live, 1).await;
     assert_eq!(fixture.claim_keys().await, [live]);
-    assert_eq!(
-        fixture
-            .rows_of("subscriptions where wake_at is not null and not leased")
-            .await,
-        0
-    );
+    assert_eq!(fixture.rows_of(AWAKE).await, 0);
 }
 
 #[tokio::test]

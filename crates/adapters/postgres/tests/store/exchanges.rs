@@ -213,10 +213,7 @@ async fn a_used_credential_is_known_as_long_as_it_would_have_lived() {
             "update refresh_tokens set {lives} where used_at is null"
         ))
         .await;
-    fixture
-        .tx(async |tx| parties.rotate(tx, pair.refresh).await.unwrap())
-        .await
-        .unwrap();
+    parties.rotated(&fixture, pair.refresh).await;
     let known = format!("refresh_tokens where used_at is not null and {lives}");
     assert_eq!(fixture.rows_of(&known).await, 2);
 }

@@ -13,10 +13,7 @@ async fn a_concurrent_rotation_and_replay_are_serialized() {
     let parties = Parties::new(&fixture).await;
     for replay_first in [true, false] {
         let old = parties.pair(&fixture).await;
-        let present = fixture
-            .tx(async |tx| parties.rotate(tx, old.refresh).await.unwrap())
-            .await
-            .unwrap();
+        let present = parties.rotated(&fixture, old.refresh).await;
         let (first, second) = (fixture.begin().await, fixture.begin().await);
         let mut tokens = [present.refresh, old.refresh];
         if replay_first {
@@ -98,14 +95,7 @@ async fn a_disconnection_waits_for_a_pair_being_issued_and_ends_it() {
 async fn a_disconnection_ends_the_tokens_of_its_connection_alone() {
     let fixture = Fixture::new().await;
     let parties = Parties::new(&fixture).await;
-    let another = Parties {
-        seller: parties.seller,
-        ..Parties::new(&fixture).await
-    };
-    let customer = Parties {
-        seller: fixture.seller().await,
-        application: parties.application.clone(),
-    };
+    let [another, customer] = parties.beside(&fixture).await;
     let mut tokens = Vec::new();
     for connected in [&parties, &another, &customer] {
         tokens.push(connected.pair(&fixture).await.access);
@@ -171,10 +161,8 @@ async fn one_row_revokes_all_tokens_of_an_application_or_a_seller_also_those_in_
             assert!(!holder.unwrap().is_usable);
             let listed = fixture.database.panel().personal_tokens(parties.seller).await;
             let alive = usize::from(!of_seller);
-            assert_eq!(
-                (fixture.admits(personal).await, listed.unwrap().len()),
-                (!of_seller, alive)
-            );
+            let left = (fixture.admits(personal).await, listed.unwrap().len());
+            assert_eq!(left, (!of_seller, alive));
             let tx = fixture.begin().await;
             for code in [code, consented] {
                 let refused = parties.exchange(&*tx, code).await.unwrap();
@@ -316,10 +304,8 @@ async fn connections_are_listed_while_something_of_them_can_be_used() {
     let [connection] = &connections().await[..] else {
         panic!("one is connected")
     };
-    assert_eq!(
-        (connection.client_id, connection.owner),
-        (application.client_id, application.owner)
-    );
+    let whose = (connection.client_id, connection.owner);
+    assert_eq!(whose, (application.client_id, application.owner));
     assert_eq!(
         connection.scopes,
         only(Scope::OrdersRead),
@@ -333,11 +319,8 @@ async fn connections_are_listed_while_something_of_them_can_be_used() {
              on conflict (seller_id, client_id) do update set used_at = excluded.used_at"
         );
         fixture.tamper(&set).await;
-        assert_eq!(
-            connections().await[0].used_at,
-            shown,
-            "before it was connected it was another's use"
-        );
+        let used_at = connections().await[0].used_at;
+        assert_eq!(used_at, shown, "before it was connected it was another's use");
     }
 
     let is_connected = async || !connections().await.is_empty();
@@ -422,14 +405,7 @@ async fn a_connection_is_listed_by_its_own_grants_and_subscriptions() {
     ] {
         let parties = Parties::new(&fixture).await;
         let (seller, client_id) = (parties.seller, parties.client_id());
-        let another = Parties {
-            seller,
-            ..Parties::new(&fixture).await
-        };
-        let customer = Parties {
-            seller: fixture.seller().await,
-            application: parties.application.clone(),
-        };
+        let [another, customer] = parties.beside(&fixture).await;
         let ours = parties.pair(&fixture).await;
         for parties in [&parties, &another, &customer] {
             parties.pair(&fixture).await;
@@ -455,10 +431,8 @@ async fn a_connection_is_listed_by_its_own_grants_and_subscriptions() {
         let found = grants.connection(seller, client_id).await.unwrap();
         let all = grants.connections(seller, None, 50).await.unwrap();
         assert_eq!(all.iter().find(|one| one.client_id == client_id), found.as_ref());
-        assert!(
-            all.iter().any(|one| one.client_id == another.client_id()),
-            "{change}"
-        );
+        let has_another = all.iter().any(|one| one.client_id == another.client_id());
+        assert!(has_another, "{change}");
         let expected = has_scopes.map(|has_scopes| (client_id, has_scopes, None));
         let found = found.map(|one| (one.client_id, one.scopes != ScopeSet::default(), one.used_at));
         assert_eq!(found, expected, "{change}");

@@ -32,11 +32,8 @@ async fn a_claim_is_released_and_completed_by_its_own_fence_alone() {
     assert_eq!(fixture.claim_key(&first).await, Claimed::Run);
     assert_eq!(fixture.claim_key(&again(&first)).await, Claimed::InProgress);
     claims.release(&second).await.unwrap();
-    assert_eq!(
-        fixture.claim_key(&second).await,
-        Claimed::Reused,
-        "another fence released it"
-    );
+    let claimed = fixture.claim_key(&second).await;
+    assert_eq!(claimed, Claimed::Reused, "another fence released it");
     claims.release(&first).await.unwrap();
     assert_eq!(fixture.claim_key(&second).await, Claimed::Run);
     let lost = fixture.begin().await.complete(&first, &answer("a")).await;
@@ -148,17 +145,11 @@ async fn a_stored_response_is_sealed_for_its_own_row() {
         .rows_of("idempotency where position('remembered-body|'::bytea in body) = 1")
         .await;
     assert_eq!(rows, 2);
-    let error = fixture
-        .database
-        .claims()
-        .claim(&again(&one), LEASE)
-        .await
-        .unwrap_err();
+    let claims = fixture.database.claims();
+    let error = claims.claim(&again(&one), LEASE).await.unwrap_err();
     assert!(error.to_string().contains("idempotency["), "{error}");
-    assert_eq!(
-        fixture.claim_key(&again(&other)).await,
-        Claimed::Completed(answer("secret"))
-    );
+    let claimed = fixture.claim_key(&again(&other)).await;
+    assert_eq!(claimed, Claimed::Completed(answer("secret")));
 
     let settings = crate::support::settings(fixture.test_database.url(), 1);
     let bare = adapter_postgres::Database::new(settings).unwrap();
@@ -190,11 +181,8 @@ async fn the_outcome_of_a_lost_commit_waits_for_its_backend() {
         );
         assert_eq!(has_pair, commits);
         assert_eq!(outcome.unwrap(), commits.then(|| answer("a")));
-        assert_eq!(
-            claims.outcome(&again(&first)).await.unwrap(),
-            None,
-            "of its own fence alone"
-        );
+        let of_another = claims.outcome(&again(&first)).await.unwrap();
+        assert_eq!(of_another, None, "of its own fence alone");
     }
     let first = fresh();
     fixture.claim_key(&first).await;

@@ -67,11 +67,8 @@ async fn an_event_has_its_number_once_all_before_it_are_committed() {
     let first = open_order(&fixture, &[(seller, one)]).await;
     // The second locks no row of the first but the journal's.
     let second = async {
-        open_order(&fixture, &[(seller, two)])
-            .await
-            .commit()
-            .await
-            .unwrap();
+        let opened = open_order(&fixture, &[(seller, two)]).await;
+        opened.commit().await.unwrap();
     };
     let first = async {
         fixture.wait_for_blocked_session().await;
@@ -84,11 +81,8 @@ async fn an_event_has_its_number_once_all_before_it_are_committed() {
     assert_eq!(last().await, Some(2));
     let in_order = "select order_id::text from journal order by number";
     let by_stock = "select o.order_id::text from seller_orders o order by o.items->0->>'offer'";
-    assert_eq!(
-        fixture.texts(in_order).await,
-        fixture.texts(by_stock).await,
-        "the first is of the older offer"
-    );
+    let [in_order, by_stock] = [fixture.texts(in_order).await, fixture.texts(by_stock).await];
+    assert_eq!(in_order, by_stock, "the first is of the older offer");
     // What is rolled back leaves no gap.
     drop(open_order(&fixture, &[(seller, one)]).await);
     fixture.place_order(&[(seller, two)]).await;
@@ -203,13 +197,8 @@ async fn events_are_cleared_after_their_time() {
     fixture.place_order(&[(seller, offer)]).await;
     for (hours, cleared) in [(48, 0), (1, 1), (24, 1)] {
         clock.advance(TimeDelta::hours(hours)).await;
-        let rows = fixture
-            .database
-            .clear(Expired::Events(KEPT_FOR))
-            .await
-            .unwrap()
-            .rows;
-        assert_eq!(rows, cleared, "after {hours} hours more");
+        let batch = fixture.database.clear(Expired::Events(KEPT_FOR)).await;
+        assert_eq!(batch.unwrap().rows, cleared, "after {hours} hours more");
     }
     let after = JournalStart::After(first);
     let refused = read(&fixture.database, seller, after, &WebhookEvent::ALL, 9).await;
@@ -286,12 +275,8 @@ async fn pages_are_read_and_events_cleared_by_their_index() {
     }
     let sellers =
         "select id::text from (select md5('s' || n)::uuid as id from generate_series(0, 99) n) as s";
-    let sellers: Vec<SellerId> = fixture
-        .texts(sellers)
-        .await
-        .iter()
-        .map(|id| id.parse().unwrap())
-        .collect();
+    let sellers = fixture.texts(sellers).await.into_iter();
+    let sellers: Vec<SellerId> = sellers.map(|id| id.parse().unwrap()).collect();
     let look = async |database: &Database| {
         let numbers = database.journals(KEPT_FOR).last_numbers(&sellers).await.unwrap();
         assert_eq!(numbers.len(), 100);

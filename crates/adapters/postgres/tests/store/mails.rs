@@ -22,6 +22,14 @@ async fn queue(fixture: &Fixture, mails: &[ShipmentMail]) {
     tx.commit().await.unwrap();
 }
 
+/// Of an order's shipment.
+fn correction_of(order: OrderId) -> ShipmentMail {
+    ShipmentMail {
+        is_correction: true,
+        ..mail(order)
+    }
+}
+
 /// A link and its mail, queued together.
 async fn queue_link(fixture: &Fixture, seller: SellerId, kind: LinkKind) -> (Link, AccountMail) {
     let tx = fixture.begin().await;
@@ -149,8 +157,7 @@ async fn a_mail_is_leased_as_it_was_queued_and_erased_whether_sent_or_not() {
     let (order, other) = (OrderId::from(id()), OrderId::from(id()));
     let bare = ShipmentMail {
         name: None,
-        is_correction: true,
-        ..mail(other)
+        ..correction_of(other)
     };
     drop(fixture.begin().await.queue_mail(mail(order)).await);
     let mut mails = [bare, mail(order), mail(order)];
@@ -166,10 +173,8 @@ async fn a_mail_is_leased_as_it_was_queued_and_erased_whether_sent_or_not() {
     for _ in 0..2 {
         fixture.tx(async |tx| tx.forget_mails(order).await.unwrap()).await;
     }
-    assert_eq!(
-        fixture.texts("select order_id::text from mails").await,
-        [other.to_string()]
-    );
+    let left = fixture.texts("select order_id::text from mails").await;
+    assert_eq!(left, [other.to_string()]);
 }
 
 #[tokio::test]
@@ -200,10 +205,6 @@ async fn mails_that_were_tried_and_not_sent_are_dropped_for_a_later_one() {
 async fn a_correction_waits_for_the_mail_that_is_being_sent() {
     let (fixture, clock) = Fixture::frozen().await;
     let mails = fixture.database.mail_queue();
-    let correction_of = |order| ShipmentMail {
-        is_correction: true,
-        ..mail(order)
-    };
     let step = async |mail: MailId, fence, next| mails.record_step(mail, fence, next).await.unwrap();
     // Sent at last, or lost with its worker.
     for (is_sent, left) in [(true, 3), (false, 2)] {
@@ -269,13 +270,9 @@ async fn a_mail_that_fails_once_its_shipment_is_corrected_is_dropped() {
         (MailStep::Dead, 1),
     ] {
         let first = mail(id().into());
-        let correction = ShipmentMail {
-            is_correction: true,
-            ..mail(first.order)
-        };
         queue(&fixture, std::slice::from_ref(&first)).await;
         let leased = lease(&*mails).await;
-        queue(&fixture, &[correction]).await;
+        queue(&fixture, &[correction_of(first.order)]).await;
         mails.record_step(first.id, leased[0].fence, next).await.unwrap();
         let of_order = format!("mails where order_id = '{}'", first.order);
         assert_eq!(fixture.rows_of(&of_order).await, left, "{next:?}");
@@ -283,17 +280,13 @@ async fn a_mail_that_fails_once_its_shipment_is_corrected_is_dropped() {
     }
     // Neither another order's correction nor a mail of another shipment takes its place, nor a correction from before.
     let first = mail(id().into());
-    let correction = |order| ShipmentMail {
-        is_correction: true,
-        ..mail(order)
-    };
-    queue(&fixture, &[correction(first.order)]).await;
+    queue(&fixture, &[correction_of(first.order)]).await;
     fixture
         .tamper("update mails set sent_at = created_at, due_at = null")
         .await;
     queue(&fixture, std::slice::from_ref(&first)).await;
     let leased = lease(&*mails).await;
-    queue(&fixture, &[correction(id().into()), mail(first.order)]).await;
+    queue(&fixture, &[correction_of(id().into()), mail(first.order)]).await;
     mails
         .record_step(first.id, leased[0].fence, MailStep::Dead)
         .await

@@ -13,7 +13,7 @@ use usecases::Transaction;
 use webhooks::QueueKey;
 
 use crate::support::{
-    CAPACITY, Fixture, LEASE, ModerateOffer, Work as _, answer, claim, id, queue_one, set_status,
+    AWAKE, CAPACITY, Fixture, LEASE, ModerateOffer, Work as _, answer, claim, id, queue_one, set_status,
 };
 
 /// An open transaction that has announced an offer's rejection.
@@ -174,12 +174,8 @@ async fn a_delivery_queued_by_hand_notifies_the_worker_at_its_commit() {
         subscription: id().into(),
         ..queue
     };
-    assert!(
-        fixture
-            .tx(async |tx| queue_one(tx, unknown).await)
-            .await
-            .is_none()
-    );
+    let queued = fixture.tx(async |tx| queue_one(tx, unknown).await).await;
+    assert!(queued.is_none());
     assert!(!is_notified());
 }
 
@@ -197,9 +193,7 @@ async fn a_suspension_puts_queues_to_sleep_and_its_end_wakes_them() {
     for queue in queues {
         fixture.enqueue(queue, 2).await;
     }
-    fixture
-        .set_status(application, ApplicationStatus::Suspended)
-        .await;
+    fixture.suspend(application).await;
     for more in [true, false] {
         let claimed = fixture.queues().claim(id(), CAPACITY).await.unwrap();
         assert_eq!((claimed.queues.len(), claimed.more), (0, more));
@@ -236,9 +230,7 @@ async fn a_lease_that_ends_in_a_suspension_leaves_nothing_and_a_reinstatement_wa
     }
     assert_eq!(fixture.claim().await.len(), 2);
     for application in [one, other] {
-        fixture
-            .set_status(application, ApplicationStatus::Suspended)
-            .await;
+        fixture.suspend(application).await;
     }
     clock.advance(TimeDelta::seconds(31)).await;
     assert!(fixture.claim().await.is_empty());
@@ -269,9 +261,7 @@ async fn a_queue_that_is_locked_during_a_reinstatement_is_woken_afterwards() {
     let fixture = Fixture::new().await;
     let (application, queue) = fixture.subscribed().await;
     fixture.enqueue(queue, 1).await;
-    fixture
-        .set_status(application, ApplicationStatus::Suspended)
-        .await;
+    fixture.suspend(application).await;
     assert!(fixture.claim().await.is_empty());
     fixture.set_status(application, ApplicationStatus::Active).await;
     let mut owner = fixture.test_database.connect().await;
@@ -292,9 +282,7 @@ async fn few_claims_meet_a_suspended_application_however_many_queues_it_has() {
     let alike = "insert into subscriptions \
         select (jsonb_populate_record(s, jsonb_build_object('id', gen_random_uuid()))).* from subscriptions s, generate_series(1, 1500)";
     fixture.tamper(alike).await;
-    fixture
-        .set_status(application, ApplicationStatus::Suspended)
-        .await;
+    fixture.suspend(application).await;
     let active = fixture.queue().await;
     fixture.enqueue(active, 1).await;
     let mut claimed = Vec::new();
@@ -302,15 +290,9 @@ async fn few_claims_meet_a_suspended_application_however_many_queues_it_has() {
         claimed.extend(fixture.claim().await);
     }
     assert_eq!((claimed.len(), claimed[0].lease.queue), (1, active));
-    let rows = fixture
-        .rows_of("subscriptions where wake_at is not null and not leased")
-        .await;
-    assert_eq!(rows, 0);
+    assert_eq!(fixture.rows_of(AWAKE).await, 0);
     fixture.set_status(application, ApplicationStatus::Active).await;
     fixture.follow_up().await;
-    assert_eq!(
-        fixture.claim_one().await.lease.queue,
-        queue,
-        "only the queue with deliveries wakes"
-    );
+    let woken = fixture.claim_one().await.lease.queue;
+    assert_eq!(woken, queue, "only the queue with deliveries wakes");
 }

@@ -43,10 +43,8 @@ async fn recorded_attempts_read_back() {
     fixture.record(&records, &[release(claimed.lease)]).await;
     let mut history = fixture.history(application, queue).await.unwrap();
     history.reverse();
-    assert_eq!(
-        history.iter().map(|delivery| delivery.id).collect::<Vec<_>>(),
-        queued
-    );
+    let found: Vec<_> = history.iter().map(|delivery| delivery.id).collect();
+    assert_eq!(found, queued);
     let now = fixture.now().await;
     for (delivery, record) in history.iter().zip(&records) {
         let (attempt, last, ahead) = match delivery.state.clone() {
@@ -66,11 +64,8 @@ async fn recorded_attempts_read_back() {
         };
         assert_eq!(ahead, delay);
     }
-    assert_eq!(
-        fixture.sleeps(queue).await,
-        Some(TimeDelta::minutes(1)),
-        "until the next is due"
-    );
+    let minute = Some(TimeDelta::minutes(1));
+    assert_eq!(fixture.sleeps(queue).await, minute, "until the next is due");
 }
 
 #[tokio::test]
@@ -83,11 +78,8 @@ async fn a_lease_records_its_attempts_until_it_is_taken_over() {
     clock.advance(TimeDelta::seconds(31)).await;
     let other = fixture.claim_one().await;
     fixture.end_all(&slow, 200).await;
-    assert_eq!(
-        (fixture.delivered().await, fixture.leased().await),
-        (0, 1),
-        "it belongs to the other worker"
-    );
+    let counts = (fixture.delivered().await, fixture.leased().await);
+    assert_eq!(counts, (0, 1), "it belongs to the other worker");
     clock.advance(TimeDelta::minutes(5)).await;
     fixture.end_all(&other, 200).await;
     let rows = fixture
@@ -104,11 +96,8 @@ async fn several_queues_are_recorded_together_and_only_the_released_ones_freed()
     fixture.enqueue(two, 2).await;
     let claimed = fixture.claim().await;
     let ends: Vec<_> = claimed.iter().flat_map(|queue| all_ended(queue, 200)).collect();
-    let first = claimed
-        .iter()
-        .find(|queue| queue.lease.queue == one)
-        .unwrap()
-        .lease;
+    let mut leases = claimed.iter().map(|queue| queue.lease);
+    let first = leases.find(|lease| lease.queue == one).unwrap();
     fixture
         .record(&ends, &[release(first), release(strangers(first))])
         .await;
@@ -217,12 +206,8 @@ async fn a_queue_is_due_after_its_pause_with_all_its_deliveries() {
     clock.advance(pause).await;
     let again = fixture.claim_one().await;
     assert_eq!(ids(&again), queued[1..]);
-    assert!(
-        again
-            .deliveries
-            .iter()
-            .all(|due| due.progress == Progress::default())
-    );
+    let mut progress = again.deliveries.iter().map(|due| due.progress);
+    assert!(progress.all(|progress| progress == Progress::default()));
     // A queue without pending deliveries sleeps, too.
     fixture
         .record(&all_ended(&again, 200), &[back(again.lease)])
@@ -250,10 +235,8 @@ async fn a_queue_is_taken_over_after_its_lease_and_its_running_attempts_are_lost
     assert_eq!(given.collect::<Vec<_>>(), expected);
     fixture.release(second.lease).await;
     let third = fixture.claim_one().await;
-    assert!(
-        third.deliveries.iter().all(|due| due.progress.lost < 2),
-        "released is not lost"
-    );
+    let mut losses = third.deliveries.iter().map(|due| due.progress.lost);
+    assert!(losses.all(|lost| lost < 2), "released is not lost");
 }
 
 #[tokio::test]
@@ -345,10 +328,8 @@ async fn a_delivery_that_is_queued_anew_is_ended_by_its_new_attempt_alone() {
     let claimed = fixture.claim_one().await;
     fixture.end_all(&claimed, 500).await;
     let waits = first(&fixture, application, queue).await;
-    assert_eq!(
-        waits.state.next_retry_at(),
-        Some(fixture.now().await + TimeDelta::minutes(1))
-    );
+    let in_a_minute = fixture.now().await + TimeDelta::minutes(1);
+    assert_eq!(waits.state.next_retry_at(), Some(in_a_minute));
     assert!(again().await);
     assert_eq!(fixture.row_of(sister).await, before);
     let waits = first(&fixture, application, queue).await;
@@ -369,10 +350,8 @@ async fn a_third_loss_counts_as_a_failure_until_it_is_recorded() {
     for lost in 0..=LOSSES_FORGIVEN + 1 {
         let claimed = fixture.claim_one().await;
         let due = &claimed.deliveries[0];
-        assert_eq!(
-            (due.progress.lost, due.progress.has_failed_by_loss()),
-            (lost, lost > 2)
-        );
+        let progress = due.progress;
+        assert_eq!((progress.lost, progress.has_failed_by_loss()), (lost, lost > 2));
         if lost > LOSSES_FORGIVEN {
             fixture
                 .record(&[ended(claimed.lease, due, 500)], &[release(claimed.lease)])

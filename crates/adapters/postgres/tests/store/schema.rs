@@ -166,6 +166,11 @@ async fn the_schema_state_follows_versions_and_writability() {
     for (setting, value, expected) in [
         ("default_transaction_read_only", "on", SchemaState::ReadOnly),
         ("default_transaction_read_only", "off", SchemaState::Ready),
+        (
+            "default_transaction_isolation",
+            "read uncommitted",
+            SchemaState::Ready,
+        ),
         ("default_transaction_isolation", "serializable", serializable),
     ] {
         fixture.set(setting, value).await;

@@ -16,21 +16,13 @@ async fn a_secret_is_sealed_for_its_row_and_does_not_open_in_another() {
     for queue in [one, other] {
         fixture.enqueue(queue, 1).await;
     }
-    assert_eq!(
-        fixture
-            .count("select count(distinct secret) from subscriptions")
-            .await,
-        2
+    let different = "select count(distinct secret) from subscriptions";
+    assert_eq!(fixture.count(different).await, 2);
+    let of_one = format!(
+        "select secret from subscriptions where id = '{}'",
+        one.subscription
     );
-    fixture
-        .set_queue(
-            other,
-            &format!(
-                "secret = (select secret from subscriptions where id = '{}')",
-                one.subscription
-            ),
-        )
-        .await;
+    fixture.set_queue(other, &format!("secret = ({of_one})")).await;
     let claimed = fixture.claim_one().await;
     assert_eq!(claimed.lease.queue, one, "the other is reported in the log");
     let stored = subscription(one.seller, claimed.client_id);
@@ -51,22 +43,14 @@ async fn a_delivery_is_found_by_its_own_seller_and_application_alone() {
         (others.seller, queue.subscription, own, false),
         (others.seller, others.subscription, other, false),
     ] {
-        let found = reader
-            .delivery(seller, client_id, subscription, id)
-            .await
-            .unwrap();
-        assert_eq!(found, is_found.then(|| expected.clone()));
+        let found = reader.delivery(seller, client_id, subscription, id).await;
+        assert_eq!(found.unwrap(), is_found.then(|| expected.clone()));
         for client_id in [Some(client_id), None] {
-            let locked = tx
-                .lock_delivery(seller, client_id, subscription, id)
-                .await
-                .unwrap();
+            let locked = tx.lock_delivery(seller, client_id, subscription, id).await;
             let is_found = is_found
                 || client_id.is_none() && (seller, subscription) == (queue.seller, queue.subscription);
-            assert_eq!(
-                locked.map(|locked| locked.delivery),
-                is_found.then(|| expected.clone())
-            );
+            let locked = locked.unwrap().map(|locked| locked.delivery);
+            assert_eq!(locked, is_found.then(|| expected.clone()));
         }
     }
 }
@@ -157,11 +141,7 @@ async fn old_finished_deliveries_are_cleared_except_the_last_hundred() {
     let now = clock.now().await;
     let month = TimeDelta::days(30);
     let old = now - month - TimeDelta::milliseconds(2);
-    let (quiet, busy, young) = (
-        fixture.queue().await,
-        fixture.queue().await,
-        fixture.queue().await,
-    );
+    let [quiet, busy, young] = fixture.several_queues().await;
     fill(&fixture, quiet, 130, old, true).await;
     fill(&fixture, busy, 1_500, old, true).await;
     fill(&fixture, busy, 60, now, true).await;
@@ -196,12 +176,7 @@ async fn deliveries_that_wait_after_30_days_are_cleared_except_the_last_hundred(
     let (fixture, clock) = Fixture::frozen().await;
     let now = clock.now().await;
     let old = now - TimeDelta::days(30) - TimeDelta::milliseconds(2);
-    let (repeated, hanging, other, held) = (
-        fixture.queue().await,
-        fixture.queue().await,
-        fixture.queue().await,
-        fixture.queue().await,
-    );
+    let [repeated, hanging, other, held] = fixture.several_queues().await;
     fill(&fixture, repeated, 2_000, old, false).await;
     fixture
         .tamper("update deliveries set due_at = api_now() - interval '59 minutes'")

@@ -277,6 +277,10 @@ impl Fixture {
             .await;
     }
 
+    pub(crate) async fn suspend(&self, application: ClientId) {
+        self.set_status(application, ApplicationStatus::Suspended).await;
+    }
+
     /// An access token of the application for its owner, with its scopes and a lifetime of an hour.
     pub(crate) async fn token(&self, application: &Application) -> TokenKey {
         self.token_for(TimeDelta::hours(1), application).await

@@ -242,11 +242,7 @@ const HISTORY: &str = "
 #[tokio::test]
 async fn what_operators_list_and_what_is_reconciled_is_found_without_the_rest() {
     let fixture = Fixture::new().await;
-    let (first, repeated, exhausted) = (
-        fixture.queue().await,
-        fixture.queue().await,
-        fixture.queue().await,
-    );
+    let [first, repeated, exhausted] = fixture.several_queues().await;
     fixture.fill(first, 20, 0).await;
     fixture.fill(repeated, 20, 5).await;
     fixture.fill(exhausted, 20, 5).await;

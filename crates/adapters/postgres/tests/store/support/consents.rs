@@ -30,6 +30,19 @@ impl Parties {
         }
     }
 
+    /// The same seller with another application, and the same application with another seller.
+    pub(crate) async fn beside(&self, fixture: &Fixture) -> [Self; 2] {
+        let another = Self {
+            seller: self.seller,
+            ..Self::new(fixture).await
+        };
+        let customer = Self {
+            seller: fixture.seller().await,
+            application: self.application.clone(),
+        };
+        [another, customer]
+    }
+
     pub(crate) fn client_id(&self) -> ClientId {
         self.application.client_id
     }
@@ -64,6 +77,12 @@ impl Parties {
         let code = self.code(fixture).await;
         let exchanged = fixture.tx(async |tx| self.exchange(tx, code).await).await;
         exchanged.unwrap().unwrap()
+    }
+
+    /// The committed pair that replaces a refresh token.
+    pub(crate) async fn rotated(&self, fixture: &Fixture, token: TokenKey) -> Pair {
+        let rotated = fixture.tx(async |tx| self.rotate(tx, token).await).await;
+        rotated.unwrap().unwrap()
     }
 
     pub(crate) async fn disconnect(&self, tx: &dyn Transaction) {

@@ -25,6 +25,9 @@ pub(crate) const CAPACITY: Capacity = Capacity {
     under_way: BTreeMap::new(),
 };
 
+/// The queues that a worker may claim, now or later.
+pub(crate) const AWAKE: &str = "subscriptions where wake_at is not null and not leased";
+
 impl Fixture {
     pub(crate) fn queues(&self) -> Arc<dyn SubscriptionQueues> {
         self.database.subscription_queues()
@@ -67,6 +70,14 @@ impl Fixture {
 
     pub(crate) async fn queue(&self) -> QueueKey {
         self.subscribed().await.1
+    }
+
+    pub(crate) async fn several_queues<const N: usize>(&self) -> [QueueKey; N] {
+        let mut queues = Vec::new();
+        while queues.len() < N {
+            queues.push(self.queue().await);
+        }
+        queues.try_into().unwrap()
     }
 
     /// Queues deliveries manually and returns their ids.
