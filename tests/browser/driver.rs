@@ -61,7 +61,11 @@ impl Session {
     /// Asserts that the URL of the current page has this part.
     pub(crate) async fn is_at(&self, part: &str) {
         let address = self.address().await;
-        assert!(address.contains(part), "{address}: {}", self.source().await);
+        assert!(
+            address.contains(part),
+            "{part} is not in {address}: {}",
+            self.source().await
+        );
     }
 
     pub(crate) async fn title(&self) -> String {

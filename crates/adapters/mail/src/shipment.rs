@@ -68,7 +68,7 @@ impl Content for ShipmentMail {
 
 fn carrier_name(carrier: Carrier) -> &'static str {
     match carrier {
-        Carrier::Other => "inna firma; o nazwę i śledzenie zapytaj sprzedawcę",
+        Carrier::Other => "inna firma (bez odnośnika do śledzenia)",
         known => known.display_name(),
     }
 }

@@ -93,8 +93,8 @@ pub enum MigrateError {
     )]
     Forbidden(#[source] Cause),
     #[error(
-        "the search_path begins with another schema than the tables', and new ones would be created there: run {statement} Or, if those \
-         tables are another installation's, let it name this one's schema alone"
+        "the search_path begins with another schema than the tables', and new ones would be created there: take it out of the URL, if it \
+         is there, or run {statement} If those tables are another installation's, let search_path name this one's schema alone"
     )]
     AnotherSchema { statement: String },
     /// A migration failed and was rolled back.

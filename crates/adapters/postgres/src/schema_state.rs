@@ -49,10 +49,12 @@ pub enum SchemaState {
     )]
     NotReadCommitted { isolation: String },
     #[error(
-        "the role lacks rights in the database. As the tables' owner, for ALTER ROLE as the role itself, run: {statements}"
+        "the role lacks rights in the database. As the tables' owner, for ALTER ROLE as the role itself and before a restart, run: {statements}"
     )]
     Forbidden { statements: String },
-    #[error("the database has no schema yet, or none on the search_path: run `seller-api migrate`")]
+    #[error(
+        "the database has no tables of this service yet, or none on the search_path: run `seller-api migrate`"
+    )]
     Missing,
     #[error("the database lacks {pending} migration{}: run `seller-api migrate`", if *pending == 1 { "" } else { "s" })]
     Behind { pending: usize },

@@ -68,7 +68,7 @@ impl Rule for accounts::Rule {
             Self::MinCharacters(least) => format!("Hasło musi mieć co najmniej {least} znaków"),
             Self::MaxBytes(most) => format!("Hasło może mieć najwyżej {most} bajtów"),
             Self::HardToGuess => {
-                "Wybierz hasło trudniejsze do odgadnięcia: to każdy sprawdziłby jako jedno z pierwszych"
+                "Wybierz hasło trudniejsze do odgadnięcia: to należy do pierwszych, które każdy by wypróbował"
                     .to_owned()
             }
             Self::TokenName(most) => format!("Podaj od 1 do {most} znaków"),
