@@ -49,7 +49,7 @@ pub enum SchemaState {
     )]
     NotReadCommitted { isolation: String },
     #[error(
-        "the role lacks rights in the database. As the tables' owner, for ALTER ROLE as the role itself and before a restart, run: {statements}"
+        "the role lacks rights in the database. As the tables' owner (ALTER ROLE: as the role itself, then restart) run: {statements}"
     )]
     Forbidden { statements: String },
     #[error(

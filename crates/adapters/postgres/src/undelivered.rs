@@ -37,8 +37,8 @@ impl Database {
         Ok(row.map(|row| row.seller_id.into()))
     }
 
-    /// Up to `limit` undelivered deliveries of all sellers whose id is below `before`, newest first. Of those given up, `active` may be
-    /// outdated until an end has been followed up.
+    /// Up to `limit` undelivered deliveries of all sellers whose id is below `before`, newest first. Of those
+    /// given up, `active` may be outdated until an end has been followed up.
     pub async fn undelivered(
         &self,
         filter: UndeliveredFilter,
