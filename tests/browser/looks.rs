@@ -189,6 +189,11 @@ async fn inside(viewer: &mut Viewer<'_>, own: &Application) {
     viewer.browser.follow("main form button.primary").await;
     viewer.look("account-refused").await;
     viewer.go(&of_it).await;
+    viewer
+        .browser
+        .click("details:has([action$='/secret']) summary")
+        .await;
+    viewer.look("rotation").await;
     viewer.browser.follow("form[action$='/secret'] button").await;
     viewer.look("once").await;
     let other = viewer.world.seller().await;

@@ -49,6 +49,7 @@ async fn registers_and_rotates(scripts: bool) {
     browser.follow("main .actions a").await;
     let address = browser.address().await;
     assert!(address.ends_with(&application.client_id), "{address}");
+    browser.click("details:has([action$='/secret']) summary").await;
     browser.follow("form[action$='/secret'] button").await;
     let rotated = browser.text("#secret").await;
     assert_ne!(rotated, application.client_secret);

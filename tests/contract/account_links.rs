@@ -3,40 +3,19 @@
 
 use std::path::Path;
 
-use blackbox::{Expect, Member, PASSWORD, Page, Visitor, World, at_once, encoded, eventually, offer_id};
+use blackbox::{
+    Expect, Member, PASSWORD, Page, Visitor, World, at_once, encoded, eventually, mailed_links, mails_to,
+    offer_id, whole,
+};
 use chrono::TimeDelta;
 use reqwest::Method;
 use serde_json::json;
 
-use crate::{UNDELAYED, world, world_with};
-
-/// The links of the mails in a folder, oldest mail first.
-pub(crate) fn links(folder: &Path) -> Vec<String> {
-    let files = std::fs::read_dir(folder).into_iter().flatten();
-    let mut mails: Vec<_> = files.map(|entry| entry.unwrap().path()).collect();
-    mails.retain(|path| path.extension().is_some_and(|extension| extension == "eml"));
-    mails.sort();
-    let link = |path| {
-        let source = std::fs::read_to_string(path).unwrap();
-        // Quoted-printable breaks long lines with `=`.
-        let text = source.replace("=\r\n", "");
-        let (_, rest) = text.split_once("/panel/").unwrap();
-        format!("/panel/{}", rest.split(char::is_whitespace).next().unwrap())
-    };
-    mails.into_iter().map(link).collect()
-}
+use crate::{PROGRAM, UNDELAYED, set, world};
 
 /// A world that writes its mails into a folder.
-pub(crate) async fn with_mail(folder: &Path) -> World {
-    world_with(&into(&folder.display().to_string())).await
-}
-
-fn into(folder: &str) -> [(&str, &str); 3] {
-    [
-        ("MAIL__FOLDER", folder),
-        ("MAIL__SENDER_NAME", "Shop"),
-        ("MAIL__SENDER_ADDRESS", "shop@shop.example"),
-    ]
+async fn with_mail(folder: &Path) -> World {
+    World::with(PROGRAM, |options| mails_to(options, folder)).await
 }
 
 /// Opens a link and submits its form, with a password if it asks for one.
@@ -54,12 +33,6 @@ async fn logged(world: &World, action: &str) -> i64 {
     world.count(count, &[&action]).await
 }
 
-/// Asserts that a link has no effect any more.
-async fn leads_nowhere(world: &World, link: &str) {
-    let page = world.visitor().open(link).await;
-    assert!(page.forms().iter().all(|form| form.action != link));
-}
-
 #[tokio::test]
 async fn an_invitation_is_sent_again_after_five_minutes_and_ends_with_the_use_of_any() {
     let folder = tempfile::tempdir().unwrap();
@@ -75,7 +48,7 @@ async fn an_invitation_is_sent_again_after_five_minutes_and_ends_with_the_use_of
         invite().await,
         json!({"expires_at": "2040-01-08T12:05:00.000000Z"})
     );
-    let sent = || Some(links(folder.path())).filter(|links| links.len() == 2);
+    let sent = || Some(mailed_links(folder.path())).filter(|links| links.len() == 2);
     let sent = eventually("both invitations", async || sent()).await;
     assert!(sent[0].starts_with("/panel/invitation/ps_ln_"), "{sent:?}");
     used(&mut world.visitor(), &sent[0], Some(PASSWORD)).await;
@@ -84,15 +57,15 @@ async fn an_invitation_is_sent_again_after_five_minutes_and_ends_with_the_use_of
         is_dead(&world, link).await;
     }
     let refused = world.office_post(&path, &json!({})).await;
-    refused.refused(409, "conflict");
+    refused.is_problem(409, &[whole("conflict")]);
 }
 
 #[tokio::test]
 async fn nobody_floods_a_seller_with_mails_or_ends_the_links_of_earlier_ones() {
     let folder = tempfile::tempdir().unwrap();
-    let folder_name = folder.path().display().to_string();
     let undelayed = [UNDELAYED, ("PANEL__SIGN_IN_LIMIT_PER_IP", "1000")];
-    let world = world_with(&[into(&folder_name).as_slice(), &undelayed].concat()).await;
+    let settings = |options| set(mails_to(options, folder.path()), &undelayed);
+    let world = World::with(PROGRAM, settings).await;
     let clock = world.stop_clock("2040-01-01T12:00:00Z").await;
     let member = world.member().await;
     let mut visitor = world.visitor();
@@ -116,12 +89,12 @@ async fn nobody_floods_a_seller_with_mails_or_ends_the_links_of_earlier_ones() {
         let what = format!("{all} mails");
         world.until_count(&what, count, &[], all).await;
         if all == 5 {
-            for link in links(folder.path()) {
+            for link in mailed_links(folder.path()) {
                 world.visitor().form(&link).await;
             }
         }
     }
-    let sent = links(folder.path());
+    let sent = mailed_links(folder.path());
     assert_eq!(sent.len(), 6, "{sent:?}");
     is_dead(&world, &sent[4]).await;
     used(&mut world.visitor(), &sent[5], Some(NEW)).await;
@@ -145,7 +118,7 @@ async fn a_sign_in_link_signs_in_once_within_a_minute() {
     used(&mut browser, &link, None).await;
     assert!(browser.is_in().await);
     assert_eq!(logged(&world, "session.opened").await, 1);
-    leads_nowhere(&world, &link).await;
+    is_dead(&world, &link).await;
     let clock = world.stop_clock("2040-01-01T12:00:00Z").await;
     let made = world.office_made(&path, &json!({})).await;
     assert_eq!(made["expires_at"], "2040-01-01T12:01:00.000000Z");
@@ -153,7 +126,7 @@ async fn a_sign_in_link_signs_in_once_within_a_minute() {
     clock.advance(TimeDelta::seconds(59)).await;
     world.visitor().form(&link).await;
     clock.advance(TimeDelta::seconds(1)).await;
-    leads_nowhere(&world, &link).await;
+    is_dead(&world, &link).await;
 }
 
 #[tokio::test]
@@ -162,7 +135,7 @@ async fn a_closed_account_is_409_for_links_and_an_unknown_one_404() {
     let seller = world.seller().await;
     let early = world.sign_in_link(&seller).await;
     world.close(&seller.id).await;
-    leads_nowhere(&world, &early).await;
+    is_dead(&world, &early).await;
     for call in ["sign-in-links", "invitations"] {
         for (id, status, code) in [(&seller.id, 409, "conflict"), (&offer_id(1), 404, "not_found")] {
             let path = format!("/sellers/{id}/{call}");
@@ -177,7 +150,7 @@ const NEW: &str = "staple of another kind";
 /// Requests a reset as anyone who knows the address can, and reads the mail. An unknown address gets the same
 /// answer.
 async fn reset_link(world: &World, member: &Member, folder: &Path) -> String {
-    let before = links(folder).len();
+    let before = mailed_links(folder).len();
     let mut answers = Vec::new();
     for email in ["nobody@shop.example", &member.seller.email] {
         let mut browser = world.visitor();
@@ -185,7 +158,7 @@ async fn reset_link(world: &World, member: &Member, folder: &Path) -> String {
         answers.push(browser.sent(&form).await.html);
     }
     assert_eq!(answers[0], answers[1]);
-    let all = async || Some(links(folder)).filter(|links| links.len() > before);
+    let all = async || Some(mailed_links(folder)).filter(|links| links.len() > before);
     let all = eventually("the mail", all).await;
     assert_eq!(all.len(), before + 1, "one mail to the owner");
     let mut all = all.into_iter();

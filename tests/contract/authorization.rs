@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use blackbox::{Expect, text};
+use blackbox::Expect;
 
 use crate::world;
 
@@ -66,15 +66,4 @@ fn each_operation_needs_the_contracts_scope() {
         .map(|route| format!("{} {} => {}", route.method, route.path, route.scope[0].as_str()))
         .collect();
     assert!(declared.iter().eq(needed), "{declared:#?}");
-}
-
-#[tokio::test]
-async fn a_missing_scope_is_named() {
-    let world = world().await;
-    let token = world.personal_token(&world.seller().await, &["messaging"]).await;
-    let answer = world.get(&token.token, "/v1/offers").await;
-    answer.refused(403, "insufficient_scope");
-    let message = text(&answer.json()["errors"][0], "message");
-    assert!(message.contains("offers:read"), "{message}");
-    world.get(&token.token, "/v1/me").await.expect(200);
 }

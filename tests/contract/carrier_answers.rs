@@ -4,23 +4,21 @@
 use std::time::{Duration, Instant};
 
 use blackbox::{
-    CarrierStub, Expect, StubAnswer, Trader, World, assert_members, at_once, eventually, items, line, until,
+    CarrierStub, Expect, StubAnswer, Trader, World, assert_members, at_once, eventually, inpost_at, items,
+    line, until,
 };
 use serde_json::{Value, json};
 
-use crate::world_with;
+use crate::{PROGRAM, set};
 
 const ARRIVED: &str = "2015-09-17T11:28:00.000+02:00";
 
 /// A world that queries the stub for InPost.
 async fn prepared(poll_interval: &str) -> (CarrierStub, World, Trader) {
     let carrier = CarrierStub::start().await;
-    let world = world_with(&[
-        ("CARRIERS__INPOST__ENABLED", "true"),
-        ("CARRIERS__INPOST__BASE_URL", &carrier.url),
-        ("TRACKING__POLL_INTERVAL", poll_interval),
-    ])
-    .await;
+    let interval = [("TRACKING__POLL_INTERVAL", poll_interval)];
+    let settings = |options| set(inpost_at(options, &carrier.url), &interval);
+    let world = World::with(PROGRAM, settings).await;
     let trader = world.trader().await;
     (carrier, world, trader)
 }
@@ -44,8 +42,8 @@ async fn a_delivered_parcel_sets_the_order_delivered_without_a_mail() {
     assert_members(&seen, delivered);
     assert_eq!((world.mails(&order.id).await, carrier.look_ups()), (0, 1));
     let journal = world.read(&trader.token, "/v1/events?limit=200").await;
-    let last = items(&journal).iter().rev();
-    for (step, event) in ["order.delivered", "order.shipped"].into_iter().zip(last) {
+    let [shipped, delivered] = items(&journal).last_chunk::<2>().unwrap();
+    for (step, event) in [("order.shipped", shipped), ("order.delivered", delivered)] {
         assert_members(event, json!({"event": step, "occurred_at": at}));
         assert_eq!(world.count_in_feed(step, &order.id).await, 1, "{step}");
     }

@@ -48,6 +48,7 @@ async fn stock_never_goes_below_zero() {
     let outcomes = outcomes(&at_once(requests).await);
     let fine = |(status, code): &(u16, String)| *status == 201 || code == "insufficient_stock";
     assert!(outcomes.keys().all(fine), "{outcomes:?}");
+    let mut lefts = Vec::new();
     for (trader, offer) in &traders {
         let sold = "select coalesce(sum((item->>'quantity')::int), 0)
             from seller_orders, json_array_elements(items) item where seller_id::text = $1";
@@ -55,7 +56,9 @@ async fn stock_never_goes_below_zero() {
         let left = world.stock(&trader.seller, offer).await.as_i64().unwrap();
         assert!(left >= 0);
         assert_eq!(left + sold, 15, "{outcomes:?}");
+        lefts.push(left);
     }
+    assert!(lefts.contains(&0), "one is sold out: {outcomes:?}");
 }
 
 async fn shipped_once(world: &World, trader: &Trader, order: &str) {

@@ -1,6 +1,6 @@
 //! `etag`, `If-Match` and `stock_adjustment`: changes of what was seen, and relative ones.
 
-use blackbox::{Expect, Trader, World, at_once, count_of, entry, keyed, offer_id, text, whole};
+use blackbox::{Expect, Trader, World, at_once, count_of, entry, keyed, offer_id, parcel, text, whole};
 use serde_json::{Value, json};
 use testkit::Request;
 
@@ -62,6 +62,17 @@ async fn a_change_is_made_only_in_the_state_that_its_client_has_seen() {
         let read = read.bearer(&trader.token).header(name, tag);
         read.send().await.expect(200);
     }
+    // So do other changes.
+    let batch = json!({"items": [{"id": offer, "stock": 4}]});
+    for tag in ["\"other\"", "tag"] {
+        let request = world.at("POST", "/v1/offers/batch").bearer(&trader.token);
+        let request = request.header("if-match", tag).json(&batch);
+        let made = request.send().await.expect(200).json();
+        assert_eq!(made["items"][0]["http_status"], 200, "{made}");
+        let order = world.paid_order(&trader).await;
+        let shipping = world.shipping(&trader.token, &order.id, &parcel("AAAA1"));
+        shipping.header("if-match", tag).send().await.expect(201);
+    }
 }
 
 #[tokio::test]
@@ -116,6 +127,8 @@ async fn parallel_adjustments_all_count_and_sell_exactly_the_stock() {
     assert_eq!(count_of(&answers, 200), 30);
     for refused in answers.iter().filter(|answer| answer.status != 200) {
         refused.is_problem(422, &[entry("stock_out_of_range", "stock_adjustment")]);
+        let message = text(&refused.json()["errors"][0], "message");
+        assert!(message.starts_with("The stock is 0,"), "{message}");
     }
     assert_eq!(world.stock(&trader.seller, &offer).await, 0);
     let full = world

@@ -62,6 +62,10 @@ async fn every_operation_has_the_common_errors() {
         if has("403") {
             let answer = ask("").bearer(&without).send().await;
             answer.is_problem(403, &[whole("insufficient_scope")]);
+            // The message names the scope, as the end of the challenge does: `scope="…"`.
+            let message = text(&answer.json()["errors"][0], "message");
+            let scope = answer.must("www-authenticate").rsplit('"').nth(1);
+            assert!(message.contains(scope.unwrap()), "{message}");
         }
         let is_about_one = operation.template.contains("{id}");
         // The journal is there once the schema is finished.

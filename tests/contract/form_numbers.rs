@@ -18,17 +18,6 @@ async fn is_used(member: &mut Member, form: &Form) {
     assert!(!html.contains("pss_"), "{html}");
 }
 
-/// The registration form, filled in.
-pub(crate) async fn registration(member: &mut Member, name: &str) -> Form {
-    let form = member.browser.form(NEW).await;
-    form.with("name", name)
-        .with("documentation_url", "https://docs.example/labels")
-        .with("purpose", "own_use")
-        .with("client_type", "confidential")
-        .with("scopes", "offers:read")
-        .with("accept_terms", "true")
-}
-
 async fn names(world: &World, member: &Member) -> i64 {
     let of_mine = "select count(*) from applications where owner_id::text = $1 and not built_in";
     world.count(of_mine, &[&member.seller.id]).await
@@ -38,7 +27,7 @@ async fn names(world: &World, member: &Member) -> i64 {
 async fn a_registration_form_acts_once_and_can_be_corrected() {
     let world = world_of_consent().await;
     let mut member = world.member().await;
-    let form = registration(&mut member, "Label Printer").await;
+    let form = member.registration("Label Printer").await;
     let first = member.browser.post(&form).await.expect(303);
     let other = form.clone().with("name", "Parcel Printer");
     is_used(&mut member, &other).await;
@@ -57,7 +46,7 @@ async fn a_registration_form_acts_once_and_can_be_corrected() {
     assert_eq!(names(&world, &member).await, 1);
     // A submission with invalid fields does not use up its number.
     for (name, status) in [("ab", 422), ("Label Printer", 409), ("Parcel Printer", 303)] {
-        let form = registration(&mut member, name).await;
+        let form = member.registration(name).await;
         let answer = member.browser.post(&form).await.expect(status);
         let html = String::from_utf8_lossy(&answer.bytes);
         assert_eq!(html.contains("id=\"name-error\""), status != 303, "{html}");

@@ -1,6 +1,9 @@
 //! `Idempotency-Key`: valid keys, repeats, and keys that were used for a different request.
 
-use blackbox::{Expect, TRADE_SCOPES, Trader, World, keyed, line, order_body, parcel, whole};
+use blackbox::{
+    Expect, TRADE_SCOPES, Trader, World, keyed, line, number_of, offer_body, offer_line, order_body, parcel,
+    whole,
+};
 use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::Answer;
@@ -186,4 +189,19 @@ async fn every_post_of_the_back_office_takes_a_key() {
     }
     let stock = world.stock(&trader.seller, &offer).await;
     assert_eq!(stock, 5, "two orders were placed, not three");
+    // Other methods ignore it, even if it was used or is malformed, and so does the import.
+    let (seller, n) = (&trader.seller.id, number_of(&json!(offer)));
+    let path = format!("/sellers/{seller}/offers/{offer}");
+    let import = format!("/sellers/{seller}/offers:import");
+    for (stock, key) in [(1, "k"), (2, "k"), (3, "")] {
+        let feeding = world.office(Method::PUT, &path);
+        let feeding = feeding.json(&offer_body(n, json!({"stock": stock})));
+        keyed(feeding, key).send().await.expect(200);
+        assert_eq!(world.stock(&trader.seller, &offer).await, stock);
+        let importing = world.office(Method::POST, &import);
+        let importing = keyed(importing, key).header("content-type", "application/x-ndjson");
+        let importing = importing.body(offer_line(n, json!({"stock": stock + 10})));
+        let report = importing.send().await.expect(200).json();
+        assert_eq!(report["updated"], 1, "{report}");
+    }
 }

@@ -4,8 +4,10 @@ use std::time::{Duration, Instant};
 
 use blackbox::{Expect, Received, Trader, World, all_invalid, at_once, items, line, parcel, text, whole};
 use serde_json::{Value, json};
+use testkit::ServerOptions;
+use tokio::task::JoinSet;
 
-use crate::{world_of_consent, world_of_hooks, world_of_trade, world_with};
+use crate::{PROGRAM, world_of_consent, world_of_hooks, world_of_trade, world_with};
 
 async fn page(world: &World, token: &str, query: &str) -> Value {
     world.read(token, &format!("/v1/events{query}")).await
@@ -193,30 +195,24 @@ async fn events_are_kept_for_the_configured_time() {
 
 #[tokio::test]
 async fn a_request_waits_for_an_event_and_few_wait_at_once() {
-    let (world, trader, offer) = world_of_trade().await;
+    let world = World::with(PROGRAM, ServerOptions::in_one_process).await;
+    let trader = world.trader().await;
     let cursor = text(&page(&world, &trader.token, "").await, "cursor");
-    let waiting = |wait: u32| {
-        world
-            .at("GET", &format!("/v1/events?after={cursor}&wait={wait}"))
-            .bearer(&trader.token)
+    let waiting = |method: &str| {
+        let request = world.at(method, &format!("/v1/events?after={cursor}&wait=30"));
+        request.bearer(&trader.token).send()
     };
     let began = Instant::now();
-    let waiters: Vec<_> = (0..5).map(|_| tokio::spawn(waiting(30).send())).collect();
-    // One more is answered at once, with whatever order they came.
-    let (sixth, head) = (
-        waiting(30),
-        world.at("HEAD", &format!("/v1/events?after={cursor}&wait=30")),
-    );
-    let of_all = tokio::spawn(sixth.send());
-    head.bearer(&trader.token).send().await.expect(200);
+    let mut waiters: JoinSet<_> = (0..6).map(|_| waiting("GET")).collect();
+    // Whoever comes sixth is answered at once, and so is HEAD.
+    let sixth = waiters.join_next().await.unwrap().unwrap().expect(200);
+    assert_eq!(sixth.json()["items"], json!([]));
+    waiting("HEAD").await.expect(200);
     assert!(began.elapsed() < Duration::from_secs(15));
-    world.unpaid(&[line(&trader.seller, &offer, 1)], json!({})).await;
-    let mut told = 0;
-    for waiter in waiters.into_iter().chain([of_all]) {
-        let answer = waiter.await.unwrap().expect(200);
-        told += usize::from(names(items(&answer.json())) == ["order.created"]);
+    world.any_order(&trader.seller).await;
+    for answer in waiters.join_all().await {
+        assert_eq!(names(items(&answer.expect(200).json())), ["order.created"]);
     }
-    assert!((5..=6).contains(&told), "{told}");
     assert!(began.elapsed() >= Duration::from_secs(1) && began.elapsed() < Duration::from_secs(30));
     // Nothing comes: an empty page, and a cursor.
     let end = text(&page(&world, &trader.token, "").await, "cursor");
@@ -228,12 +224,12 @@ async fn a_request_waits_for_an_event_and_few_wait_at_once() {
     let narrowed = world.token(&app).await;
     let waiters = [&short.token, &narrowed].map(|token| {
         let request = world.at("GET", &format!("/v1/events?wait=30&after={end}"));
-        tokio::spawn(request.bearer(token).send())
+        request.bearer(token)
     });
-    tokio::time::sleep(Duration::from_millis(500)).await;
+    let waiters = world.admitted_to_journal(waiters).await;
     world.revoke_personal(&trader.seller, &short).await;
     world.set_scopes(&app, &["messaging"]).await;
-    world.unpaid(&[line(&trader.seller, &offer, 1)], json!({})).await;
+    world.any_order(&trader.seller).await;
     let refusals = [(401, "unauthorized"), (403, "insufficient_scope")];
     for (waiter, (status, code)) in waiters.into_iter().zip(refusals) {
         waiter.await.unwrap().refused(status, code);

@@ -71,9 +71,8 @@ mod webhook_suspension;
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use blackbox::{Application, Expect, Member, Trader, World, local_receivers, set};
-use chrono::{DateTime, Utc};
 use serde_json::json;
-use testkit::Answer;
+use testkit::{Answer, instant};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_seller-api-blackbox");
 
@@ -160,9 +159,4 @@ fn is_opaque(one: &str, other: &str) {
     // A UUID of the seventh version begins with the time. Random bytes are the same at few places.
     let same = one.iter().zip(&other).skip(7).filter(|(one, other)| one == other);
     assert!(same.count() < 8, "{one:?} {other:?}");
-}
-
-/// Parses an instant in RFC 3339 format.
-fn instant(text: &str) -> DateTime<Utc> {
-    text.parse().unwrap()
 }

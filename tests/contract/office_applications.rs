@@ -2,13 +2,13 @@
 
 use blackbox::{
     Application, Expect, Page, Seller, Visitor, World, all_invalid_changes, at_once, count_of, entry, pages,
-    text,
+    text, whole,
 };
 use chrono::TimeDelta;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::{form_numbers::registration, world, world_of_consent, world_with};
+use crate::{world, world_of_consent, world_with};
 
 #[tokio::test]
 async fn the_purpose_sets_the_status_and_the_type_the_secret() {
@@ -137,7 +137,7 @@ async fn a_seller_has_50_applications_at_most_and_the_panel_lists_them_in_pages(
         .map(|body| world.office(Method::POST, &path).json(body));
     let answers = at_once(posts).await;
     assert_eq!((count_of(&answers, 201), count_of(&answers, 409)), (50, 4));
-    let form = registration(&mut member, "One Too Many").await;
+    let form = member.registration("One Too Many").await;
     let page = member.browser.submit(&form).await.expect(409);
     page.shows("<a href=\"#main\">You have as many applications as allowed");
     let names = |page: &Page| page.html.matches("<li class=\"card row\">").count();
@@ -150,7 +150,7 @@ async fn a_seller_has_50_applications_at_most_and_the_panel_lists_them_in_pages(
     world.office_delete(&path_of(0)).await.expect(204);
     member.browser.submit(&form).await.expect(200);
     let full = world.office_post(&path, &registrations[0]).await;
-    full.refused(409, "conflict");
+    full.is_problem(409, &[whole("conflict")]);
     // Neither others' applications are listed, nor those that were deleted or disconnected.
     let owner = world.seller().await;
     world.application(&owner, &["offers:read"]).await;
@@ -190,7 +190,7 @@ async fn a_seller_registers_10_applications_in_an_hour_over_all_processes_and_se
     elsewhere.cookies.clone_from(&member.browser.cookies);
     let mut posts = Vec::new();
     for n in 0..8 {
-        let form = registration(&mut member, &format!("Label Printer {n}")).await;
+        let form = member.registration(&format!("Label Printer {n}")).await;
         let browser = if n % 2 == 0 { &member.browser } else { &elsewhere };
         posts.push(browser.posting(&form));
     }
@@ -198,12 +198,13 @@ async fn a_seller_registers_10_applications_in_an_hour_over_all_processes_and_se
     assert_eq!((count_of(&answers, 303), count_of(&answers, 429)), (3, 5));
     let refused = answers.iter().find(|answer| answer.status == 429).unwrap();
     assert_eq!(refused.header("retry-after"), Some("1200"));
+    assert!(String::from_utf8_lossy(&refused.bytes).contains("Wait 20 minutes"));
     // Not in the back office.
     for _ in 0..98 {
         world.application(&member.seller, &["offers:read"]).await;
     }
     clock.advance(TimeDelta::minutes(20)).await;
-    let form = registration(&mut member, "Another Hour").await;
+    let form = member.registration("Another Hour").await;
     member.browser.post(&form).await.expect(303);
     let (mut path, mut seen) = ("/panel/applications".to_owned(), Vec::new());
     loop {
@@ -262,7 +263,7 @@ async fn the_operator_moves_an_application_between_its_states() {
         let answer = world.move_application(&app.client_id, step).await;
         match to {
             Some(to) => assert_eq!(answer.expect(200).json()["status"], to),
-            None => answer.refused(409, "conflict"),
+            None => answer.is_problem(409, &[whole("conflict")]),
         }
         assert_eq!(world.token_answer(&app).await.status, token, "{step}");
     }

@@ -38,10 +38,8 @@ async fn the_first_feed_creates_an_offer_and_the_next_replaces_every_field() {
 async fn a_feed_replaces_only_the_state_that_it_names() {
     let world = world().await;
     let seller = world.seller().await;
-    let (id, path) = (
-        offer_id(1),
-        format!("/sellers/{}/offers/{}", seller.id, offer_id(1)),
-    );
+    let id = offer_id(1);
+    let path = format!("/sellers/{}/offers/{}", seller.id, offer_id(1));
     let put = async |tag: &str, stock: i64| {
         let request = world.office(Method::PUT, &path).header("if-match", tag);
         request.json(&offer_body(1, json!({"stock": stock}))).send().await

@@ -1,6 +1,8 @@
 //! Sellers: registering, reading back, closing.
 
-use blackbox::{Expect, all_invalid, assert_members, at_once, count_of, entry, ids, merged, pages, text};
+use blackbox::{
+    Expect, all_invalid, assert_members, at_once, count_of, entry, ids, merged, pages, text, whole,
+};
 use reqwest::Method;
 use serde_json::json;
 
@@ -100,6 +102,6 @@ async fn closing_a_seller_twice_is_200_and_a_closed_one_gets_no_credentials() {
         ("personal-tokens", token),
     ] {
         let answer = world.office_post(&format!("{path}/{call}"), &body).await;
-        answer.refused(409, "conflict");
+        answer.is_problem(409, &[whole("conflict")]);
     }
 }

@@ -1,6 +1,6 @@
 //! Personal tokens that the marketplace issues.
 
-use blackbox::{Expect, Seller, all_invalid, at_once, count_of, text};
+use blackbox::{Expect, Seller, all_invalid, at_once, count_of, text, whole};
 use chrono::TimeDelta;
 use serde_json::json;
 
@@ -49,7 +49,8 @@ async fn a_seller_may_have_twenty_valid_tokens() {
     // Expired and revoked tokens free a place, each for its seller only.
     let one_more = async || {
         issuing().send().await.expect(201);
-        issuing().send().await.refused(409, "conflict");
+        let full = issuing().send().await;
+        full.is_problem(409, &[whole("conflict")]);
     };
     clock.advance(TimeDelta::seconds(10)).await;
     one_more().await;
@@ -80,7 +81,7 @@ async fn a_seller_whose_personal_tokens_are_suspended_gets_no_other() {
     moved("suspension").await;
     assert!(!world.works(&token).await);
     let issuing = || world.issuing(&seller, json!({})).send();
-    issuing().await.refused(409, "conflict");
+    issuing().await.is_problem(409, &[whole("conflict")]);
     moved("reinstatement").await;
     assert!(world.works(&token).await);
     issuing().await.expect(201);

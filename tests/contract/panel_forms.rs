@@ -6,7 +6,7 @@ use blackbox::{Application, Expect, Form, Member, World, at_once};
 use reqwest::Method;
 use serde_json::json;
 
-use crate::{form_numbers::registration, world_of_consent};
+use crate::world_of_consent;
 
 /// A seller with one of everything that the panel shows.
 async fn furnished(world: &World) -> (Member, Application) {
@@ -89,12 +89,13 @@ async fn another_sellers_pages_and_forms_are_404() {
         stranger.browser.open(path).await.expect(404);
     }
     let owned = [&of_it, "/panel/tokens/", "/panel/connections/"];
-    for form in all_forms(&mut member, &app).await {
-        if owned.iter().any(|path| form.action.starts_with(*path)) {
-            let stolen = form.clone().with("csrf", own.value("csrf").unwrap());
-            let answer = stranger.browser.post(&stolen).await;
-            assert_eq!(answer.status, 404, "{}: {answer:?}", form.action);
-        }
+    let mut forms = all_forms(&mut member, &app).await;
+    forms.retain(|form| owned.iter().any(|path| form.action.starts_with(*path)));
+    assert_eq!(forms.len(), 5, "{forms:?}");
+    for form in forms {
+        let stolen = form.clone().with("csrf", own.value("csrf").unwrap());
+        let answer = stranger.browser.post(&stolen).await;
+        assert_eq!(answer.status, 404, "{}: {answer:?}", form.action);
     }
     member.browser.page(&of_it).await;
     world.token(&app).await;
@@ -147,7 +148,8 @@ async fn registration_errors_are_shown_at_their_fields() {
         refused.shows(&format!("id=\"{field}-error\""));
     }
     let two = "https://app.example/callback\r\n\r\nhttps://app.example/other\r\n";
-    let proper = registration(&mut member, "Label Printer")
+    let proper = member
+        .registration("Label Printer")
         .await
         .with("description", "Prints <labels>\r\n& more")
         .with("redirect_uris", two)

@@ -10,7 +10,7 @@ use reqwest::Method;
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::{form_numbers::registration, with_partner, world, world_of_consent, world_of_hooks, world_with};
+use crate::{with_partner, world, world_of_consent, world_of_hooks, world_with};
 
 #[tokio::test]
 async fn a_form_is_urlencoded_and_has_each_field_once() {
@@ -268,7 +268,7 @@ async fn a_form_may_have_192_kib_into_which_the_longest_valid_registration_fits(
         // Each of these characters takes three bytes in a form.
         format!("{stem}{}\r\n", "/".repeat(2048 - stem.len()))
     });
-    let form = registration(&mut member, "Label Printer").await;
+    let form = member.registration("Label Printer").await;
     let form = form
         .with("description", &"😀".repeat(2000))
         .with("client_type", "public")

@@ -2,12 +2,14 @@
 //! of `serve`, a worker and the command line at the finest level, exported traces, metrics, the database with
 //! its write-ahead log, and PostgreSQL's log.
 
-use blackbox::{Collector, World, assert_no_secret, encoded, eventually, local_receivers, run, run_fed};
+use blackbox::{
+    Collector, World, assert_no_secret, encoded, eventually, local_receivers, mailed_links, mails_to, run,
+    run_fed,
+};
 use reqwest::Method;
 use serde_json::json;
 use testkit::{OwnPostgres, TestWorker, sealing_key};
 
-use crate::account_links::links;
 use crate::at_rest::{busy, holds_none, search_is_effective, the};
 use crate::{PROGRAM, set};
 
@@ -136,7 +138,6 @@ async fn no_secret_is_in_logs_metrics_traces_or_the_write_ahead_log() {
     let client = database.connect().await;
     let begin = "select pg_current_wal_insert_lsn()::text";
     let from: String = client.query_one(begin, &[]).await.unwrap().get(0);
-    let mail_folder = mail.display().to_string();
     let settings = [
         ("KEYS__SEALING", keys.as_str()),
         // The test's own server is a single one in every topology.
@@ -147,19 +148,16 @@ async fn no_secret_is_in_logs_metrics_traces_or_the_write_ahead_log() {
         ("TRACING__SAMPLE_RATIO", "1"),
         ("CARRIERS__DHL__API_KEY", CARRIER_KEY),
         ("OAUTH__TOKEN_LIMIT_PER_IP", "1000000"),
-        ("MAIL__FOLDER", &mail_folder),
-        ("MAIL__SENDER_NAME", "Shop"),
-        ("MAIL__SENDER_ADDRESS", "shop@shop.example"),
     ];
     let options = |options| {
-        local_receivers(options)
+        mails_to(local_receivers(options), &mail)
             .in_one_process()
             .set("DATABASE_URL", &url)
     };
     let world = World::over(PROGRAM, database, |fresh| set(options(fresh), &settings)).await;
     let mut secrets = busy(&world, &keys).await;
     let (worker, probes) = TestWorker::listening(&world.options, &world.database).await;
-    let mailed = async || Some(links(&mail)).filter(|links| links.len() >= 2);
+    let mailed = async || Some(mailed_links(&mail)).filter(|links| links.len() >= 2);
     let mailed = eventually("the mails", mailed).await;
     open(&world, &mailed, &mut secrets).await;
     secrets.extend([

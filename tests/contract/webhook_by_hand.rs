@@ -176,6 +176,12 @@ async fn a_delivery_that_waits_is_due_now_and_keeps_its_attempts() {
     let delivered = world.attempted(&own.token, &hook, 2).await;
     assert!(delivered["delivered_at"].is_string(), "{delivered}");
     assert_eq!(receiver.count(), 2);
+    // As if the worker had been lost during the last attempt.
+    let lost = "update deliveries set attempt = 6, delivered_at = null, response_status = null, \
+        failure = 'worker_lost'";
+    world.execute(lost).await;
+    let ended = world.delivery(&own.token, &hook.id).await;
+    assert_members(&ended, json!({"attempt": 6, "failure": "sender_lost"}));
 }
 
 #[tokio::test]

@@ -34,10 +34,8 @@ async fn rotate(
 
 /// The secrets, of these, that `webhook-signature` is made with, in its order.
 fn standard_signers<'s>(delivery: &Received, secrets: &[&'s str]) -> Vec<&'s str> {
-    let (id, timestamp) = (
-        delivery.header("webhook-id"),
-        delivery.header("webhook-timestamp"),
-    );
+    let id = delivery.header("webhook-id");
+    let timestamp = delivery.header("webhook-timestamp");
     let signed = [format!("{id}.{timestamp}.").as_bytes(), delivery.body.as_slice()].concat();
     let made = |secret: &&&str| {
         let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use blackbox::{
-    CarrierStub, EVENTS, Integration, Receiver, StubAnswer, World, items, line, number_of, offer_line,
-    order_body, parcel, text, until,
+    CarrierStub, EVENTS, Integration, Receiver, StubAnswer, World, inpost_at, items, line, number_of,
+    offer_line, order_body, parcel, text, until,
 };
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -112,10 +112,7 @@ pub(crate) async fn pays(world: &World, own: &Integration) -> Call {
 
 /// Options under which the program queries InPost at this address.
 pub(crate) fn asks(carrier: &CarrierStub, options: ServerOptions) -> ServerOptions {
-    options
-        .set("SELLER_API__CARRIERS__INPOST__ENABLED", true)
-        .set("SELLER_API__CARRIERS__INPOST__BASE_URL", &carrier.url)
-        .set("SELLER_API__TRACKING__POLL_INTERVAL", "100ms")
+    inpost_at(options, &carrier.url).set("SELLER_API__TRACKING__POLL_INTERVAL", "100ms")
 }
 
 /// Two rigs at once. The cases of a rig share its servers and database, since starts of programs take most of
@@ -206,10 +203,8 @@ async fn an_offer_and_a_subscription_are_changed_once() {
     // No idempotency key: importing a line again changes nothing.
     let imported = Trade::of(own.clone(), async |world: &World, own: &Integration| {
         let n = number_of(&json!(world.any_offer(&own.seller, json!({})).await));
-        let (known, new) = (
-            offer_line(n, json!({"stock": 9})),
-            offer_line(n + 500_000, json!({})),
-        );
+        let known = offer_line(n, json!({"stock": 9}));
+        let new = offer_line(n + 500_000, json!({}));
         let lines = format!("{known}\n{new}");
         let path = format!("/sellers/{}/offers:import", own.seller.id);
         call(move |world| {

@@ -98,6 +98,24 @@ fn is_announced(found: &str, announced: &[String]) -> bool {
 }
 
 #[test]
+fn a_break_is_announced_in_time_and_in_its_own_words() {
+    let today = "2027-07-15".parse().unwrap();
+    let read = |dates: &str, text: &str| {
+        let item = format!("\n- **Incompatible**, announced {dates}, both until 2028-01-15: {text}\n");
+        announced(&format!("{item}\n## [1.0.0] - 2026-01-01\n"), "1.0.0", today)
+    };
+    let (good, change) = ("2027-01-15, effective 2027-07-14", "`a`: it was 1 and is 20.");
+    assert_eq!(read(good, change), Ok(vec![change.to_owned()]));
+    let tomorrow = "2027-01-15, effective 2027-07-16";
+    assert_eq!(read(tomorrow, change), Ok(Vec::new()));
+    read("2027-01-15, effective 2027-07-13", change).unwrap_err();
+    read(good, "a: it was 1 and is 20.").unwrap_err();
+    let texts = [change.to_owned()];
+    assert!(is_announced("`a`: it was 1 and is 20", &texts));
+    assert!(!is_announced("`a`: it was 1 and is 2", &texts));
+}
+
+#[test]
 fn breaks_of_the_released_document_are_announced() {
     let (version, last) = last_released();
     let current = read(&docs().join("openapi.json"));

@@ -65,10 +65,8 @@ impl Language {
 
 /// The compiled example, beside a copy of its `package.json`, in which Node finds the type of its modules.
 fn compiled() -> PathBuf {
-    let (source, into) = (
-        sources("typescript"),
-        Path::new(env!("CARGO_TARGET_TMPDIR")).join("shipper"),
-    );
+    let source = sources("typescript");
+    let into = Path::new(env!("CARGO_TARGET_TMPDIR")).join("shipper");
     fs::create_dir_all(&into).unwrap();
     fs::copy(source.join("package.json"), into.join("package.json")).unwrap();
     let ended = Command::new("node")

@@ -159,11 +159,9 @@ async fn two_thousand_requests_on_one_offer_harm_no_other() {
     let _alone = MACHINE.lock().await;
     let (world, link) = World::over_a_link(PROGRAM, |options| options).await;
     let world = Arc::new(world);
-    let (busy, neighbour, in_carts) = (
-        Shop::open(&world).await,
-        Shop::open(&world).await,
-        Shop::open(&world).await,
-    );
+    let busy = Shop::open(&world).await;
+    let neighbour = Shop::open(&world).await;
+    let in_carts = Shop::open(&world).await;
     let spread = Shop::with_a_hundred_offers(&world).await;
     link.slow_down(Pace {
         delay: Duration::from_millis(1),

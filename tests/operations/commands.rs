@@ -115,10 +115,8 @@ async fn two_roles_and_the_database_are_all_that_the_first_start_needs() {
         assert_ne!(url, of_role);
         of_role
     };
-    let (url, owners) = (
-        url_of("seller_api", "secret"),
-        url_of("seller_api_owner", "owner-secret"),
-    );
+    let url = url_of("seller_api", "secret");
+    let owners = url_of("seller_api_owner", "owner-secret");
     for words in [
         &["migrate"][..],
         &["admin", "operator-tokens", "create", "--name", "shop backend"],

@@ -61,10 +61,8 @@ impl Runbook {
             bash.uid(uid).gid(gid);
         }
         let ended = bash.output().expect("bash starts");
-        let (said, complained) = (
-            String::from_utf8_lossy(&ended.stdout),
-            String::from_utf8_lossy(&ended.stderr),
-        );
+        let said = String::from_utf8_lossy(&ended.stdout);
+        let complained = String::from_utf8_lossy(&ended.stderr);
         assert!(ended.status.success(), "{block}\n{said}{complained}");
         said.trim().to_owned()
     }

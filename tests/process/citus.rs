@@ -19,7 +19,7 @@ use crate::postgres_killed::{Writers, fed_once, kill_all, moment};
 use crate::{PROGRAM, metrics, rounds, run_alone, run_over};
 
 /// Time until a request of a seller whose worker is away has failed.
-const FAILS_WITHIN: Duration = Duration::from_secs(2);
+const FAILS_WITHIN: Duration = Duration::from_secs(5);
 /// Time until what the feed lists can be read: until the worker, too, has committed.
 const AHEAD: Duration = Duration::from_millis(500);
 /// The same after a crash: until Citus has recovered the transactions in doubt (every

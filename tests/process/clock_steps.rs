@@ -8,7 +8,7 @@ use chrono::Utc;
 use testkit::{OwnPostgres, ServerOptions};
 
 use crate::metrics::value_at;
-use crate::{PROGRAM, ledger::Ledger, served_by};
+use crate::{PROGRAM, ledger::Ledger};
 
 /// The path of Debian's libfaketime, in the folder of the machine's architecture. This form is right for the
 /// architectures that the program is built for.
@@ -47,11 +47,9 @@ async fn a_process_whose_clock_steps_by_hours_goes_by_the_databases() {
     set_clock(&file, "-1h");
     let postgres = OwnPostgres::start(|options| options).await;
     let mut world = World::over(PROGRAM, postgres.database(), local_receivers).await;
-    let (options, url) = (
-        with_clock(world.options.clone(), &file),
-        world.database.url().to_owned(),
-    );
-    served_by(&mut world, &options, &url).await;
+    let options = with_clock(world.options.clone(), &file);
+    let url = world.database.url().to_owned();
+    world.served_by(&options, &url).await;
     let differs = |log: &str| log.contains("clock differs");
     world.server.log_with(differs).await;
     let difference = value_at(&world.server.backoffice_url, "database_clock_difference_seconds").await;

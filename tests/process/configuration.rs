@@ -14,10 +14,8 @@ async fn every_command_reads_the_file_that_the_environment_names() {
         path.to_str().unwrap().to_owned()
     };
     let nowhere = "[database]\nurl = \"postgres://nobody@127.0.0.1:1/nowhere\"\n";
-    let (one, other) = (
-        file("one.toml", nowhere),
-        file("other.toml", "[log]\nlevel = \"off\"\n"),
-    );
+    let one = file("one.toml", nowhere);
+    let other = file("other.toml", "[log]\nlevel = \"off\"\n");
     let environment = [("SELLER_API_CONFIG", one.as_str())];
     let shown = run(PROGRAM, &["config"], &environment).await.success().output();
     assert!(shown.contains(&format!("# the file {one}")), "{shown}");

@@ -1,15 +1,11 @@
 //! The database's clock steps back while the service runs: used-up minutes stay used up, and due work waits.
 
 use blackbox::{Expect, World, until};
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::TimeDelta;
 use serde_json::{Value, json};
-use testkit::TestWorker;
+use testkit::{TestWorker, instant};
 
 use crate::{PROGRAM, deliveries::without_workers, world};
-
-fn instant(text: &str) -> DateTime<Utc> {
-    text.parse().unwrap()
-}
 
 #[tokio::test]
 async fn a_minute_that_comes_twice_has_one_window_and_others_have_theirs() {

@@ -1,7 +1,8 @@
 //! Rotation of the sealing key: no sealed value is lost, and none stays sealed with the old key.
 
 use blackbox::{
-    EVENTS, Expect, Finished, Receiver, Visitor, World, local_receivers, offer_line, run, run_unread,
+    EVENTS, Expect, Finished, Receiver, Visitor, World, local_receivers, mailed_links, offer_line, run,
+    run_unread,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -174,26 +175,16 @@ async fn a_key_is_replaced_and_nothing_sealed_is_lost() {
     assert!(told.contains("subscriptions.secret: 0 sealed anew"), "{told}");
 
     let mails = TempDir::new().unwrap();
-    let folder = mails.path().to_str().unwrap();
-    world
-        .restart(|options| mails_to(options.set(KEYS, &both), folder))
-        .await;
+    let mailing = |options: ServerOptions| mails_to(options.set(KEYS, &both), mails.path());
+    world.restart(mailing).await;
     let mut member = world.visitor();
     member.cookies.clone_from(&sealed.member.cookies);
     let shown = member.open(&sealed.once).await.expect(200);
     world.get(&shown.text_of("secret"), "/v1/me").await.expect(200);
-    let invitation = blackbox::eventually("the invitation", async || {
-        let mut files = std::fs::read_dir(mails.path())
-            .unwrap()
-            .map(|file| file.unwrap().path());
-        let mail = files.find(|file| file.extension().is_some_and(|ending| ending == "eml"))?;
-        Some(std::fs::read_to_string(mail).unwrap().replace("=\r\n", ""))
-    })
-    .await;
-    let (_, link) = invitation.split_once("/panel/invitation/").expect("a link");
-    let link = link.split_whitespace().next().unwrap();
-    let path = format!("/panel/invitation/{link}");
-    world.visitor().open(&path).await.expect(200);
+    let invitation = async || mailed_links(mails.path()).pop();
+    let invitation = blackbox::eventually("the invitation", invitation).await;
+    assert!(invitation.starts_with("/panel/invitation/"), "{invitation}");
+    world.visitor().open(&invitation).await.expect(200);
 
     // Without the old key, webhooks still work; nothing else that it sealed does.
     world.restart(|options| options.set(KEYS, &new)).await;

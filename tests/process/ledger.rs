@@ -212,7 +212,9 @@ pub(crate) fn in_time(world: &World) {
 
 /// Like [`in_time`], with a longer maximum for requests of one method.
 pub(crate) fn in_time_but_for(world: &World, method: &str, longer: Duration) {
-    for request in requests(&world.server.log()) {
+    let all = requests(&world.server.log());
+    assert!(!all.is_empty(), "no request is logged");
+    for request in all {
         let took = request["duration_ms"].as_f64().unwrap();
         let time = if request["method"] == method {
             longer

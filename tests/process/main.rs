@@ -54,8 +54,8 @@ mod traces;
 mod webhook_guide;
 mod workers;
 
-use blackbox::{Finished, World, run, set};
-use testkit::{ServerOptions, TestServer, sealing_key};
+use blackbox::{Finished, World, inpost_at, mails_to, run, set};
+use testkit::{TestServer, sealing_key};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_seller-api-blackbox");
 
@@ -67,22 +67,6 @@ async fn world() -> World {
 /// A world with these settings; keys without the prefix of their environment variables.
 async fn world_with(settings: &[(&str, &str)]) -> World {
     World::with(PROGRAM, |options| set(options, settings)).await
-}
-
-/// Options under which mails are written to a folder.
-fn mails_to(options: ServerOptions, folder: &str) -> ServerOptions {
-    let sender = ("MAIL__SENDER_ADDRESS", "shop@shop.example");
-    let settings = [("MAIL__FOLDER", folder), ("MAIL__SENDER_NAME", "Shop"), sender];
-    set(options, &settings)
-}
-
-/// Options under which the program queries InPost at this address.
-fn inpost_at(options: ServerOptions, url: &str) -> ServerOptions {
-    let settings = [
-        ("CARRIERS__INPOST__ENABLED", "true"),
-        ("CARRIERS__INPOST__BASE_URL", url),
-    ];
-    set(options, &settings)
 }
 
 /// Runs the program to its end over the database at `url`. Words must not contain spaces.
@@ -120,14 +104,6 @@ fn me(token: &str) -> String {
     let bearer = format!("Bearer {token}");
     let headers = [("user-agent", "App/1.0"), ("authorization", bearer.as_str())];
     blackbox::request("GET", "/v1/me", &headers)
-}
-
-/// Replaces the world's server by one with these options that connects to the database at `url`.
-async fn served_by(world: &mut World, options: &ServerOptions, url: &str) {
-    let operator_token = world.server.operator_token.clone();
-    world.server = blackbox::listen(options, url).await;
-    world.server.operator_token = operator_token;
-    world.server.ready().await;
 }
 
 /// Takes the server out of its world, which gets another one on the same database.

@@ -25,14 +25,9 @@ pub(crate) const FAULTS: [fn(&NameServer, &str); 3] = [
 const FAILING: [&str; 3] = ["absent.example", "broken.example", "silent.example"];
 const SOUND: &str = "sound.example";
 
-/// Time for resolving a name, with a margin.
-const LOOK_UP: Duration = Duration::from_secs(3);
-/// Time for a carrier's look-up, with a margin.
-const WITH_CARRIER: Duration = Duration::from_secs(4);
-/// The same for many look-ups at once, and the time for other requests meanwhile. Waiting for the system's
-/// resolver would take ten seconds.
-const MANY_WITH_CARRIER: Duration = Duration::from_secs(6);
-const OTHERS: Duration = Duration::from_secs(3);
+/// Time for one look-up or many at once, and for other requests meanwhile: two seconds, with a margin.
+/// Waiting for the system's resolver would take ten.
+const WITHIN: Duration = Duration::from_secs(6);
 
 /// A receiver's URL with another host name for this machine.
 fn by_name(receiver: &Receiver, name: &str) -> String {
@@ -66,7 +61,7 @@ async fn receivers_whose_names_do_not_resolve_are_retried_and_delay_no_other() {
         let begun = Instant::now();
         let refused = subscribe(&victim.token, &by_name(&lost, name)).await;
         refused.invalid("url");
-        assert!(begun.elapsed() < LOOK_UP, "{name}: {:?}", begun.elapsed());
+        assert!(begun.elapsed() < WITHIN, "{name}: {:?}", begun.elapsed());
     }
     let before = threads_of(world.server.id());
     for n in 1..=6 {
@@ -76,14 +71,14 @@ async fn receivers_whose_names_do_not_resolve_are_retried_and_delay_no_other() {
         let begun = Instant::now();
         world.any_order(&other.seller).await;
         sound.has(n).await;
-        assert!(begun.elapsed() < LOOK_UP, "{:?}", begun.elapsed());
+        assert!(begun.elapsed() < WITHIN, "{:?}", begun.elapsed());
     }
     let tried = "select count(*) from deliveries where attempt = 2";
     world.until_count("the second attempts", tried, &[], 6).await;
     for delivery in admin_json(&world, "webhooks pending").await {
         assert_eq!(delivery["error"], "the host's name does not resolve");
     }
-    let took = "select count(*) from deliveries where attempt = 2 and duration_ms < 3000 and failure = $1";
+    let took = "select count(*) from deliveries where attempt = 2 and duration_ms < 6000 and failure = $1";
     assert_eq!(world.count(took, &[&"dns"]).await, 6);
     // Idle threads exit after a while.
     let threads = threads_of(world.server.id());
@@ -126,7 +121,7 @@ async fn a_carrier_whose_name_fails_hinders_no_shipment() {
         let parcel = json!({"carrier": "inpost", "tracking_number": number});
         let begun = Instant::now();
         let made = world.ship(&trader.token, &order.id, &parcel).await.expect(201);
-        assert!(begun.elapsed() < WITH_CARRIER, "{number}: {:?}", begun.elapsed());
+        assert!(begun.elapsed() < WITHIN, "{number}: {:?}", begun.elapsed());
         let asked = made.json()["delivered_already"] == true;
         assert_eq!(carrier.look_ups_of(&number), usize::from(asked), "{number}");
         asked
@@ -156,13 +151,13 @@ async fn a_carrier_whose_name_fails_hinders_no_shipment() {
     for _ in 0..10 {
         let begun = Instant::now();
         world.get(&trader.token, "/v1/offers").await.expect(200);
-        assert!(begun.elapsed() < OTHERS, "others go on");
+        assert!(begun.elapsed() < WITHIN, "others go on");
     }
     for answer in waiting {
         let made = answer.await.unwrap().expect(201).json();
         assert_eq!(made["delivered_already"], false);
     }
-    assert!(begun.elapsed() < MANY_WITH_CARRIER, "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < WITHIN, "{:?}", begun.elapsed());
     let more = threads_of(world.server.id()).saturating_sub(before);
     assert!(more <= 16, "{more} threads more");
     world

@@ -8,7 +8,7 @@ use tokio_postgres::{Client, NoTls, error::SqlState};
 use crate::ledger::Ledger;
 use crate::outage::{connect_every_thread, holds_out, in_time};
 use crate::starts::reason;
-use crate::{PROGRAM, ledger, served_by};
+use crate::{PROGRAM, ledger};
 
 /// A role without superuser rights, as in production: reserved connections are not available to it.
 const ACCOUNT: &str = "
@@ -48,7 +48,7 @@ async fn a_server_without_free_connections_is_survived() {
     let two_threads = |options: ServerOptions| options.set("SELLER_API__SERVER__THREADS", 2);
     let mut world = World::over(PROGRAM, postgres.database(), two_threads).await;
     let options = world.options.clone();
-    served_by(&mut world, &options, &url).await;
+    world.served_by(&options, &url).await;
     let (seller, token) = world.reader().await;
     let mut ledger = Ledger::open(&world).await;
     assert_eq!(ledger.write(&world, 3).await, 3);

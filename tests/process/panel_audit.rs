@@ -28,15 +28,8 @@ async fn sellers_actions_in_the_panel_are_in_the_audit_log() {
     let mut stranger = world.visitor();
     stranger.sign_in(&member.seller.email, wrong).await.expect(422);
 
+    let registration = member.registration("Label Printer").await;
     let browser = &mut member.browser;
-    let registration = browser
-        .filled("/panel/applications/new", "name", "Label Printer")
-        .await
-        .with("documentation_url", "https://docs.example/labels")
-        .with("purpose", "own_use")
-        .with("client_type", "confidential")
-        .with("scopes", "offers:read")
-        .with("accept_terms", "true");
     let own = browser.sent(&registration).await.text_of("client_id");
     let of_it = format!("/panel/applications/{own}");
     let page = browser.page(&of_it).await;

@@ -62,10 +62,8 @@ async fn a_head_that_drips_or_stalls_is_cut_off_also_after_other_requests() {
 async fn a_body_that_drips_is_answered_and_cut_off() {
     let world = hasty_world().await;
     let (_, token) = world.reader().await;
-    let (bearer, operator) = (
-        format!("Bearer {token}"),
-        format!("Bearer {}", world.server.operator_token),
-    );
+    let bearer = format!("Bearer {token}");
+    let operator = format!("Bearer {}", world.server.operator_token);
     let (api, office) = (&world.server.base_url, &world.server.backoffice_url);
     let form = ("content-type", "application/x-www-form-urlencoded");
     let json = ("content-type", "application/json");

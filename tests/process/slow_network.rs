@@ -3,9 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use blackbox::{CarrierStub, StubAnswer, World, line, order_body, parcel};
+use blackbox::{CarrierStub, StubAnswer, World, inpost_at, line, order_body, parcel};
 use serde_json::json;
-use testkit::{Pace, ServerOptions};
+use testkit::Pace;
 
 use crate::PROGRAM;
 use crate::ledger::{Ledger, in_time};
@@ -23,12 +23,7 @@ fn pace(delay: u64, jitter: u64, bandwidth: Option<u32>) -> Pace {
 async fn the_time_of_a_carrier_is_not_the_stores() {
     let carrier = CarrierStub::start().await;
     carrier.answers("SILENT-1", StubAnswer::Silence);
-    let url = carrier.url.clone();
-    let asking = |options: ServerOptions| {
-        options
-            .set("SELLER_API__CARRIERS__INPOST__ENABLED", true)
-            .set("SELLER_API__CARRIERS__INPOST__BASE_URL", url)
-    };
+    let asking = |options| inpost_at(options, &carrier.url);
     let (world, link) = World::over_a_link(PROGRAM, asking).await;
     let trader = world.trader().await;
     let order = world.paid_order(&trader).await;

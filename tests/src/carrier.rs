@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::json;
-use testkit::{HttpServer, Received, response};
+use testkit::{HttpServer, Received, ServerOptions, response};
 use tokio::time::sleep;
 
 use crate::serving::lock;
@@ -79,6 +79,12 @@ impl CarrierStub {
         asked.retain(|request| request.request_line.contains(number));
         asked
     }
+}
+
+/// Settings under which the program queries InPost at this address.
+pub fn inpost_at(options: ServerOptions, url: &str) -> ServerOptions {
+    let options = options.set("SELLER_API__CARRIERS__INPOST__ENABLED", true);
+    options.set("SELLER_API__CARRIERS__INPOST__BASE_URL", url)
 }
 
 async fn answer(state: Arc<Mutex<State>>, request: Received) -> Option<Vec<u8>> {

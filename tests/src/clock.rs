@@ -1,6 +1,6 @@
 //! Controls a world's database: its time, and locks that others wait for.
 
-use testkit::{Layout, TestClock, TestDatabase};
+use testkit::{TestClock, lock_waits};
 
 use crate::{World, until};
 
@@ -46,18 +46,5 @@ impl World {
             waiting.expect("they are counted").get::<_, i64>(0) >= count
         })
         .await;
-    }
-}
-
-/// The query for the number of statements on this database that wait for a lock.
-pub fn lock_waits() -> &'static str {
-    match TestDatabase::layout() {
-        Layout::Single => {
-            "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
-        }
-        Layout::Citus => {
-            "select coalesce(sum(result::bigint), 0)::bigint from run_command_on_all_nodes($$select count(*) from pg_stat_activity
-                where datname = current_database() and wait_event_type = 'Lock'$$)"
-        }
     }
 }

@@ -5,7 +5,7 @@ use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
 use testkit::{Answer, Request};
 
-use crate::forms::encoded;
+use crate::forms::{Form, encoded};
 use crate::{Application, Expect, Page, Seller, Visitor, Wire, World, documented, request_with_body, text};
 
 /// The redirect URI of [`World::partner`].
@@ -19,6 +19,19 @@ pub struct Member {
     pub seller: Seller,
     /// A browser in which the seller is signed in.
     pub browser: Visitor,
+}
+
+impl Member {
+    /// The form that registers an application, filled in.
+    pub async fn registration(&mut self, name: &str) -> Form {
+        let form = self.browser.form("/panel/applications/new").await;
+        form.with("name", name)
+            .with("documentation_url", "https://docs.example/labels")
+            .with("purpose", "own_use")
+            .with("client_type", "confidential")
+            .with("scopes", "offers:read")
+            .with("accept_terms", "true")
+    }
 }
 
 /// An authorization request, to be completed and sent.

@@ -1,8 +1,8 @@
 //! Webhooks in a world: subscriptions of applications, and their deliveries.
 
-use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::{Answer, Request, ServerOptions};
+use tokio::task::JoinHandle;
 
 use crate::{Application, Receiver, Seller, Trader, World, eventually, items, text};
 
@@ -105,8 +105,7 @@ impl World {
 
     /// The request that creates a subscription.
     pub fn subscribing(&self, token: &str, body: &Value) -> Request {
-        let url = self.url("/v1/webhooks");
-        self.client.post(&url).bearer(token).json(body)
+        self.at("POST", "/v1/webhooks").bearer(token).json(body)
     }
 
     /// Creates a subscription and returns the answer, of any status.
@@ -150,8 +149,7 @@ impl World {
 
     /// The request that deletes a subscription.
     pub fn unsubscribing(&self, token: &str, id: &str) -> Request {
-        let url = self.url(&format!("/v1/webhooks/{id}"));
-        self.client.request(Method::DELETE, &url).bearer(token)
+        self.at("DELETE", &format!("/v1/webhooks/{id}")).bearer(token)
     }
 
     /// Deletes a subscription and returns the answer, of any status.
@@ -179,6 +177,21 @@ impl World {
             (delivery["attempt"] == attempts).then_some(delivery)
         })
         .await
+    }
+
+    /// Sends requests for the journal and waits until all are counted: each token has been looked up then,
+    /// and the wait for an event begins.
+    pub async fn admitted_to_journal(
+        &self,
+        requests: impl IntoIterator<Item = Request>,
+    ) -> Vec<JoinHandle<Answer>> {
+        let counted = "select coalesce(sum(used), 0)::bigint from rate_windows where kind = 12";
+        let before = self.count(counted, &[]).await;
+        let requests = requests.into_iter();
+        let sent: Vec<_> = requests.map(|request| tokio::spawn(request.send())).collect();
+        let all = before + i64::try_from(sent.len()).expect("few requests");
+        self.until_count("all are counted", counted, &[], all).await;
+        sent
     }
 
     /// The number of a subscription's deliveries that wait to be sent.

@@ -1,6 +1,6 @@
-//! A mail server on a loopback address (RFC 5321), with answers that a test sets.
+//! Sent mails: a mail server on a loopback address (RFC 5321), with answers that a test sets; and a folder.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, path::Path};
 
 use testkit::{ServerOptions, SmtpAction, SmtpScript, SmtpServer};
 use tokio::net::TcpListener;
@@ -66,6 +66,30 @@ impl MailServer {
     pub fn heard(&self, text: &str) -> Vec<String> {
         with(self.server.contents(), text)
     }
+}
+
+/// Settings that write mails into a folder.
+pub fn mails_to(options: ServerOptions, folder: &Path) -> ServerOptions {
+    options
+        .set("SELLER_API__MAIL__FOLDER", folder.display())
+        .set("SELLER_API__MAIL__SENDER_NAME", "Shop")
+        .set("SELLER_API__MAIL__SENDER_ADDRESS", "shop@shop.example")
+}
+
+/// The paths of the account links in the mails of a folder, oldest mail first.
+pub fn mailed_links(folder: &Path) -> Vec<String> {
+    let files = std::fs::read_dir(folder).into_iter().flatten();
+    let mut mails: Vec<_> = files.map(|entry| entry.unwrap().path()).collect();
+    mails.retain(|path| path.extension().is_some_and(|extension| extension == "eml"));
+    mails.sort();
+    let link = |path| {
+        let source = std::fs::read_to_string(path).unwrap();
+        // Quoted-printable breaks long lines with `=`.
+        let text = source.replace("=\r\n", "");
+        let (_, rest) = text.split_once("/panel/").unwrap();
+        format!("/panel/{}", rest.split(char::is_whitespace).next().unwrap())
+    };
+    mails.into_iter().map(link).collect()
 }
 
 fn with(mut contents: Vec<String>, text: &str) -> Vec<String> {

@@ -56,11 +56,17 @@ impl World {
         let database = TestDatabase::create().await;
         let link = StatementProxy::to(&database);
         let mut world = Self::over(program, database, settings).await;
-        let operator_token = world.server.operator_token.clone();
-        world.server = listen(&world.options, link.url()).await;
-        world.server.operator_token = operator_token;
-        world.server.ready().await;
+        let options = world.options.clone();
+        world.served_by(&options, link.url()).await;
         (world, link)
+    }
+
+    /// Replaces the server by one with these options that connects to the database at `url`.
+    pub async fn served_by(&mut self, options: &ServerOptions, url: &str) {
+        let operator_token = self.server.operator_token.clone();
+        self.server = listen(options, url).await;
+        self.server.operator_token = operator_token;
+        self.server.ready().await;
     }
 
     /// Starts another server on the database, with its own settings.

@@ -113,8 +113,8 @@ impl World {
 
     /// The request for a change of an offer.
     pub fn patching(&self, token: &str, offer: &str, body: &Value) -> Request {
-        let url = self.url(&format!("/v1/offers/{offer}"));
-        self.client.request(Method::PATCH, &url).bearer(token).json(body)
+        let request = self.at("PATCH", &format!("/v1/offers/{offer}"));
+        request.bearer(token).json(body)
     }
 
     pub async fn patch(&self, token: &str, offer: &str, body: &Value) -> Answer {
@@ -128,8 +128,8 @@ impl World {
 
     /// The request that reports a shipment.
     pub fn shipping(&self, token: &str, order: &str, body: &Value) -> Request {
-        let url = self.url(&format!("/v1/orders/{order}/shipments"));
-        self.client.post(&url).bearer(token).json(body)
+        let path = format!("/v1/orders/{order}/shipments");
+        self.at("POST", &path).bearer(token).json(body)
     }
 
     pub async fn ship(&self, token: &str, order: &str, body: &Value) -> Answer {
@@ -143,8 +143,8 @@ impl World {
 
     /// The request that corrects a shipment.
     pub fn correcting(&self, token: &str, order: &str, shipment: &str, body: &Value) -> Request {
-        let url = self.url(&format!("/v1/orders/{order}/shipments/{shipment}"));
-        self.client.request(Method::PATCH, &url).bearer(token).json(body)
+        let path = format!("/v1/orders/{order}/shipments/{shipment}");
+        self.at("PATCH", &path).bearer(token).json(body)
     }
 
     /// Places an order and returns the answer, of any status.

@@ -153,8 +153,8 @@ pub(crate) enum Audit {
 impl Options {
     pub(crate) fn run(self, sources: Sources) -> anyhow::Result<()> {
         let Self { format, command } = self;
-        if let Command::Keys(command) = command {
-            return command.run(sources, format);
+        if let Command::Keys(keys::Command::Generate) = command {
+            return keys::generate(format);
         }
         let loaded = started(sources)?;
         block_on(async {
@@ -171,7 +171,7 @@ impl Options {
                 Command::Orders(command) => command.run(&database, format).await,
                 Command::Audit(command) => command.run(&database, format).await,
                 Command::AdoptDatabase(command) => command.run(&database, format).await,
-                Command::Keys(_) => Ok(()),
+                Command::Keys(command) => command.run(database.clone(), &loaded.config, format).await,
             };
             let Err(error) = done else { return Ok(()) };
             match database.lacking_rights(error.as_ref()).await {

@@ -5,13 +5,10 @@ mod migrate;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 
-use adapter_sealing::SystemClock;
 use anyhow::Context as _;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use clap_complete::Shell;
-use kernel::Clock;
 
 use crate::command::{Exit, PrintError, block_on, note, print, started};
 use crate::config::{Layer, Loaded, Sources, reference};
@@ -205,7 +202,7 @@ impl Cli {
                 return block_on(serve::work(&traced(sources, [("--bind", "worker.bind", bind)])?));
             }
             Command::Import(command) => return command.run(&started(sources)?),
-            Command::Migrate(options) => migrate::migrate(&started(sources)?, &options)?,
+            Command::Migrate(options) => block_on(migrate::migrate(&started(sources)?, &options))?,
             Command::Admin(command) => command.run(sources)?,
             Command::Config { command: None } => {
                 let loaded = sources.load()?;
@@ -213,8 +210,7 @@ impl Cli {
                 for warning in loaded.warnings() {
                     note(format_args!("warning: {warning}"));
                 }
-                let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-                block_on(Tls::load(&loaded.config.server, &clock))?;
+                block_on(Tls::load(&loaded.config.server))?;
                 // `serve` creates the folder, as its own user.
                 let folder = loaded.config.mail.folder.as_deref();
                 if folder.is_some_and(Path::exists) {
@@ -246,7 +242,9 @@ fn traced<const N: usize>(
     flags: [(&str, &str, Option<String>); N],
 ) -> anyhow::Result<Loaded> {
     for (flag, key, value) in flags {
-        sources = sources.with(value.map(|value| Layer::flag(flag, key, value)));
+        sources
+            .flags
+            .extend(value.map(|value| Layer::flag(flag, key, value)));
     }
     logging::report_failures_as(sources.log_format());
     let loaded = sources.load()?;

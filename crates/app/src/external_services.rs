@@ -36,8 +36,6 @@ pub(crate) struct ExternalServices {
     /// Sends mails; if `None`, mails stay queued.
     pub(crate) mailer: Option<Arc<dyn Mailers>>,
     pub(crate) receivers: Arc<dyn Receivers>,
-    /// The process clock.
-    pub(crate) clock: Arc<dyn Clock>,
     /// The shortest time between two look-ups of a parcel by workers.
     pub(crate) least: fn(Carrier) -> TimeDelta,
 }
@@ -73,13 +71,12 @@ impl ExternalServices {
         let quota = |carrier| DailyQuota::of_tracking(limit(carrier), least_interval(carrier));
         let tracking = LimitedLookups::new(Arc::new(carriers.patient()), Arc::clone(&clock), quota);
         let quota = |carrier| DailyQuota::of_requests(limit(carrier));
-        let carriers = LimitedLookups::new(Arc::new(carriers), Arc::clone(&clock), quota);
+        let carriers = LimitedLookups::new(Arc::new(carriers), clock, quota);
         Ok(Self {
             carriers: Arc::new(carriers),
             tracking: Arc::new(tracking),
             mailer: mailer(config)?,
-            receivers: receivers(config, public_url, &clock)?,
-            clock,
+            receivers: receivers(config, public_url)?,
             least: least_interval,
         })
     }
@@ -92,7 +89,6 @@ impl ExternalServices {
         folder: PathBuf,
         carriers: Arc<SimulatedCarriers>,
     ) -> anyhow::Result<Self> {
-        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let mut config = config.clone();
         let mail = &mut config.mail;
         (mail.host, mail.folder) = (None, Some(folder));
@@ -104,8 +100,7 @@ impl ExternalServices {
             carriers: carriers.clone(),
             tracking: carriers,
             mailer: mailer(&config)?,
-            receivers: receivers(&config, public_url, &clock)?,
-            clock,
+            receivers: receivers(&config, public_url)?,
             least: |_| TimeDelta::zero(),
         })
     }
@@ -125,11 +120,7 @@ pub(crate) fn mailer(config: &Config) -> anyhow::Result<Option<Arc<dyn Mailers>>
 }
 
 /// The sender of webhooks. Logs a warning if any address is allowed.
-fn receivers(
-    config: &Config,
-    public_url: &str,
-    clock: &Arc<dyn Clock>,
-) -> anyhow::Result<Arc<dyn Receivers>> {
+fn receivers(config: &Config, public_url: &str) -> anyhow::Result<Arc<dyn Receivers>> {
     if config.webhooks.addresses == AddressPolicy::Any {
         tracing::warn!(
             "webhooks may go to ANY address, this machine and its private networks included, and without TLS: \
@@ -138,7 +129,7 @@ fn receivers(
     }
     let docs = docs_url(config, public_url);
     let settings = config.webhooks.sender(&config.server.service_name, &docs)?;
-    let sender = HttpSender::new(&settings, Arc::clone(clock)).context(
+    let sender = HttpSender::new(&settings, Arc::new(SystemClock)).context(
         "webhooks cannot be sent: see the configuration keys `webhooks.name_servers` and `webhooks.root_certificates`",
     )?;
     Ok(Arc::new(sender))

@@ -75,8 +75,14 @@ pub(crate) struct Metrics {
 impl Metrics {
     /// Installs the recorder. Metrics that are registered earlier are lost.
     pub(crate) fn install() -> anyhow::Result<Self> {
-        let recorder = recorder()?.install_recorder();
-        let recorder = recorder.context("the recorder of metrics")?;
+        let webhooks = Matcher::Prefix("webhook_".to_owned());
+        let sizes = Matcher::Suffix("_size".to_owned());
+        let recorder = PrometheusBuilder::new()
+            .set_buckets(&BUCKETS)?
+            .set_buckets_for_metric(webhooks, &WEBHOOK_BUCKETS)?
+            .set_buckets_for_metric(sizes, &BATCH_SIZE_BUCKETS)?
+            .install_recorder()
+            .context("the recorder of metrics")?;
         for metric in table() {
             metric.describe();
             metric.start_at_zero();
@@ -109,15 +115,6 @@ impl Metrics {
             self.recorder.run_upkeep();
         }
     }
-}
-
-fn recorder() -> anyhow::Result<PrometheusBuilder> {
-    let webhooks = Matcher::Prefix("webhook_".to_owned());
-    let sizes = Matcher::Suffix("_size".to_owned());
-    Ok(PrometheusBuilder::new()
-        .set_buckets(&BUCKETS)?
-        .set_buckets_for_metric(webhooks, &WEBHOOK_BUCKETS)?
-        .set_buckets_for_metric(sizes, &BATCH_SIZE_BUCKETS)?)
 }
 
 fn number(count: usize) -> f64 {
@@ -219,7 +216,7 @@ fn set_oldest_snapshot(age: Option<Duration>) {
 
 /// NaN if they are unknown.
 fn set_workers(workers: Option<&Workers>) {
-    let number = |of: fn(&Workers) -> u32| workers.map_or(f64::NAN, |workers| of(workers).into());
+    let number = |of: fn(&Workers) -> i32| workers.map_or(f64::NAN, |workers| of(workers).into());
     metrics::gauge!("database_workers_unreachable").set(number(|workers| workers.unreachable));
     metrics::gauge!("database_transactions_in_doubt").set(number(|workers| workers.in_doubt));
 }

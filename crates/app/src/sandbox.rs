@@ -11,8 +11,7 @@ mod walk;
 use std::{path::PathBuf, process::ExitCode, sync::Arc};
 
 use adapter_carriers::SimulatedCarriers;
-use adapter_docs_site::Audience;
-use adapter_sandbox_page::{SandboxPage, Settings, Timeline, shippable};
+use adapter_sandbox_page::{SandboxPage, Settings, shippable};
 use adapter_sealing::SystemClock;
 use anyhow::{Context as _, bail};
 use kernel::error_chain;
@@ -29,7 +28,6 @@ use crate::external_services::ExternalServices;
 use crate::http_server::BoundSocket;
 use crate::process::Signals;
 use crate::serve;
-use crate::tls::Tls;
 use crate::wiring::{self, Shared};
 
 #[derive(Debug, clap::Args)]
@@ -55,8 +53,7 @@ pub(crate) async fn run(loaded: Loaded, options: Options) -> anyhow::Result<Exit
         prepared = prepare(loaded, options) => prepared?,
         _ = signals.next() => return Ok(ExitCode::SUCCESS),
     };
-    let (tls, readers) = (Tls::default(), Audience::Operators);
-    let outcome = serve::run(shared, sockets, tls, readers, signals, || Ok(print(guide)?)).await;
+    let outcome = serve::run(shared, sockets, signals, || Ok(print(guide)?)).await;
     let stopped = home.stop().await;
     if let (Err(_), Err(error)) = (&outcome, &stopped) {
         tracing::warn!(
@@ -86,6 +83,7 @@ async fn prepare(
     }
     // It serves this machine only, and prints plain addresses.
     config.server.tls = TlsConfig::default();
+    config.server.backoffice_tls = TlsConfig::default();
     if options.fresh {
         // `--fresh` deletes a sandbox's data, but a configured database may hold other data.
         if let Some(source) = loaded.source("database.url") {
@@ -112,22 +110,19 @@ async fn prepare(
     let carriers = Arc::new(SimulatedCarriers::new(Arc::new(SystemClock)));
     let simulated = Arc::clone(&carriers);
     let external = ExternalServices::simulated(&config, &credentials.base_url, data_dir.mails(), simulated)?;
-    let observing = Observing {
-        timeline: Timeline::default(),
-        clock: Arc::clone(&external.clock),
-    };
+    let observing = Observing::default();
     let external = observing.services(external);
     let observer: Arc<dyn Observer> = Arc::new(observing.clone());
     let api_url = format!("http://{}", reachable(public.address()));
     let mut shared = Shared::new(&config, credentials.base_url.clone(), external, Some(observer))?;
-    let sellers = credentials.sellers.iter().map(|seller| seller.account.clone());
-    let sellers: Vec<_> = sellers.collect();
-    let Some(first) = sellers.first().map(|seller| seller.id.into()) else {
+    let Some(first) = credentials.sellers.first() else {
         bail!("the sandbox has no sellers: begin anew with --fresh");
     };
-    let (all, sellers) = watch::channel(sellers);
+    let owner = first.account.id.into();
+    let sellers = credentials.sellers.iter().map(|seller| seller.account.clone());
+    let (all, sellers) = watch::channel(sellers.collect());
     observing.follow(&shared, all);
-    let client_id = walk::client(&database, first, format!("{api_url}/sandbox/client")).await;
+    let client_id = walk::client(&database, owner, format!("{api_url}/sandbox/client")).await;
     let client_id = client_id.inspect_err(|error| {
         tracing::warn!(
             cause = error_chain(error.as_ref()),
@@ -136,9 +131,9 @@ async fn prepare(
     });
     // The service's own pool: the one that seeded would log the loss of its connections at the stop.
     let readers = &shared.database;
-    let order = shippable(&*readers.order_reader(), first).await?;
+    let order = shippable(&*readers.order_reader(), owner).await?;
     let addresses = config.webhooks.addresses;
-    let guide = guide::text(&credentials, data_dir.folder(), addresses, &api_url, order);
+    let guide = guide::text(&credentials, first, data_dir.folder(), addresses, &api_url, order);
     let parcels = readers.clone();
     let page = SandboxPage::new(Settings {
         api_url,
@@ -157,7 +152,7 @@ async fn prepare(
         applications: readers.application_directory(),
         subscriptions: readers.subscriptions(),
         timeline: observing.timeline,
-        clock: observing.clock,
+        clock: Arc::new(SystemClock),
         randomness: shared.randomness.clone(),
         service: Arc::clone(&shared.service),
         tasks: shared.tasks.clone(),

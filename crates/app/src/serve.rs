@@ -6,7 +6,6 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use actix_web::dev::{Server, ServerHandle};
-use adapter_docs_site::Audience;
 use anyhow::anyhow;
 use futures_util::future::join_all;
 use sd_notify::NotifyState;
@@ -31,10 +30,8 @@ pub(crate) async fn serve(loaded: &Loaded) -> anyhow::Result<ExitCode> {
     let backoffice = BoundSocket::bind(config.server.backoffice_bind.0, "--backoffice-bind")?;
     let public_url = config.server.public_url_at(public.address());
     let external = ExternalServices::real(loaded, &public_url)?;
-    let tls = Tls::load(&config.server, &external.clock).await?;
     let shared = Shared::new(config, public_url, external, None)?;
-    let (sockets, readers) = ([public, backoffice], Audience::Integrators);
-    run(shared, sockets, tls, readers, signals, || Ok(())).await
+    run(shared, [public, backoffice], signals, || Ok(())).await
 }
 
 /// Runs `worker`.
@@ -58,16 +55,15 @@ pub(crate) async fn work(loaded: &Loaded) -> anyhow::Result<ExitCode> {
 }
 
 /// Serves until a signal arrives and requests in flight have ended. Calls `listening` once both listeners
-/// answer. `readers` of the documentation decide which of its pages are served.
+/// answer.
 pub(crate) async fn run(
     shared: Shared,
     [public, backoffice]: [BoundSocket; 2],
-    tls: Tls,
-    readers: Audience,
     signals: Signals,
     listening: impl FnOnce() -> anyhow::Result<()>,
 ) -> anyhow::Result<ExitCode> {
     let (server, webhooks) = (&shared.config.server, &shared.config.webhooks);
+    let tls = Tls::load(server).await?;
     let trusted = server.trusted_proxies.iter().map(|proxy| proxy.0);
     for network in trusted.filter(|network| network.prefix_len() == 0) {
         tracing::warn!(
@@ -86,7 +82,7 @@ pub(crate) async fn run(
     set_role(if has_workers { "both" } else { "serve" });
     let addresses = (public.address(), backoffice.address());
     let servers = vec![
-        shared.public(public.listen()?, public_tls, readers)?,
+        shared.public(public.listen()?, public_tls)?,
         shared.backoffice(backoffice.listen()?, backoffice_tls)?,
     ];
     run_until_stopped(&shared, servers, signals, || {

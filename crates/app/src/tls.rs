@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use adapter_sealing::SystemClock;
 use anyhow::{Context as _, bail};
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use kernel::{Clock, error_chain};
@@ -33,12 +34,12 @@ const WARNING_PERIOD: TimeDelta = TimeDelta::days(14);
 const NO_END: i64 = 253_402_300_799;
 
 /// The TLS of the public listener and of the back office, if configured.
-#[derive(Default)]
 pub(crate) struct Tls([Option<Certificate>; 2]);
 
 impl Tls {
     /// Reads the configured certificates.
-    pub(crate) async fn load(listeners: &Listeners, clock: &Arc<dyn Clock>) -> anyhow::Result<Self> {
+    pub(crate) async fn load(listeners: &Listeners) -> anyhow::Result<Self> {
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let load = async |section, listener, config: &TlsConfig| match config.files() {
             Some((certificate, key)) => {
                 let files = Files {
@@ -46,7 +47,7 @@ impl Tls {
                     certificate: certificate.to_owned(),
                     key: key.to_owned(),
                 };
-                Certificate::load(listener, files, clock).await.map(Some)
+                Certificate::load(listener, files, &clock).await.map(Some)
             }
             None => Ok(None),
         };

@@ -14,7 +14,7 @@ use adapter_http::{HttpSettings, Public, UsageMeter, Waiting};
 use adapter_panel::{Panel, PanelSettings, Places};
 use adapter_postgres::Database;
 use adapter_sandbox_page::SandboxPage;
-use adapter_sealing::{Argon2Hasher, HashingBounds, KeyRing, SystemRandomness};
+use adapter_sealing::{Argon2Hasher, HashingBounds, KeyRing, SystemClock, SystemRandomness};
 use anyhow::{Context as _, anyhow};
 use offers::OfferChanges;
 use rustls::ServerConfig;
@@ -55,6 +55,7 @@ pub(crate) struct Shared {
     waiting: Waiting,
     pub(crate) sealer: Arc<KeyRing>,
     pub(crate) passwords: Arc<Argon2Hasher>,
+    office_passwords: Arc<Argon2Hasher>,
     places: Places,
     pub(crate) randomness: Arc<SystemRandomness>,
     pub(crate) tasks: Tasks,
@@ -107,6 +108,7 @@ impl Shared {
             readiness: Readiness::new(database.clone(), Arc::clone(&sealer)),
             sealer,
             passwords: Arc::new(Argon2Hasher::new(PASSWORD_HASHES)),
+            office_passwords: Arc::new(Argon2Hasher::new(OFFICE_PASSWORD_HASHES)),
             randomness: Arc::new(SystemRandomness::new()),
             tasks: Tasks::new(Handle::current()),
             usage: UsageMeter::default(),
@@ -123,16 +125,15 @@ impl Shared {
     }
 
     /// The server of `/v1`, `/oauth`, the panel and the documentation.
-    pub(crate) fn public(
-        &self,
-        listener: TcpListener,
-        tls: Option<ServerConfig>,
-        readers: Audience,
-    ) -> anyhow::Result<Server> {
+    pub(crate) fn public(&self, listener: TcpListener, tls: Option<ServerConfig>) -> anyhow::Result<Server> {
+        // The sandbox's reader is its operator, too.
+        let readers = match self.page {
+            Some(_) => Audience::Operators,
+            None => Audience::Integrators,
+        };
         let openapi = openapi(Arc::clone(&self.service));
         let docs = Docs::new(Arc::clone(&self.service), readers, Arc::clone(&openapi));
-        let (shared, settings) = (self.clone(), Arc::new(self.http_settings()));
-        let panel_settings = Arc::new(self.panel_settings());
+        let shared = self.clone();
         let options = ListenerOptions {
             name: "api",
             threads: threads(&self.config),
@@ -140,8 +141,8 @@ impl Shared {
             half_closed: true,
         };
         let configure = move || {
-            let public = shared.public_state(&settings, Arc::clone(&openapi));
-            let panel = shared.panel_state(&panel_settings, &public);
+            let public = shared.public_state(Arc::clone(&openapi));
+            let panel = shared.panel_state(&public);
             let (docs, page) = (docs.clone(), shared.page.clone());
             |config: &mut ServiceConfig| {
                 if let Some(page) = page {
@@ -208,7 +209,7 @@ impl Shared {
     }
 
     /// The ports of one thread. Its reads are batched and use the thread's own connections.
-    fn public_state(&self, settings: &Arc<HttpSettings>, openapi: ServedDocument) -> Public {
+    fn public_state(&self, openapi: ServedDocument) -> Public {
         Public {
             ports: self.ports(),
             gate: self.database.gate(),
@@ -226,12 +227,12 @@ impl Shared {
             waiting: self.waiting.clone(),
             sealer: self.sealer.clone(),
             openapi,
-            settings: Arc::clone(settings),
+            settings: Arc::new(self.http_settings()),
         }
     }
 
     /// The panel's ports in one thread; those of applications and rates are the API's.
-    fn panel_state(&self, settings: &Arc<PanelSettings>, beside: &Public) -> Panel {
+    fn panel_state(&self, beside: &Public) -> Panel {
         Panel {
             ports: beside.ports.clone(),
             panel: self.database.panel(),
@@ -242,7 +243,7 @@ impl Shared {
             passwords: self.passwords.clone(),
             sealer: self.sealer.clone(),
             places: self.places.clone(),
-            settings: Arc::clone(settings),
+            settings: Arc::new(self.panel_settings()),
         }
     }
 
@@ -262,7 +263,7 @@ impl Shared {
             operators: Some(self.database.operator_tokens()),
             carriers: Arc::clone(&self.external.carriers),
             tracking: self.config.poll_schedule(),
-            passwords: Arc::new(Argon2Hasher::new(OFFICE_PASSWORD_HASHES)),
+            passwords: self.office_passwords.clone(),
             ready: Arc::new(move || Box::pin(readiness.clone().ready())),
             metrics: Arc::new(move || metrics.render(&database)),
         }
@@ -278,7 +279,7 @@ impl Shared {
             authorize_limit_per_ip: oauth.authorize_limit_per_ip,
             addresses: self.config.webhooks.addresses,
             tracking: self.config.poll_schedule(),
-            clock: Arc::clone(&self.external.clock),
+            clock: Arc::new(SystemClock),
         }
     }
 

@@ -44,9 +44,6 @@ pub(crate) struct Options {
     /// Sellers, each with an application; the first has a fifth of all offers
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(2..))]
     pub(crate) sellers: u64,
-    /// Offers of the largest catalogue that growth is measured with (10 000 000 take about 8 GB)
-    #[arg(long, default_value_t = 10_000_000)]
-    pub(crate) largest: u64,
     /// Folder for the throw-away cluster, instead of the system's temporary one
     #[arg(long)]
     pub(crate) folder: Option<PathBuf>,

@@ -184,16 +184,8 @@ impl<'a> Subject<'a> {
             End::AfterSeconds(seconds)
         };
         let script = self.scenario.script(&self.seeded.seed)?;
-        let processes = usage::postgres_processes(cluster.pid()?)?;
         let before = cpu(context, None)?;
         let run = pgbench::run(cluster, database, &script, context.options.connections, end).await?;
-        // A backend's CPU time is counted only after it has exited.
-        for _ in 0..100 {
-            if usage::postgres_processes(cluster.pid()?)? <= processes {
-                break;
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
         Ok(Sample {
             rate: run.rate * real(self.scenario.weight()),
             latencies: no_latencies()?,

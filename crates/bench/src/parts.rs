@@ -15,10 +15,13 @@ use crate::scenario::Scenario;
 use crate::seed::Catalogue;
 use crate::usage::Memory;
 
-/// Sizes of the catalogues in offers.
+/// Sizes of the catalogues in offers; the largest takes about 8 GB.
 const SIZES: [u64; 4] = [10_000, 100_000, 1_000_000, 10_000_000];
-/// Sellers of one additional catalogue.
-const MANY_SELLERS: u64 = 100_000;
+/// Offers and sellers of one additional catalogue.
+const MANY_SELLERS: Catalogue = Catalogue {
+    offers: 1_000_000,
+    sellers: 100_000,
+};
 /// The fraction of the capacity at which latencies are measured.
 const LOAD: f64 = 0.5;
 /// Number of times that the server is started.
@@ -278,14 +281,9 @@ async fn startup(context: &BenchContext, seeded: &SeededServer) -> anyhow::Resul
 
 /// The same requests over catalogues of several sizes, and with many sellers.
 async fn growth(context: &BenchContext) -> anyhow::Result<String> {
-    let (largest, sellers) = (context.options.largest, context.options.sellers);
-    let sizes = SIZES.into_iter().filter(|offers| *offers <= largest);
-    let mut catalogues: Vec<_> = sizes.map(|offers| Catalogue::new(offers, sellers)).collect();
-    // At least five offers per seller.
-    let many = MANY_SELLERS.min(largest / 5);
-    catalogues.push(Catalogue::new(largest.min(1_000_000), many));
+    let catalogues = SIZES.map(|offers| Catalogue::new(offers, context.options.sellers));
     let mut servers = Vec::new();
-    for catalogue in catalogues {
+    for catalogue in catalogues.into_iter().chain([MANY_SELLERS]) {
         servers.push(SeededServer::start(context, catalogue).await?);
     }
     let mut subjects = Vec::new();

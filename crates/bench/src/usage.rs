@@ -28,11 +28,6 @@ pub(crate) fn of_ended_children() -> anyhow::Result<Duration> {
     Ok(ticks(ended(&stat(std::process::id())?)))
 }
 
-/// The number of PostgreSQL's backends and other child processes.
-pub(crate) fn postgres_processes(postmaster: u32) -> anyhow::Result<usize> {
-    Ok(children(postmaster)?.count())
-}
-
 fn stat(pid: u32) -> anyhow::Result<Stat> {
     let process = Process::new(i32::try_from(pid)?).with_context(|| format!("process {pid} has ended"))?;
     Ok(process.stat()?)

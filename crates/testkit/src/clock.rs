@@ -5,6 +5,11 @@ use std::sync::Mutex;
 use chrono::{DateTime, TimeDelta, Utc};
 use tokio_postgres::Client;
 
+/// Parses an instant in RFC 3339 format.
+pub fn instant(text: &str) -> DateTime<Utc> {
+    text.parse().expect("an instant in RFC 3339")
+}
+
 /// A clock that only [`ManualClock::advance`] moves.
 #[derive(Debug)]
 pub struct ManualClock(Mutex<DateTime<Utc>>);
@@ -12,8 +17,7 @@ pub struct ManualClock(Mutex<DateTime<Utc>>);
 impl ManualClock {
     /// Starts at an instant in RFC 3339.
     pub fn at(start: &str) -> Self {
-        let start = DateTime::parse_from_rfc3339(start).expect("an instant in RFC 3339");
-        Self(Mutex::new(start.to_utc()))
+        Self(Mutex::new(instant(start)))
     }
 
     pub fn advance(&self, seconds: i64) {

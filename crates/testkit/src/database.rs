@@ -195,6 +195,19 @@ impl Drop for TestDatabase {
     }
 }
 
+/// The query for the number of statements on this database that wait for a lock.
+pub fn lock_waits() -> &'static str {
+    match TestDatabase::layout() {
+        Layout::Single => {
+            "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+        }
+        Layout::Citus => {
+            "select coalesce(sum(result::bigint), 0)::bigint from run_command_on_all_nodes($$select count(*) from pg_stat_activity
+                where datname = current_database() and wait_event_type = 'Lock'$$)"
+        }
+    }
+}
+
 /// The server of this process, or its coordinator.
 fn cluster() -> &'static Cluster {
     nodes().first().expect("there is a server")

@@ -10,11 +10,12 @@ use std::{env, fs};
 use tempfile::TempDir;
 use tokio::net::UnixStream;
 
-use crate::{TestDatabase, wait_until};
+use crate::{TestDatabase, report_skipped, wait_until};
 
 const START_TIMEOUT: Duration = Duration::from_secs(10);
 /// Any number works: the socket is in a separate folder.
 const PORT: u16 = 6432;
+const MISSING: &str = "no PgBouncer: run tests/pgbouncer/install";
 
 /// A running pooler. Dropping it kills it.
 #[derive(Debug)]
@@ -29,17 +30,17 @@ impl PgBouncer {
     /// that and is skipped; under `CI` it fails.
     pub fn is_installed() -> bool {
         let found = program().is_some();
-        assert!(
-            found || env::var_os("CI").is_none(),
-            "no PgBouncer: run tests/pgbouncer/install"
-        );
+        assert!(found || env::var_os("CI").is_none(), "{MISSING}");
+        if !found {
+            report_skipped(MISSING);
+        }
         found
     }
 
     /// Starts a pooler with this many connections to the database, and this many prepared statements kept per
     /// connection. With 0 it keeps none, as before version 1.21.
     pub async fn start(database: &TestDatabase, connections: u32, statements: u32) -> Self {
-        let program = program().expect("PgBouncer is installed: run tests/pgbouncer/install");
+        let program = program().expect(MISSING);
         let socket = database.socket_folder();
         let folder = tempfile::tempdir().expect("a folder for the pooler");
         // PgBouncer refuses to run as root, and only its owner can use the server's socket.

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use actix_web::dev::Payload;
 use actix_web::http::header::{CONTENT_LENGTH, HeaderMap};
 use bytes::{Bytes, BytesMut};
-use futures_util::{Stream, StreamExt};
+use futures_util::StreamExt;
 use thiserror::Error;
 
 /// Limits on the size of a body and on the time that it takes to arrive.
@@ -34,10 +35,11 @@ pub enum BodyError {
 /// before any byte is read.
 ///
 /// The caller keeps the payload, because it needs it to close the connection.
-pub async fn read<S, E>(headers: &HeaderMap, payload: &mut S, limits: BodyLimits) -> Result<Bytes, BodyError>
-where
-    S: Stream<Item = Result<Bytes, E>> + Unpin,
-{
+pub(crate) async fn read(
+    headers: &HeaderMap,
+    payload: &mut Payload,
+    limits: BodyLimits,
+) -> Result<Bytes, BodyError> {
     if announced(headers).is_some_and(|length| length > limits.cap) {
         return Err(BodyError::TooLarge(limits.cap));
     }
@@ -53,10 +55,7 @@ pub fn announced(headers: &HeaderMap) -> Option<usize> {
     Some(text.trim().parse().unwrap_or(usize::MAX))
 }
 
-async fn collect<S, E>(payload: &mut S, cap: usize) -> Result<Bytes, BodyError>
-where
-    S: Stream<Item = Result<Bytes, E>> + Unpin,
-{
+async fn collect(payload: &mut Payload, cap: usize) -> Result<Bytes, BodyError> {
     let mut body = BytesMut::new();
     while let Some(chunk) = payload.next().await {
         let chunk = chunk.map_err(|_| BodyError::Broken)?;

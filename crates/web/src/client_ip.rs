@@ -38,26 +38,17 @@ impl TrustedProxies {
     /// cannot be trusted. An unreadable hop ends the search at the one before it. `Forwarded` (RFC 7239) is
     /// not read.
     pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> ClientAddress {
-        let peer = peer.to_canonical();
-        if !self.trusts(peer) {
-            return ClientAddress {
-                address: peer,
-                untrusted_forwarding: headers.contains_key(X_FORWARDED_FOR),
-            };
-        }
-        let mut address = peer;
+        let mut address = peer.to_canonical();
+        let untrusted_forwarding = !self.trusts(address) && headers.contains_key(X_FORWARDED_FOR);
         for hop in hops_nearest_first(headers) {
-            let Some(hop) = hop else {
-                break;
-            };
-            address = hop;
-            if !self.trusts(hop) {
-                break;
+            match hop {
+                Some(hop) if self.trusts(address) => address = hop,
+                _ => break,
             }
         }
         ClientAddress {
             address,
-            untrusted_forwarding: false,
+            untrusted_forwarding,
         }
     }
 
@@ -85,12 +76,10 @@ fn canonical(network: IpNet) -> IpNet {
 }
 
 /// The addresses, nearest hop first; `None` for an entry that is not an address.
-fn hops_nearest_first(headers: &HeaderMap) -> Vec<Option<IpAddr>> {
-    let lines = headers.get_all(X_FORWARDED_FOR);
-    let hops = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b','));
-    let mut hops: Vec<_> = hops.map(address).collect();
-    hops.reverse();
-    hops
+fn hops_nearest_first(headers: &HeaderMap) -> impl Iterator<Item = Option<IpAddr>> {
+    let lines = headers.get_all(X_FORWARDED_FOR).rev();
+    let hops = lines.flat_map(|line| line.as_bytes().rsplit(|byte| *byte == b','));
+    hops.map(address)
 }
 
 /// An address with or without a port: `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]`,

@@ -34,11 +34,6 @@ impl Deadline {
         Self(self.0 + time)
     }
 
-    #[must_use]
-    pub fn at_least(self, ahead: Duration) -> Self {
-        Self(self.0.max(Instant::now() + ahead))
-    }
-
     /// Zero once it has passed.
     pub fn remaining(self) -> Duration {
         self.0.saturating_duration_since(Instant::now())

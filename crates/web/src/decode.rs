@@ -21,7 +21,7 @@
 //! let parcel = object!(Parcel {
 //!     name as "label": required(text_of(4..=64)),
 //!     size: optional(one_of(&Size::ALL, |size| size.as_str())),
-//!     weights: required(list(integer(1..=30_000_u32)).at_least(1).at_most(10)),
+//!     weights: required(list(integer(1..=30_000_u32), 1..=10)),
 //!     note: nullable(text()),
 //!     is_gift: optional(boolean()).unwrap_or_default(),
 //! });
@@ -46,9 +46,7 @@ use std::fmt;
 
 pub use crate::object;
 pub use object::{Fields, ObjectShape};
-pub use shape::{
-    IntegerTarget, List, Shape, boolean, date_time, integer, list, one_of, parsed, text, text_of,
-};
+pub use shape::{Shape, boolean, date_time, integer, list, one_of, parsed, text, text_of};
 
 use crate::json::{Json, Object};
 use crate::problem::Entry;
@@ -58,7 +56,7 @@ use crate::violations::{Message, Violations};
 /// object, is one violation without a path.
 pub fn body<S: Shape>(bytes: &[u8], shape: &S) -> Result<S::Value, Violations> {
     let object = Object::parse(bytes)?;
-    let mut violations = Violations::new();
+    let mut violations = Violations::default();
     let value = shape.read(Json::Object(object), &mut Place::root(&mut violations));
     match value {
         Some(value) => violations.or(value),
@@ -68,11 +66,11 @@ pub fn body<S: Shape>(bytes: &[u8], shape: &S) -> Result<S::Value, Violations> {
 
 /// A place in a body. It knows its path, formatted only for a violation, and the list of violations.
 pub struct Place<'a> {
-    path: Path<'a>,
+    /// None: the body as a whole.
+    path: Option<Path<'a>>,
     violations: &'a mut Violations,
 }
 
-#[derive(Clone, Copy)]
 struct Path<'a> {
     outer: Option<&'a Path<'a>>,
     segment: Segment<'a>,
@@ -80,7 +78,6 @@ struct Path<'a> {
 
 #[derive(Clone, Copy)]
 enum Segment<'a> {
-    Root,
     Name(&'a str),
     Index(usize),
 }
@@ -89,10 +86,7 @@ impl<'a> Place<'a> {
     /// The body as a whole.
     pub fn root(violations: &'a mut Violations) -> Self {
         Self {
-            path: Path {
-                outer: None,
-                segment: Segment::Root,
-            },
+            path: None,
             violations,
         }
     }
@@ -109,44 +103,43 @@ impl<'a> Place<'a> {
 
     /// Records a violation at this place. Returns `None`, so that a reader can end with it.
     pub fn refuse<T>(&mut self, message: impl Into<Message>) -> Option<T> {
-        let entry = Entry::whole(message);
-        self.violations.push(match self.path.segment {
-            Segment::Root => entry,
-            Segment::Name(_) | Segment::Index(_) => entry.at(self.path.to_string()),
-        });
+        self.violations.push(entry(self.path.as_ref(), message));
         None
     }
 
     /// Records an unknown field at this place; reported after all other violations.
     pub(super) fn refuse_unknown(&mut self, message: impl FnOnce() -> String) {
-        let path = &self.path;
-        self.violations
-            .push_unknown(|| Entry::validation(path.to_string(), message()));
+        let path = self.path.as_ref();
+        self.violations.push_unknown(|| entry(path, message()));
     }
 
     fn inner<'b>(&'b mut self, segment: Segment<'b>) -> Place<'b> {
         Place {
-            path: Path {
-                outer: Some(&self.path),
+            path: Some(Path {
+                outer: self.path.as_ref(),
                 segment,
-            },
+            }),
             violations: self.violations,
         }
+    }
+}
+
+fn entry(path: Option<&Path<'_>>, message: impl Into<Message>) -> Entry {
+    let entry = Entry::whole(message);
+    match path {
+        Some(path) => entry.at(path.to_string()),
+        None => entry,
     }
 }
 
 impl fmt::Display for Path<'_> {
     /// `price.amount`, `item_ids[2]` (D14).
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let inside = self
-            .outer
-            .is_some_and(|outer| !matches!(outer.segment, Segment::Root));
         if let Some(outer) = self.outer {
             outer.fmt(f)?;
         }
         match self.segment {
-            Segment::Root => Ok(()),
-            Segment::Name(name) if inside => write!(f, ".{name}"),
+            Segment::Name(name) if self.outer.is_some() => write!(f, ".{name}"),
             Segment::Name(name) => f.write_str(name),
             Segment::Index(index) => write!(f, "[{index}]"),
         }

@@ -123,7 +123,7 @@ impl From<Violations> for Error {
 
 impl From<BadHead> for Error {
     fn from(bad: BadHead) -> Self {
-        Self::closing(bad.to_string())
+        Self::closing(bad.0)
     }
 }
 

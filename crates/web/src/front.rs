@@ -8,6 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use actix_web::http::header::HeaderMap;
 use actix_web::web::{self, Payload};
 use actix_web::{HttpRequest, HttpResponse, Route};
 use tokio::time::Instant;
@@ -81,10 +82,12 @@ impl Front {
     ) -> HttpResponse {
         let received_at = Instant::now();
         let trace_id = TraceId::of(http.headers(), random_bytes);
+        let peer = http.peer_addr();
+        let peer = peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.ip());
         let span = RequestSpan::begin(self.name, http.headers(), &trace_id, || {
-            self.internal || self.trusts_peer(&http)
+            self.internal || self.proxies.trusts(peer)
         });
-        let client = self.client(&http, received_at);
+        let client = self.client(peer, http.headers(), received_at);
         let request = Request {
             http: http.clone(),
             payload: payload.into_inner(),
@@ -128,20 +131,11 @@ impl Front {
         response
     }
 
-    fn trusts_peer(&self, request: &HttpRequest) -> bool {
-        request
-            .peer_addr()
-            .is_some_and(|peer| self.proxies.trusts(peer.ip()))
-    }
-
-    fn client(&self, request: &HttpRequest, now: Instant) -> IpAddr {
-        let peer = request
-            .peer_addr()
-            .map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.ip());
+    fn client(&self, peer: IpAddr, headers: &HeaderMap, now: Instant) -> IpAddr {
         let ClientAddress {
             address,
             untrusted_forwarding,
-        } = self.proxies.client(peer, request.headers());
+        } = self.proxies.client(peer, headers);
         if untrusted_forwarding && !self.internal {
             metrics::counter!("http_untrusted_forwarding_total").increment(1);
             self.warn_of_untrusted(peer, now);

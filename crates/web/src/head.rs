@@ -6,7 +6,6 @@
 use actix_web::dev::RequestHead;
 use actix_web::http::header::{HOST, HeaderMap, HeaderName, HeaderValue};
 use actix_web::http::uri::Authority;
-use thiserror::Error;
 
 /// The longest URL, in bytes: path and query, plus scheme and authority if sent.
 pub const MAX_URL_LENGTH: usize = 8 * 1024;
@@ -14,19 +13,9 @@ pub const MAX_URL_LENGTH: usize = 8 * 1024;
 /// The largest total size of header names and values, in bytes.
 pub const MAX_HEADERS_SIZE: usize = 16 * 1024;
 
-/// Why a head is refused. The texts are for the client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum BadHead {
-    /// The URL is longer than [`MAX_URL_LENGTH`].
-    #[error("The URL is longer than 8 KiB.")]
-    Url,
-    /// The headers are larger than [`MAX_HEADERS_SIZE`].
-    #[error("The headers are larger than 16 KiB.")]
-    Headers,
-    /// `Host` is not a valid host (RFC 9112 §3.2). This service does not use it, but a proxy in front may.
-    #[error("The Host header is not a valid host.")]
-    Host,
-}
+/// Why a head is refused: a sentence for the client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BadHead(pub &'static str);
 
 /// The value of a header that was sent exactly once.
 pub fn only(headers: &HeaderMap, name: HeaderName) -> Option<&HeaderValue> {
@@ -37,19 +26,20 @@ pub fn only(headers: &HeaderMap, name: HeaderName) -> Option<&HeaderValue> {
 /// Checks a head against the limits.
 pub fn check(head: &RequestHead) -> Result<(), BadHead> {
     if head.uri.to_string().len() > MAX_URL_LENGTH {
-        return Err(BadHead::Url);
+        return Err(BadHead("The URL is longer than 8 KiB."));
     }
     let sizes = head
         .headers
         .iter()
         .map(|(name, value)| name.as_str().len().saturating_add(value.len()));
     if sizes.sum::<usize>() > MAX_HEADERS_SIZE {
-        return Err(BadHead::Headers);
+        return Err(BadHead("The headers are larger than 16 KiB."));
     }
+    // RFC 9112 §3.2. This service does not use the host, but a proxy in front may.
     if let Some(host) = head.headers.get(HOST)
         && !is_host(host.as_bytes())
     {
-        return Err(BadHead::Host);
+        return Err(BadHead("The Host header is not a valid host."));
     }
     Ok(())
 }
@@ -81,7 +71,8 @@ mod tests {
     fn a_url_counts_with_its_authority() {
         let url = format!("http://shop.example/{}", "p".repeat(MAX_URL_LENGTH - 10));
         let request = TestRequest::with_uri(&url).to_http_request();
-        assert_eq!(check(request.head()), Err(BadHead::Url));
+        let refused = BadHead("The URL is longer than 8 KiB.");
+        assert_eq!(check(request.head()), Err(refused));
     }
 
     #[test]

@@ -86,10 +86,6 @@ impl Object {
         }
     }
 
-    pub fn get(&self, name: &str) -> Option<&Json> {
-        self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value)
-    }
-
     /// Removes and returns the value of this name.
     pub fn take(&mut self, name: &str) -> Option<Json> {
         let index = self.0.iter().position(|(key, _)| key == name)?;
@@ -136,16 +132,10 @@ pub enum JsonError {
     NotAnObject(&'static str),
 }
 
-impl From<JsonError> for Entry {
+impl From<JsonError> for Violations {
     /// One entry without a path (D112).
     fn from(error: JsonError) -> Self {
-        Self::whole(error.to_string())
-    }
-}
-
-impl From<JsonError> for Violations {
-    fn from(error: JsonError) -> Self {
-        Entry::from(error).into()
+        Entry::whole(error.to_string()).into()
     }
 }
 

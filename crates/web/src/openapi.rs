@@ -75,11 +75,6 @@ impl Docs {
             .map_or(body, |(description, _)| description)
             .trim()
     }
-
-    /// The section with this title; empty if there is none.
-    pub fn section(&self, title: &str) -> &'static str {
-        section(self.prose, title)
-    }
 }
 
 /// The section of a Markdown text with this title; empty if there is none.

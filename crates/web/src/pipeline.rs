@@ -29,10 +29,10 @@ pub async fn answer<L: Listener>(
     // after authentication.
     let is_finished = listener.ports().is_finished();
     let found = find(routes, is_finished, http.method(), http.uri().path());
-    let route = found.at_path().map_or("-", |route| route.path);
+    let route = found.at_path.map_or("-", |route| route.path);
     let mut context = listener.response_context();
     let trace_id = request.trace_id;
-    let executing = check_and_execute(listener, routes, &http, &mut request, &found, &mut context);
+    let executing = check_and_execute(listener, routes, &http, &mut request, found, &mut context);
     let (mut response, closes) = match catch_panic(executing).await {
         Ok(reply) => (reply.into_response(&trace_id), false),
         Err(error) => error.logged(&trace_id, route).into_response(&trace_id),
@@ -47,19 +47,19 @@ async fn check_and_execute<L: Listener>(
     routes: &'static [Route<L>],
     http: &HttpRequest,
     request: &mut Request,
-    found: &RouteMatch<'_, L>,
+    found: RouteMatch<'_, L>,
     context: &mut L::ResponseContext,
 ) -> Result<Reply, Error> {
     head::check(http.head())?;
 
-    let scope = found.at_path().map(|route| route.scope);
+    let scope = found.at_path.map(|route| route.scope);
     let caller = listener.admit(request, scope, context).await?;
 
     // Whether the schema is finished may be known only since the admission, which reads from the database. The log
     // has no route of such a request.
-    let found = found.route().or_else(|_| {
+    let found = found.operation.or_else(|_| {
         let now_finished = listener.ports().is_finished();
-        find(routes, now_finished, http.method(), http.uri().path()).route()
+        find(routes, now_finished, http.method(), http.uri().path()).operation
     });
     let (route, ids) = found?;
     listener.permit(&caller, route.scope)?;
@@ -88,13 +88,12 @@ async fn check_and_execute<L: Listener>(
     } else {
         Ok(None)
     };
-    let deadline = request.deadline();
     let query = incoming.selected(|_| ());
     let call = Call {
         state: Arc::clone(listener),
         caller,
         fields: query.as_ref().map_or(Selection::ALL, |(fields, ())| *fields),
-        deadline,
+        deadline: request.deadline(),
         trace_id: request.trace_id,
     };
     // Violations of an operation have the query's among them, at their place.
@@ -104,8 +103,7 @@ async fn check_and_execute<L: Listener>(
     drop(body);
 
     match work {
-        Work::Read(reading) => deadline.run(reading).await?,
-        Work::Wait(waiting) => waiting.await,
+        Work::Read(reading) => reading.await,
         Work::Write(write) => listener.ports().tasks.run(write(claim, route.path)).await?,
         Work::Stream(stream) => stream(&mut request.payload).await,
     }

@@ -33,8 +33,7 @@ const UNAVAILABLE_RETRY_AFTER: u32 = 1;
 pub struct Problem {
     status: StatusCode,
     entries: Vec<Entry>,
-    retry_after: Option<u32>,
-    header: Option<(HeaderName, String)>,
+    headers: Vec<(HeaderName, String)>,
     /// The cause for the log alone.
     reason: Option<&'static str>,
 }
@@ -70,8 +69,7 @@ impl Problem {
         Self {
             status,
             entries,
-            retry_after: None,
-            header: None,
+            headers: Vec::new(),
             reason: None,
         }
     }
@@ -147,17 +145,14 @@ impl Problem {
     /// The same with `Retry-After`, in seconds.
     #[must_use]
     pub fn retry_after(self, seconds: u32) -> Self {
-        Self {
-            retry_after: Some(seconds),
-            ..self
-        }
+        self.with_header(RETRY_AFTER, seconds.to_string())
     }
 
-    /// The same with its `Allow` or `WWW-Authenticate`.
+    /// The same with this header.
     #[must_use]
-    pub fn with_header(self, name: HeaderName, value: impl Into<String>) -> Self {
-        let header = Some((name, value.into()));
-        Self { header, ..self }
+    pub fn with_header(mut self, name: HeaderName, value: impl Into<String>) -> Self {
+        self.headers.push((name, value.into()));
+        self
     }
 
     /// The same with a cause for the log alone.
@@ -195,13 +190,10 @@ impl Problem {
     pub fn into_response(self, trace_id: &TraceId) -> HttpResponse {
         let mut response = response::json(self.status, self.body(trace_id), trace_id);
         let headers = response.headers_mut();
-        if let Some(seconds) = self.retry_after {
-            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
-        }
-        if let Some((name, text)) = self.header
-            && let Ok(value) = HeaderValue::try_from(text)
-        {
-            headers.insert(name, value);
+        for (name, text) in self.headers {
+            if let Ok(value) = HeaderValue::try_from(text) {
+                headers.insert(name, value);
+            }
         }
         if let Some(first) = self.entries.first() {
             response.extensions_mut().insert(LoggedRefusal {

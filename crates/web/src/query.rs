@@ -63,7 +63,7 @@ pub fn read<'a, T>(
     let mut query = Query {
         known,
         given: Vec::new(),
-        violations: Violations::new(),
+        violations: Violations::default(),
     };
     query.split(raw);
     let value = values(&mut query);
@@ -161,24 +161,21 @@ impl<'a> Query<'a> {
     }
 
     fn split(&mut self, raw: &'a str) {
-        let mut twice: Vec<&'static str> = Vec::new();
+        let all = self.known;
         for (raw_name, value) in raw_pairs(raw) {
             let name = percent_decode(raw_name);
-            let known = name
-                .as_deref()
-                .and_then(|name| self.known.iter().find(|known| known.name == name));
-            let Some(known) = known.map(|known| known.name) else {
-                self.unknown(name.as_deref().unwrap_or(raw_name));
-                continue;
-            };
-            if self.given.iter().all(|(given, _)| *given != known) {
-                self.given.push((known, value));
-            } else if !twice.contains(&known) {
-                twice.push(known);
-                self.refuse(known, "Send this parameter once.");
+            match all.iter().find(|known| name.as_deref() == Some(known.name)) {
+                Some(known) => self.given.push((known.name, value)),
+                None => self.unknown(name.as_deref().unwrap_or(raw_name)),
             }
         }
-        self.given.retain(|(name, _)| !twice.contains(name));
+        for known in all {
+            let has_name = |(given, _): &(&str, &str)| *given == known.name;
+            if self.given.iter().filter(|pair| has_name(pair)).count() > 1 {
+                self.given.retain(|pair| !has_name(pair));
+                self.refuse(known.name, "Send this parameter once.");
+            }
+        }
     }
 
     fn unknown(&mut self, name: &str) {

@@ -49,7 +49,7 @@ pub fn empty(status: StatusCode, trace_id: &TraceId) -> HttpResponse {
 
 /// Sets the headers of every response: `Cache-Control: no-store`, `X-Content-Type-Options: nosniff` and
 /// `X-Trace-Id`.
-pub fn set_common_headers(headers: &mut HeaderMap, trace_id: &TraceId) {
+fn set_common_headers(headers: &mut HeaderMap, trace_id: &TraceId) {
     headers.insert(CACHE_CONTROL, NO_STORE);
     headers.insert(X_CONTENT_TYPE_OPTIONS, NO_SNIFF);
     headers.insert(X_TRACE_ID, trace_id.to_header_value());

@@ -34,8 +34,6 @@ pub struct Route<L: Listener> {
 /// A decoded request, ready to be executed.
 pub(crate) enum Work {
     Read(ReplyFuture),
-    /// Reads, and limits its time itself.
-    Wait(ReplyFuture),
     /// Takes the claim on its key, and its route for the log.
     Write(Box<dyn FnOnce(Option<Claim>, &'static str) -> ReplyFuture>),
     Stream(Box<dyn FnOnce(&mut Payload) -> LocalReplyFuture<'_>>),
@@ -59,15 +57,15 @@ impl<L: Listener> Route<L> {
             needs_finished: O::NEEDS_FINISHED,
             decode: |incoming, call| {
                 let operation = O::decode(incoming, &call)?;
-                let reading = Box::pin(async move {
+                Ok(Work::Read(Box::pin(async move {
                     let operation = operation.ok_or_else(Problem::not_found)?;
-                    operation.execute(call).await
-                });
-                Ok(if O::WAITS {
-                    Work::Wait(reading)
-                } else {
-                    Work::Read(reading)
-                })
+                    let deadline = call.deadline;
+                    let executing = operation.execute(call);
+                    if O::WAITS {
+                        return executing.await;
+                    }
+                    deadline.run(executing).await?
+                })))
             },
         }
     }
@@ -127,14 +125,11 @@ impl<L: Listener> fmt::Debug for Route<L> {
 }
 
 /// The match of a request in the table.
-#[derive(Debug)]
-pub(crate) enum RouteMatch<'a, L: Listener> {
-    Route(&'static Route<L>, Ids<'a>),
-    /// The path exists, with these methods. The route is the path's first.
-    WrongMethod(&'static Route<L>, String),
-    /// The path exists without its trailing slash.
-    TrailingSlash,
-    NoPath,
+pub(crate) struct RouteMatch<'a, L: Listener> {
+    /// The route, or the path's first route if the path lacks the method.
+    pub(crate) at_path: Option<&'static Route<L>>,
+    /// The operation, or 404 (D4).
+    pub(crate) operation: Result<(&'static Route<L>, Ids<'a>), Problem>,
 }
 
 /// Finds the operation of a request. HEAD counts as GET (D5) but is not listed among the allowed methods
@@ -156,37 +151,24 @@ pub(crate) fn find<'a, L: Listener>(
     let literal = table().find(|route| route.path == path);
     let Some(first) = literal.or_else(|| table().find(|route| capture(route.path, path).is_some())) else {
         let is_path = |path| table().any(|route| capture(route.path, path).is_some());
-        return if path.strip_suffix('/').is_some_and(is_path) {
-            RouteMatch::TrailingSlash
+        let problem = if path.strip_suffix('/').is_some_and(is_path) {
+            Problem::trailing_slash()
         } else {
-            RouteMatch::NoPath
+            Problem::not_found()
+        };
+        return RouteMatch {
+            at_path: None,
+            operation: Err(problem),
         };
     };
     let at_path = table().filter(|route| route.path == first.path);
     let meant = at_path.clone().find(|route| route.method == *method);
-    if let Some((route, ids)) = meant.and_then(|route| Some((route, capture(route.path, path)?))) {
-        return RouteMatch::Route(route, ids);
-    }
-    let methods: Vec<_> = at_path.map(|route| route.method.as_str()).collect();
-    RouteMatch::WrongMethod(first, methods.join(", "))
-}
-
-impl<'a, L: Listener> RouteMatch<'a, L> {
-    /// The route, or the path's first route if the path lacks the method.
-    pub(crate) const fn at_path(&self) -> Option<&'static Route<L>> {
-        match self {
-            Self::Route(route, _) | Self::WrongMethod(route, _) => Some(route),
-            Self::TrailingSlash | Self::NoPath => None,
-        }
-    }
-
-    /// The operation, or 404 (D4).
-    pub(crate) fn route(&self) -> Result<(&'static Route<L>, Ids<'a>), Problem> {
-        match self {
-            Self::Route(route, ids) => Ok((route, *ids)),
-            Self::WrongMethod(_, allow) => Err(Problem::wrong_method(allow.clone())),
-            Self::TrailingSlash => Err(Problem::trailing_slash()),
-            Self::NoPath => Err(Problem::not_found()),
-        }
+    let operation = meant.and_then(|route| Some((route, capture(route.path, path)?)));
+    RouteMatch {
+        at_path: Some(meant.unwrap_or(first)),
+        operation: operation.ok_or_else(|| {
+            let methods: Vec<_> = at_path.map(|route| route.method.as_str()).collect();
+            Problem::wrong_method(methods.join(", "))
+        }),
     }
 }

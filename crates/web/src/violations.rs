@@ -13,10 +13,6 @@ pub struct Violations {
 }
 
 impl Violations {
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     pub fn push(&mut self, entry: Entry) {
         if self.found.len() < MAX_ENTRIES {
             self.found.push(entry);
@@ -55,7 +51,6 @@ impl Violations {
     fn then(self, next: Self) -> Self {
         let mut entries = self.into_entries();
         entries.extend(next.into_entries());
-        entries.truncate(MAX_ENTRIES);
         Self {
             found: entries,
             unknown: Vec::new(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kernel::{Claim, Claimed, KeySpace, StoreError, TransactionError};
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 use usecases::{LockSet, MAX_RETRIES, Transaction, Turn, UnitOfWork, repeat};
 
 use crate::deadline::Deadline;
@@ -272,7 +272,7 @@ async fn release<L: Listener>(state: &Arc<L>, claim: &Claim, deadline: Deadline)
     let ports = state.ports();
     let (claims, claim) = (Arc::clone(&ports.claims), claim.clone());
     let releasing = ports.tasks.run(async move { claims.release(&claim).await });
-    let released = deadline.at_least(RELEASE_TIMEOUT).run(releasing).await;
+    let released = timeout(deadline.remaining().max(RELEASE_TIMEOUT), releasing).await;
     let released = released.map(|ended| ended.map_err(StoreError::unexpected).and_then(|done| done));
     if let Ok(Err(error)) = released {
         tracing::debug!(%error, "the claim on an idempotency key was not released");

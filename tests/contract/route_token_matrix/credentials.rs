@@ -1,11 +1,11 @@
 //! A credential of every kind: valid, invalid, or a secret that is not a token; and the right and wrong ways
 //! to send it.
 
-use blackbox::{Application, Member, Seller, World, run};
+use blackbox::{Application, Member, Seller, World, run, text};
 use chrono::TimeDelta;
 use oauth::Scope;
 use reqwest::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 use testkit::{Request, TestDatabase};
 
 use crate::PROGRAM;
@@ -100,23 +100,15 @@ pub(super) struct Credentials {
     pub(super) member: Member,
 }
 
-/// Runs a command of the program and returns its output.
-async fn command(world: &World, arguments: &[&str]) -> String {
+/// Does something with operators' tokens by command, and returns the result.
+async fn operator_tokens(world: &World, words: [&str; 2]) -> Value {
     let environment = [
         ("DATABASE_URL", world.database.url()),
         TestDatabase::layout_variable(),
     ];
-    run(PROGRAM, arguments, &environment).await.success().output()
-}
-
-/// A new operator's token and its id.
-async fn operator_token(world: &World, name: &str) -> (String, String) {
-    let printed = command(world, &["admin", "operator-tokens", "create", name]).await;
-    let words = || printed.split_whitespace();
-    let bare = |word: &'_ str| word.trim_matches(|c: char| !c.is_ascii_alphanumeric()).to_owned();
-    let token = words().find(|word| word.starts_with("ps_op_")).unwrap();
-    let id = words().map(bare).find(|word| word.parse::<uuid::Uuid>().is_ok());
-    (token.to_owned(), id.unwrap())
+    let arguments = ["admin", "operator-tokens", words[0], words[1], "--json"];
+    let done = run(PROGRAM, &arguments, &environment).await.success();
+    serde_json::from_str(&done.stdout).unwrap()
 }
 
 async fn token_of(world: &World, seller: &Seller, scopes: &[&str]) -> (Application, String) {
@@ -209,9 +201,9 @@ impl Credentials {
             ("a session", member.session()),
             ("a password", blackbox::PASSWORD.to_owned()),
         ];
-        let (operator, _) = operator_token(world, "alive").await;
-        let (revoked_operator, id) = operator_token(world, "revoked").await;
-        command(world, &["admin", "operator-tokens", "revoke", &id]).await;
+        let operator = operator_tokens(world, ["create", "alive"]).await;
+        let revoked = operator_tokens(world, ["create", "revoked"]).await;
+        operator_tokens(world, ["revoke", &text(&revoked, "id")]).await;
         dead.push(("nothing", Shown::Nothing));
         dead.extend(MALFORMED.map(|header| (header, authorization(header))));
         let as_bearer = |(what, secret): &(&'static str, String)| (*what, Shown::Bearer(secret.clone()));
@@ -220,8 +212,8 @@ impl Credentials {
         Self {
             dead,
             living,
-            operator,
-            revoked_operator,
+            operator: text(&operator, "token"),
+            revoked_operator: text(&revoked, "token"),
             others,
             member,
         }

@@ -83,7 +83,7 @@ impl Write<BackOffice> for RegisterApplication {
 fn registration() -> impl Shape<Value = Registration> {
     let optional = |text| description(Some(text));
     let address = text().checked(redirect_uri).distinct("Must not be given twice.");
-    let addresses = list(address).at_most(MAX_REDIRECT_URIS);
+    let addresses = list(address, 0..=MAX_REDIRECT_URIS);
     let accepted = |terms: bool| terms.then_some(()).ok_or(Rule::TermsAccepted);
     object!(
         name: required(text().checked(application_name)),
@@ -220,7 +220,7 @@ impl Write<BackOffice> for AdjustApplication {
 /// At least one scope.
 pub(crate) fn scopes() -> impl Shape<Value = ScopeSet> {
     let scope = |name: String| Scope::parse(&name).ok_or(Rule::KnownScope(name));
-    let some = list(text().checked(scope)).at_least(1);
+    let some = list(text().checked(scope), 1..=usize::MAX);
     some.map(|scopes| scopes.into_iter().collect())
 }
 

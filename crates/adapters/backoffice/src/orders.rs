@@ -71,7 +71,7 @@ fn new_order(is_finished: bool) -> impl Shape<Value = NewOrder> {
         shipping_address: nullable(address()),
         delivery_point: nullable_if_known(delivery_point(), is_finished),
         invoice: nullable_if_known(invoice(), is_finished),
-        items: required(list(line()).at_least(1).at_most(MAX_ITEMS)),
+        items: required(list(line(), 1..=MAX_ITEMS)),
     })
 }
 
@@ -174,7 +174,7 @@ impl Read<BackOffice> for ReadOrder {
 
     async fn execute(self, call: Call<BackOffice>) -> Result<Reply, Error> {
         let parts = call.state.orders.parts(&self.0).await?;
-        let order = view::order(&parts).ok_or_else(Problem::not_found)?;
+        let order = view::order(&parts, &[]).ok_or_else(Problem::not_found)?;
         Reply::ok(&order)
     }
 }
@@ -220,7 +220,7 @@ impl Write<BackOffice> for MoveOrder {
             transition_order::Refusal::Impossible(refused) => transition_problem(refused),
         })?;
         // An order without parts was refused earlier, so the view always exists.
-        Reply::ok(&view::order_without_buyer(&parts))
+        Reply::ok(&view::order(&parts, view::BUYERS))
     }
 }
 
@@ -318,7 +318,7 @@ impl Write<BackOffice> for EraseBuyer {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let erased = erase_buyer(tx, tx, operator(call)?, &self.0, tx.now()).await;
         let parts = erased.map_refusal(|NoSuchOrder| Problem::not_found())?;
-        Reply::ok(&view::order(&parts))
+        Reply::ok(&view::order(&parts, &[]))
     }
 }
 

@@ -108,10 +108,10 @@ type Routed = (HttpResponse, &'static str);
 
 impl Docs {
     async fn answer(&self, request: Request) -> Answer {
-        let is_too_large = head::check(request.http.head()).is_err();
+        let is_refused = head::check(request.http.head()).is_err();
         let (mut response, route) = match self.site(&request.trace_id).await {
             None => (failure(&request.trace_id), "-"),
-            Some(site) if is_too_large => page(StatusCode::BAD_REQUEST, site.too_large.clone(), "-"),
+            Some(site) if is_refused => page(StatusCode::BAD_REQUEST, site.refused.clone(), "-"),
             Some(site) if is_read(&request.http) && request.path() == SEARCH_PAGE => {
                 self.search(site, &request).await
             }
@@ -124,7 +124,7 @@ impl Docs {
             _ => PAGE_POLICY,
         });
         set_page_headers(headers, &request.trace_id, policy, self.service.is_https());
-        request.end(response, route, is_too_large)
+        request.end(response, route, is_refused)
     }
 
     /// The page of search results. The search runs outside the server threads, after those that came before
@@ -217,7 +217,7 @@ fn failure(trace_id: &TraceId) -> HttpResponse {
     response.insert_header((CONTENT_TYPE, "text/plain; charset=utf-8"));
     let trace_id = trace_id.as_str();
     response.body(format!(
-        "The documentation cannot be shown. Tell support the number {trace_id}.\n"
+        "The documentation cannot be shown. Report this to support, with the trace id {trace_id}.\n"
     ))
 }
 

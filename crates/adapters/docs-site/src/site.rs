@@ -82,8 +82,8 @@ pub(crate) struct Site {
     pub(crate) moved: BTreeMap<String, String>,
     /// The page for an unknown address.
     pub(crate) missing: String,
-    /// The page for a request whose head is too large.
-    pub(crate) too_large: String,
+    /// The page for a request whose head is refused.
+    pub(crate) refused: String,
     /// The page for a search while too many wait.
     pub(crate) busy: String,
     navigation: Navigation,
@@ -214,7 +214,10 @@ impl Site {
         };
         Ok(Self {
             missing: failure("Page not found", "There is no such page. Try the search.")?,
-            too_large: failure("Too large a request", "The address or the headers are too large.")?,
+            refused: failure(
+                "Invalid request",
+                "The address or the headers are too large, or the Host header is not a valid host.",
+            )?,
             busy: failure(
                 "Search is busy",
                 "Too many searches are waiting. Try again in a second.",

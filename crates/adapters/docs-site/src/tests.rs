@@ -49,7 +49,7 @@ fn site_for(audience: Audience) -> Site {
 }
 
 #[actix_web::test]
-async fn a_site_that_cannot_be_rendered_is_a_failure_with_a_number() {
+async fn a_site_that_cannot_be_rendered_is_a_failure_with_its_trace_id() {
     let no_json = Arc::new(|| Bytes::from_static(b"no JSON"));
     let docs = Docs::new(Arc::new(service()), Audience::Integrators, no_json);
     let app = init_service(App::new().configure(configure(docs))).await;
@@ -59,9 +59,9 @@ async fn a_site_that_cannot_be_rendered_is_a_failure_with_a_number() {
         let header = |name: &str| response.headers().get(name).unwrap().to_str().unwrap().to_owned();
         assert_eq!(header("cache-control"), "no-store");
         assert_eq!(header("x-content-type-options"), "nosniff");
-        let number = header("x-trace-id");
+        let trace_id = header("x-trace-id");
         let text = String::from_utf8(read_body(response).await.to_vec()).unwrap();
-        assert!(text.contains(&number), "{text}");
+        assert!(text.contains(&trace_id), "{text}");
     }
 }
 

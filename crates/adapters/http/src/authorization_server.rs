@@ -10,7 +10,7 @@ mod token;
 
 use std::sync::Arc;
 
-use actix_web::http::header::AUTHORIZATION;
+use actix_web::http::header::{AUTHORIZATION, HeaderValue, PRAGMA, REFERRER_POLICY};
 use actix_web::http::{Method, StatusCode};
 use actix_web::{HttpMessage, HttpResponse};
 use kernel::StoreError;
@@ -105,8 +105,12 @@ pub(crate) async fn answer(public: &Arc<Public>, mut request: Request) -> Answer
             error.logged(&trace_id, route).into_response(&trace_id, realm)
         }
     };
+    let headers = response.headers_mut();
+    // RFC 6749 §5.1 requires it beside `Cache-Control`.
+    headers.insert(PRAGMA, HeaderValue::from_static("no-cache"));
     if endpoint == Some(Endpoint::Authorize) {
-        authorize::set_referrer_policy(response.headers_mut());
+        // Keeps the query, which describes a client and its seller, from the next page (RFC 9700 §4.2.4).
+        headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     }
     request.end(response, route, closes)
 }

@@ -53,25 +53,6 @@ const HEADERS: [&str; 10] = [
 /// The document for this product name, public origin (without a trailing slash) and address of the
 /// documentation. `{}` writes it as JSON on one line, `{:#}` indented.
 pub fn openapi(name: &str, public_url: &str, docs_url: &str) -> impl Display + use<> {
-    document(TABLE, name, public_url, docs_url).0
-}
-
-/// Answers a request for the document, without a token.
-pub(crate) fn answer(state: &Public, request: Request) -> Answer {
-    request.answer_document(PATH, |trace_id| {
-        let mut response = response::json(StatusCode::OK, (state.openapi)(), trace_id);
-        response.headers_mut().insert(CACHE_CONTROL, CACHED);
-        response
-    })
-}
-
-/// The document of these operations, and the names of schemas that clash.
-pub(crate) fn document(
-    table: &[Route<Public>],
-    name: &str,
-    public_url: &str,
-    docs_url: &str,
-) -> (Node, Vec<String>) {
     let fixed = |text| members(fixed_part(text, public_url, docs_url));
     let mut document = fixed(include_str!("../openapi/base.json"));
     let mut oauth = fixed(include_str!("../openapi/oauth.json"));
@@ -81,7 +62,7 @@ pub(crate) fn document(
     let mut components = Components::default();
     let mut errors = Errors::default();
     let mut paths = Map::new();
-    for route in table {
+    for route in TABLE {
         let item = paths
             .entry(route.path.to_owned())
             .or_insert_with(|| Node::Object(Map::new()));
@@ -96,7 +77,6 @@ pub(crate) fn document(
             components.hoist(schema.named(name));
         }
     }
-    let clashes = components.clashes().to_vec();
 
     if let Some(Node::Object(info)) = document.get_mut("info") {
         let description = include_str!("../openapi/info.md").trim_end();
@@ -111,7 +91,16 @@ pub(crate) fn document(
     document.insert("paths".to_owned(), Node::Object(paths));
     document.extend(webhooks);
     document.insert("components".to_owned(), Node::Object(shared));
-    (Node::Object(document), clashes)
+    Node::Object(document)
+}
+
+/// Answers a request for the document, without a token.
+pub(crate) fn answer(state: &Public, request: Request) -> Answer {
+    request.answer_document(PATH, |trace_id| {
+        let mut response = response::json(StatusCode::OK, (state.openapi)(), trace_id);
+        response.headers_mut().insert(CACHE_CONTROL, CACHED);
+        response
+    })
 }
 
 /// A fixed part for this public origin and address of the documentation.
@@ -207,7 +196,7 @@ fn query(parameter: &Parameter, route: &Route<Public>, docs: &Docs) -> Node {
         "fields" => fields(route.fields),
         _ => (parameter.schema)(),
     };
-    let own = docs.section(parameter.name);
+    let own = section(docs.prose, parameter.name);
     let description = if own.is_empty() {
         section(include_str!("../openapi/parameters.md"), parameter.name)
     } else {
@@ -240,7 +229,7 @@ fn success(route: &Route<Public>, docs: &Docs) -> Node {
         more.push(("Idempotent-Replayed", "Idempotent-Replayed"));
     }
     let response = Node::of([
-        ("description", docs.section("Response").into()),
+        ("description", section(docs.prose, "Response").into()),
         ("headers", headers(&more)),
     ]);
     match &docs.response {

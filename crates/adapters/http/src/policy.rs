@@ -11,7 +11,7 @@ use actix_web::http::Method;
 use actix_web::http::header::{
     DATE, HeaderMap, HeaderName, HeaderValue, HttpDate, TryIntoHeaderValue, USER_AGENT,
 };
-use chrono::{DateTime, SubsecRound as _, TimeDelta, Utc};
+use chrono::{SubsecRound as _, TimeDelta};
 use kernel::{KeySpace, SellerId, StoreError};
 use oauth::{
     Admission, BearerToken, ClientId, DeadToken, Limiter, Principal, Quota, Scope, Subject, TokenKey,
@@ -43,8 +43,8 @@ const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy"
 /// Facts from a request's checks; kept when one of them refuses it.
 pub struct ResponseContext {
     quota: Quota,
-    /// The seller and the application that the request counts for, and the database's time of the count.
-    counted: Option<(SellerId, ClientId, DateTime<Utc>)>,
+    /// The seller and the application that the request counts for.
+    counted: Option<(SellerId, ClientId)>,
 }
 
 impl Listener for Public {
@@ -116,7 +116,7 @@ impl Listener for Public {
         })?;
 
         context.quota = quota;
-        context.counted = Some((principal.seller, principal.client_id, quota.counted_at));
+        context.counted = Some((principal.seller, principal.client_id));
         record(principal.client_id, principal.seller);
         if !admits(limit, &quota) {
             return Err(Problem::rate_limited(quota.retry_after()).into());
@@ -144,15 +144,17 @@ impl Listener for Public {
     }
 
     fn finish(&self, context: ResponseContext, response: &mut HttpResponse) {
-        if let Some((seller, client_id, counted_at)) = context.counted {
+        if let Some((seller, client_id)) = context.counted {
             let status = response.status().as_u16();
-            self.usage.count(UsageKey {
+            let key = UsageKey {
                 seller,
                 client_id,
                 status,
-            });
+            };
+            self.usage.add([UsageCount { key, calls: 1 }]);
             // Clients compare it with `updated_at`, which has the database's clock (D127).
-            if let Ok(date) = HttpDate::from(SystemTime::from(counted_at)).try_into_value() {
+            let counted_at = SystemTime::from(context.quota.counted_at);
+            if let Ok(date) = HttpDate::from(counted_at).try_into_value() {
                 response.headers_mut().insert(DATE, date);
             }
         }
@@ -224,8 +226,13 @@ fn write_quota(quota: &Quota, headers: &mut HeaderMap) {
 pub struct UsageMeter(Arc<Mutex<HashMap<UsageKey, u32>>>);
 
 impl UsageMeter {
-    pub fn count(&self, key: UsageKey) {
-        self.add(UsageCount { key, calls: 1 });
+    /// Adds new counts, or those that could not be stored.
+    pub fn add(&self, counts: impl IntoIterator<Item = UsageCount>) {
+        let mut sums = self.0.lock();
+        for UsageCount { key, calls } in counts {
+            let sum = sums.entry(key).or_default();
+            *sum = sum.saturating_add(calls);
+        }
     }
 
     /// Removes and returns the counts.
@@ -235,18 +242,5 @@ impl UsageMeter {
             .into_iter()
             .map(|(key, calls)| UsageCount { key, calls })
             .collect()
-    }
-
-    /// Puts back counts that could not be stored.
-    pub fn put_back(&self, counts: Vec<UsageCount>) {
-        for count in counts {
-            self.add(count);
-        }
-    }
-
-    fn add(&self, UsageCount { key, calls }: UsageCount) {
-        let mut counts = self.0.lock();
-        let sum = counts.entry(key).or_default();
-        *sum = sum.saturating_add(calls);
     }
 }

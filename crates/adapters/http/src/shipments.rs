@@ -243,7 +243,7 @@ fn tracking_number() -> impl Shape<Value = TrackingNumber> {
 /// The ids must be distinct. Whether they belong to the seller is checked when the order is read (D113).
 fn item_ids() -> impl Shape<Value = Vec<String>> {
     let id = text().distinct("This id is listed twice.");
-    list(id).at_least(1).at_most(MAX_ITEMS).map_schema(|schema| {
+    list(id, 1..=MAX_ITEMS).map_schema(|schema| {
         let schema = schema.with("uniqueItems", true);
         schema.describe("The seller's own items, each once. They are only checked: a shipment always covers the whole order.")
     })

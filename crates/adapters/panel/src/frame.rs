@@ -23,7 +23,6 @@ pub(crate) static ICON: LazyLock<Asset> =
 /// The data of every template.
 pub(crate) struct Frame {
     pub(crate) t: &'static Texts,
-    pub(crate) language: Language,
     pub(crate) title: String,
     pub(crate) service: String,
     pub(crate) docs_url: String,
@@ -37,7 +36,7 @@ pub(crate) struct Frame {
     pub(crate) seller_name: String,
     /// Path, label and value of `aria-current` of each page.
     pub(crate) navigation: Vec<(&'static str, &'static str, &'static str)>,
-    /// The CSS class and the text of the notice; empty for none.
+    /// The CSS class and the text of the notice about the result of the form that led here; empty for none.
     pub(crate) notice: (&'static str, &'static str),
 }
 
@@ -46,7 +45,6 @@ impl Frame {
     pub(crate) fn bare(service: &ServiceSettings, language: Language, title: String) -> Self {
         Self {
             t: language.texts(),
-            language,
             title,
             service: service.name.clone(),
             docs_url: service.docs_url.clone(),
@@ -67,13 +65,9 @@ impl PageRequest {
         Frame {
             csrf: self.browser.csrf_token(),
             switch: self.in_other_language(),
+            notice: notice(self.query.get("done").unwrap_or_default(), self.texts()),
             ..Frame::bare(&self.panel.ports.service, self.language, title.into())
         }
-    }
-
-    /// The notice about the result of the form that led here.
-    pub(crate) fn notice(&self) -> (&'static str, &'static str) {
-        notice(self.query.get("done").unwrap_or_default(), self.texts())
     }
 
     /// The address of this page in the other language, without the notice.
@@ -113,7 +107,6 @@ impl SignedInRequest {
         Frame {
             seller_name: self.seller().name.clone(),
             navigation: pages.map(|(path, label)| (path, label, current(path))).into(),
-            notice: self.notice(),
             ..self.request.frame(title)
         }
     }

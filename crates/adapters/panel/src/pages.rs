@@ -49,13 +49,30 @@ fn ok(template: &impl Template) -> Result<HttpResponse, PageError> {
 /// The question before an action that cannot be undone. Its form is sent to the path of its page.
 #[derive(Template)]
 #[template(path = "confirmation.html")]
-struct Confirmation {
+struct Confirmation<'a> {
     frame: Frame,
-    action: String,
+    action: &'a str,
     text: &'static str,
     submit: &'static str,
     /// The page to go back to.
-    back: String,
+    back: &'a str,
+}
+
+/// Asks for confirmation on the page of this request.
+fn confirm(
+    request: &SignedInRequest,
+    title: String,
+    text: &'static str,
+    submit: &'static str,
+    back: &str,
+) -> Result<HttpResponse, PageError> {
+    ok(&Confirmation {
+        frame: request.frame(title),
+        action: &request.path,
+        text,
+        submit,
+        back,
+    })
 }
 
 /// A text, and a link that leads on.

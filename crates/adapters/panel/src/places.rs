@@ -19,31 +19,25 @@ pub(crate) const SMALL_FORM: usize = 16 * 1024;
 /// The places of one process; shared by its server threads.
 #[derive(Clone, Default)]
 pub struct Places {
-    passwords: Counted<Network>,
-    large_forms: Counted<SellerId>,
+    passwords: Taken<Network>,
+    large_forms: Taken<SellerId>,
     /// By the address that was entered.
-    links: Counted<String>,
+    links: Taken<String>,
 }
+
+/// One pointer for each key; whoever has a place has a clone of it.
+type Taken<K> = Arc<Mutex<HashMap<K, Place>>>;
+
+/// A place; given up when it is dropped.
+pub(crate) type Place = Arc<()>;
 
 /// The first three bytes of an IPv4 address, or groups of an IPv6 address: what a client that has more than one
 /// address usually has.
 type Network = [u16; 3];
 
-pub(crate) type PasswordPlace = Place<Network>;
-
-/// How many places each has taken.
-#[derive(Clone)]
-struct Counted<K>(Arc<Mutex<HashMap<K, usize>>>);
-
-/// A place; given up when it is dropped.
-pub(crate) struct Place<K: Eq + Hash> {
-    of: K,
-    taken: Counted<K>,
-}
-
 impl Places {
     /// None if the network of this address has taken its places.
-    pub(crate) fn password(&self, client: IpAddr) -> Option<PasswordPlace> {
+    pub(crate) fn password(&self, client: IpAddr) -> Option<Place> {
         let network = match client.to_canonical() {
             IpAddr::V4(address) => {
                 let [a, b, c, _] = address.octets();
@@ -54,49 +48,26 @@ impl Places {
                 [a, b, c]
             }
         };
-        self.passwords.take(network, PASSWORDS_OF_ONE)
+        take(&self.passwords, network, PASSWORDS_OF_ONE)
     }
 
     /// None if the seller has as many.
-    pub(crate) fn large_form(&self, seller: SellerId) -> Option<Place<SellerId>> {
-        self.large_forms.take(seller, LARGE_FORMS_OF_ONE)
+    pub(crate) fn large_form(&self, seller: SellerId) -> Option<Place> {
+        take(&self.large_forms, seller, LARGE_FORMS_OF_ONE)
     }
 
     /// None while another link for this address is made.
-    pub(crate) fn link(&self, email: &str) -> Option<Place<String>> {
-        self.links.take(email.to_lowercase(), 1)
+    pub(crate) fn link(&self, email: &str) -> Option<Place> {
+        take(&self.links, email.to_lowercase(), 1)
     }
 }
 
-impl<K> Default for Counted<K> {
-    fn default() -> Self {
-        Self(Arc::default())
-    }
-}
-
-impl<K: Eq + Hash + Clone> Counted<K> {
-    fn take(&self, of: K, most: usize) -> Option<Place<K>> {
-        let mut places = self.0.lock();
-        let taken = places.entry(of.clone()).or_default();
-        if *taken >= most {
-            return None;
-        }
-        *taken += 1;
-        let taken = self.clone();
-        Some(Place { of, taken })
-    }
-}
-
-impl<K: Eq + Hash> Drop for Place<K> {
-    fn drop(&mut self) {
-        let mut places = self.taken.0.lock();
-        if let Some(taken) = places.get_mut(&self.of) {
-            *taken -= 1;
-            if *taken == 0 {
-                places.remove(&self.of);
-            }
-        }
-    }
+/// Takes a place, and forgets those who have none any more: few requests hold one at a time.
+fn take<K: Eq + Hash>(taken: &Mutex<HashMap<K, Place>>, of: K, most: usize) -> Option<Place> {
+    let mut taken = taken.lock();
+    taken.retain(|_, place| Arc::strong_count(place) > 1);
+    let place = taken.entry(of).or_default();
+    (Arc::strong_count(place) <= most).then(|| Arc::clone(place))
 }
 
 #[cfg(test)]
@@ -114,7 +85,8 @@ mod tests {
             taken.pop();
             taken.push(of(100).unwrap());
         }
-        assert!(places.passwords.0.lock().is_empty());
+        let _last = places.password("198.51.100.1".parse().unwrap());
+        assert_eq!(places.passwords.lock().len(), 1);
     }
 
     #[test]

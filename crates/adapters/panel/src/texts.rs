@@ -218,3 +218,24 @@ impl Texts {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_of_two_minutes_or_more_is_told_in_minutes() {
+        for (seconds, english, polish) in [
+            (119, "119 s", "119 s"),
+            (120, "2 minutes", "2 minuty"),
+            (241, "5 minutes", "5 minut"),
+            (720, "12 minutes", "12 minut"),
+            (1_320, "22 minutes", "22 minuty"),
+            (3_600, "60 minutes", "60 minut"),
+        ] {
+            let text = |texts: &Texts| (texts.failures.too_many)(seconds).1;
+            assert_eq!(text(&ENGLISH), format!("Wait {english}, then try again."));
+            assert_eq!(text(&POLISH), format!("Odczekaj {polish} i spróbuj ponownie."));
+        }
+    }
+}

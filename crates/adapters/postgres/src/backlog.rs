@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use diesel::sql_types::{Array, BigInt, Double, Nullable, Text};
+use diesel::sql_types::{Array, BigInt, Double, Integer, Nullable, Text};
 use kernel::StoreError;
 use orders::Carrier;
 
@@ -16,7 +16,7 @@ statements! {
     "backlog.sql";
     QUEUES: (BigInt, Array<Text>) -> BacklogRow;
     OLDEST_SNAPSHOT: () -> Only<Double, f64>;
-    WORKERS: () -> WorkersRow;
+    WORKERS: () -> Workers;
 }
 
 /// The largest count reported per queue.
@@ -44,20 +44,14 @@ pub struct Backlog {
 }
 
 /// The workers of a Citus cluster.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, diesel::QueryableByName)]
 pub struct Workers {
     /// Those that the coordinator does not reach.
-    pub unreachable: u32,
+    #[diesel(sql_type = Integer)]
+    pub unreachable: i32,
     /// Prepared transactions on the others that are older than half a minute, and have not been recovered.
-    pub in_doubt: u32,
-}
-
-#[derive(Default, diesel::QueryableByName)]
-struct WorkersRow {
-    #[diesel(sql_type = BigInt)]
-    unreachable: i64,
-    #[diesel(sql_type = BigInt)]
-    in_doubt: i64,
+    #[diesel(sql_type = Integer)]
+    pub in_doubt: i32,
 }
 
 #[derive(diesel::QueryableByName)]
@@ -102,11 +96,6 @@ impl Database {
         if self.units.context.layout == Layout::Single {
             return Ok(None);
         }
-        let row = self.autocommit("queues").row(WORKERS.bind(())).await?;
-        let row = row.unwrap_or_default();
-        Ok(Some(Workers {
-            unreachable: u32::try_from(row.unreachable).map_err(StoreError::unexpected)?,
-            in_doubt: u32::try_from(row.in_doubt).map_err(StoreError::unexpected)?,
-        }))
+        self.autocommit("queues").row(WORKERS.bind(())).await
     }
 }

@@ -127,8 +127,8 @@ select extract(
 
 -- name: WORKERS
 -- On Citus alone.
-select count(*) filter (where not success) as unreachable,
-    coalesce(sum(case when success then result::bigint end), 0)::bigint as in_doubt
+select (count(*) filter (where not success))::integer as unreachable,
+    coalesce(sum(case when success then result::integer end), 0)::integer as in_doubt
 from run_command_on_workers(
     $$select count(*) from pg_prepared_xacts where prepared < now() - interval '30 s'$$
 )

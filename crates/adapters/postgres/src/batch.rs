@@ -1,8 +1,8 @@
 //! Batching: while one statement is under way, further questions queue, and then go out together.
 
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -58,30 +58,15 @@ struct Waiter<G: BatchQuery> {
 /// A change that waits for its statement. Whoever asked can withdraw it until it is sent.
 pub(crate) struct Withdrawable<C> {
     pub(crate) change: C,
-    /// Set once: when it is sent, or when it is withdrawn.
-    taken: Arc<AtomicBool>,
+    /// Set once: when it is sent, or when it is withdrawn. Gone with its caller.
+    taken: Weak<AtomicBool>,
 }
 
 impl<C> Withdrawable<C> {
     /// True once at most: then the caller sends the change.
     pub(crate) fn take(&self) -> bool {
-        !self.taken.swap(true, Ordering::Relaxed)
-    }
-}
-
-/// Withdraws a change that is not sent yet when its caller goes away.
-struct Withdrawal(Arc<AtomicBool>);
-
-impl Withdrawal {
-    /// False if the change was sent before, or may have been.
-    fn withdraw(&self) -> bool {
-        !self.0.swap(true, Ordering::Relaxed)
-    }
-}
-
-impl Drop for Withdrawal {
-    fn drop(&mut self) {
-        self.withdraw();
+        let taken = self.taken.upgrade();
+        taken.is_some_and(|taken| !taken.swap(true, Ordering::Relaxed))
     }
 }
 
@@ -96,19 +81,20 @@ impl<C, G: BatchQuery<Question = Withdrawable<C>>> Batcher<G> {
         let taken = Arc::<AtomicBool>::default();
         let question = Withdrawable {
             change,
-            taken: Arc::clone(&taken),
+            taken: Arc::downgrade(&taken),
         };
-        let withdrawal = Withdrawal(taken);
+        // False if the change was sent before, or may have been.
+        let withdraw = || !taken.swap(true, Ordering::Relaxed);
         let mut asking = pin!(self.ask(question));
         let outcome = match timeout(time_left, &mut asking).await {
             Ok(outcome) => outcome,
-            Err(late) if withdrawal.withdraw() => {
+            Err(late) if withdraw() => {
                 return Err(TransactionError::Store(StoreError::Unavailable(late.into())));
             }
             Err(_) => asking.await,
         };
         outcome.map_err(|error| {
-            if withdrawal.withdraw() {
+            if withdraw() {
                 TransactionError::Store(error)
             } else {
                 TransactionError::Unknown(error)
@@ -123,7 +109,8 @@ impl<C, G: BatchQuery<Question = Withdrawable<C>>> Batcher<G> {
 pub(crate) struct Batcher<G: BatchQuery> {
     query: Arc<G>,
     connection: Arc<SharedConnection>,
-    queue: Mutex<Option<mpsc::UnboundedSender<Waiter<G>>>>,
+    /// Closed while no task serves it.
+    queue: Mutex<mpsc::UnboundedSender<Waiter<G>>>,
     turns: Arc<Turns>,
 }
 
@@ -132,7 +119,7 @@ impl<G: BatchQuery> Batcher<G> {
         Self {
             query: Arc::new(query),
             connection: Arc::new(SharedConnection::new(connector, G::NAME, G::CANCELS)),
-            queue: Mutex::new(None),
+            queue: Mutex::new(mpsc::unbounded_channel().0),
             turns: Turns::new(2 * G::MAX_MEMBERS),
         }
     }
@@ -157,9 +144,9 @@ impl<G: BatchQuery> Batcher<G> {
             span: span.clone(),
             reply,
         });
-        let lost = |_| StoreError::Unavailable("the task that asks the database has ended".into());
+        let lost = || StoreError::Unavailable("the task that asks the database has ended".into());
         let answered = with_timeout(ANSWER_TIMEOUT, async {
-            answer.await.unwrap_or_else(|closed| Err(lost(closed)))
+            answer.await.unwrap_or_else(|_| Err(lost()))
         });
         observe::in_span(span, answered).await
     }
@@ -167,19 +154,15 @@ impl<G: BatchQuery> Batcher<G> {
     /// The queue is unbounded: a caller that times out leaves, and its question is dropped.
     fn enqueue(&self, waiter: Waiter<G>) {
         let mut queue = self.queue.lock();
-        let waiter = match queue.as_ref() {
-            None => waiter,
-            Some(sender) => match sender.send(waiter) {
-                Ok(()) => return,
-                Err(mpsc::error::SendError(returned)) => returned,
-            },
+        let Err(mpsc::error::SendError(waiter)) = queue.send(waiter) else {
+            return;
         };
         let (sender, receiver) = mpsc::unbounded_channel();
         let (query, connection) = (Arc::clone(&self.query), Arc::clone(&self.connection));
         drop(tokio::spawn(serve(query, connection, receiver)));
         // This cannot fail: the receiver was created just above.
         let _ = sender.send(waiter);
-        *queue = Some(sender);
+        *queue = sender;
     }
 }
 

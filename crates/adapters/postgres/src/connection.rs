@@ -9,6 +9,7 @@ mod tls;
 pub(crate) mod url;
 
 use std::fmt;
+use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -19,7 +20,10 @@ use diesel_async::{AsyncPgConnection, SimpleAsyncConnection as _};
 use futures_util::future::BoxFuture;
 use kernel::{StoreError, error_chain};
 use parking_lot::Mutex;
-use tokio::{runtime::Handle, sync::Semaphore, time::Instant};
+use tokio::runtime::Handle;
+use tokio::select;
+use tokio::sync::{Semaphore, oneshot, watch};
+use tokio::time::Instant;
 use tokio_postgres::{Client, Config, SimpleQueryMessage, error::SqlState};
 use tokio_postgres_rustls::MakeRustlsConnect;
 use tokio_util::task::AbortOnDropHandle;
@@ -56,6 +60,21 @@ impl Identity {
     /// original; `standby` on one.
     pub fn timeline(&self) -> &str {
         self.timeline.as_deref().unwrap_or("standby")
+    }
+}
+
+/// A timeline of a cluster's write-ahead log: each promotion begins one with a higher number.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Timeline {
+    /// See [`Identity::here`].
+    here: String,
+    number: u32,
+}
+
+impl Timeline {
+    /// Whether a primary on this one has been replaced by one on the other.
+    fn is_older_than(&self, other: &Self) -> bool {
+        self.here == other.here && self.number < other.number
     }
 }
 
@@ -97,6 +116,8 @@ pub struct Connector {
     /// The index of the host that accepted the last connection. The next attempt starts there, so that a dead
     /// host costs its timeout only once.
     last: AtomicUsize,
+    /// The newest timeline that a connection had.
+    newest: watch::Sender<Timeline>,
     /// Advice about the last failure, if there is any; cleared once a connection was opened.
     advice: Mutex<Option<&'static str>>,
     /// Set once the program needs its connections no longer.
@@ -124,14 +145,32 @@ pub(crate) enum ConnectError {
 #[derive(Debug)]
 pub(crate) struct HostFailure {
     host: String,
-    /// `Err` if it did not respond in time.
-    error: Result<tokio_postgres::Error, AnswerTimeout>,
+    error: Unusable,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum Unusable {
+    #[error(transparent)]
+    Refused(#[from] tokio_postgres::Error),
+    #[error(transparent)]
+    Silent(#[from] AnswerTimeout),
+    #[error(
+        "a former primary: another server has replaced it since (if this is a restored backup, restart the program)"
+    )]
+    Replaced,
 }
 
 impl HostFailure {
+    const fn refusal(&self) -> Option<&tokio_postgres::Error> {
+        match &self.error {
+            Unusable::Refused(error) => Some(error),
+            Unusable::Silent(_) | Unusable::Replaced => None,
+        }
+    }
+
     /// Why the server has rejected the login, if it has.
     fn rejection(&self) -> Option<SqlState> {
-        let rejection = self.error.as_ref().ok()?.as_db_error()?;
+        let rejection = self.refusal()?.as_db_error()?;
         Some(cause(rejection.code(), rejection.message()))
     }
 
@@ -146,17 +185,14 @@ impl HostFailure {
 
     /// Advice about this failure, if there is any; never names the server.
     fn advice(&self) -> Option<&'static str> {
-        let of_tls = self.error.as_ref().ok().and_then(tls::advice);
+        let of_tls = self.refusal().and_then(tls::advice);
         of_tls.or_else(|| login_advice(&self.rejection()?))
     }
 }
 
 impl fmt::Display for HostFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.error {
-            Ok(error) => write!(f, "{}: {}", self.host, error_chain(error))?,
-            Err(timeout) => write!(f, "{}: {timeout}", self.host)?,
-        }
+        write!(f, "{}: {}", self.host, error_chain(&self.error))?;
         self.advice().map_or(Ok(()), |advice| write!(f, " ({advice})"))
     }
 }
@@ -236,6 +272,7 @@ impl Connector {
             hosts,
             timeout,
             last: AtomicUsize::new(0),
+            newest: watch::Sender::default(),
             advice: Mutex::new(None),
             is_done: Arc::default(),
             lost: Arc::default(),
@@ -320,15 +357,19 @@ impl Connector {
     }
 
     pub(crate) async fn open(&self) -> Result<OpenConnection, ConnectError> {
-        self.in_time(async {
+        let opening = async {
             let (client, driver) = self.connect_to_any().await?;
-            let driver = AbortOnDropHandle::new(tokio::spawn(self.drive(driver)));
-            self.look_at_identity(&client).await;
             let connection = AsyncPgConnection::try_from(client).await;
-            let connection = connection.map_err(ConnectError::SetUp)?;
-            Ok(OpenConnection { connection, driver })
+            let open = connection.map(|connection| OpenConnection { connection, driver });
+            open.map_err(ConnectError::SetUp)
+        };
+        let opened = tokio::time::timeout(self.timeout, opening).await;
+        opened.unwrap_or_else(|_| {
+            Err(ConnectError::NoHost(vec![HostFailure {
+                host: self.hosts(),
+                error: AnswerTimeout(self.timeout).into(),
+            }]))
         })
-        .await
     }
 
     /// Opens a connection for the pool. Its driver ends with its last statement.
@@ -342,38 +383,28 @@ impl Connector {
     /// Looks whether the database of a new connection is the rows' own: another one may have taken the place of
     /// the one before. Whoever looks at the identity from time to time unsets what this sets. Looks as well
     /// whether the schema is finished, so that nobody who has read from the database takes it for unfinished.
-    /// Before the tables are there, there is nothing to look at.
-    async fn look_at_identity(&self, client: &Client) {
-        let found = client.simple_query(IDENTITY.text).await.unwrap_or_default();
-        for message in found {
-            if let SimpleQueryMessage::Row(row) = message {
-                self.finished
-                    .store(row.get("is_finished") == Some("t"), Ordering::Relaxed);
-                if row.get("here") != row.get("written_in") {
-                    self.set_foreign(true);
-                }
-            }
+    /// Before the tables are there, there is nothing to look at. Returns a primary's timeline.
+    async fn look_at_identity(&self, client: &Client) -> Option<Timeline> {
+        let found = client.simple_query(IDENTITY.text).await.ok()?;
+        let row = found.iter().find_map(|message| match message {
+            SimpleQueryMessage::Row(row) => Some(row),
+            _ => None,
+        })?;
+        self.finished
+            .store(row.get("is_finished") == Some("t"), Ordering::Relaxed);
+        if row.get("here") != row.get("written_in") {
+            self.set_foreign(true);
         }
-    }
-
-    /// Bounds the whole of opening a connection. The error names the hosts, as all of them do.
-    async fn in_time<T>(
-        &self,
-        opening: impl Future<Output = Result<T, ConnectError>>,
-    ) -> Result<T, ConnectError> {
-        let opened = tokio::time::timeout(self.timeout, opening).await;
-        opened.unwrap_or_else(|_| {
-            Err(ConnectError::NoHost(vec![HostFailure {
-                host: self.hosts(),
-                error: Err(AnswerTimeout(self.timeout)),
-            }]))
+        Some(Timeline {
+            here: row.get("here")?.to_owned(),
+            number: u32::from_str_radix(row.get("timeline")?, 16).ok()?,
         })
     }
 
     /// Opens a connection as a bare `tokio_postgres` client. Its I/O task ends with it.
     pub(crate) async fn open_bare(&self) -> Result<Client, ConnectError> {
         let (client, driver) = self.connect_to_any().await?;
-        drop(tokio::spawn(self.drive(driver)));
+        drop(driver.detach());
         Ok(client)
     }
 
@@ -390,7 +421,7 @@ impl Connector {
     }
 
     /// Tries the hosts in turn; each gets its share of the remaining time.
-    async fn connect_to_any(&self) -> Result<(Client, Driver), ConnectError> {
+    async fn connect_to_any(&self) -> Result<(Client, AbortOnDropHandle<()>), ConnectError> {
         let end = Instant::now() + self.timeout;
         let first = self.last.load(Ordering::Relaxed);
         let order = self.hosts.iter().enumerate().cycle().skip(first);
@@ -398,7 +429,7 @@ impl Connector {
         for (index, host) in order.take(self.hosts.len()) {
             let untried = u32::try_from(self.hosts.len().saturating_sub(failures.len()));
             let share = end.saturating_duration_since(Instant::now()) / untried.unwrap_or(u32::MAX).max(1);
-            let error = match tokio::time::timeout(share, host.connect()).await {
+            let error = match tokio::time::timeout(share, self.connect(host)).await {
                 Ok(Ok(connected)) => {
                     *self.advice.lock() = None;
                     if self.last.swap(index, Ordering::Relaxed) != index {
@@ -406,8 +437,8 @@ impl Connector {
                     }
                     return Ok(connected);
                 }
-                Ok(Err(error)) => Ok(error),
-                Err(_) => Err(AnswerTimeout(share)),
+                Ok(Err(error)) => error,
+                Err(_) => AnswerTimeout(share).into(),
             };
             failures.push(HostFailure {
                 host: host.name.clone(),
@@ -418,11 +449,51 @@ impl Connector {
         Err(ConnectError::NoHost(failures))
     }
 
-    /// Performs a connection's I/O until it ends.
-    fn drive(&self, connection: Driver) -> impl Future<Output = ()> + use<> {
+    /// Connects to a host, unless a primary there has been replaced: whoever wrote to it, or read from it, would
+    /// be alone. Once a connection shows a newer timeline, those with an older one end: a server that was silent
+    /// for a while does not know that it was replaced.
+    async fn connect(&self, host: &Host) -> Result<(Client, AbortOnDropHandle<()>), Unusable> {
+        let (client, connection) = host.connect().await?;
+        let (own, of_driver) = oneshot::channel();
+        let driver = AbortOnDropHandle::new(tokio::spawn(self.drive(connection, of_driver)));
+        if let Some(timeline) = self.look_at_identity(&client).await {
+            if timeline.is_older_than(&self.newest.borrow()) {
+                return Err(Unusable::Replaced);
+            }
+            self.newest.send_if_modified(|newest| {
+                let is_newer = timeline != *newest && !timeline.is_older_than(newest);
+                if is_newer {
+                    newest.clone_from(&timeline);
+                }
+                is_newer
+            });
+            drop(own.send(timeline));
+        }
+        Ok((client, driver))
+    }
+
+    /// Performs a connection's I/O until it ends, or its timeline is no longer the newest.
+    fn drive(
+        &self,
+        connection: Driver,
+        timeline: oneshot::Receiver<Timeline>,
+    ) -> impl Future<Output = ()> + use<> {
         let (is_done, lost) = (Arc::clone(&self.is_done), Arc::clone(&self.lost));
+        let mut newest = self.newest.subscribe();
+        let replaced = async move {
+            if let Ok(own) = timeline.await
+                && newest.wait_for(|newest| own.is_older_than(newest)).await.is_ok()
+            {
+                return;
+            }
+            pending::<()>().await;
+        };
         async move {
-            match connection.await {
+            let ended = select! {
+                ended = connection => ended,
+                () = replaced => return,
+            };
+            match ended {
                 Ok(()) => {}
                 Err(error) if is_done.load(Ordering::Relaxed) => {
                     tracing::debug!(error = error_chain(&error), "an unused connection was lost");
@@ -460,12 +531,12 @@ mod tests {
             .with_ansi(false)
             .with_writer(Arc::new(writer));
         let listening = tracing::subscriber::set_default(subscriber.finish());
-        connector.drive(lost()).await;
-        connector.drive(lost()).await;
+        connector.drive(lost(), oneshot::channel().1).await;
+        connector.drive(lost(), oneshot::channel().1).await;
         connector.answers();
         connector.answers();
         connector.expect_losses();
-        connector.drive(lost()).await;
+        connector.drive(lost(), oneshot::channel().1).await;
         drop(listening);
         let mut lines = String::new();
         log.read_to_string(&mut lines).unwrap();
@@ -475,11 +546,11 @@ mod tests {
 
     #[tokio::test]
     async fn a_connection_that_takes_too_long_is_an_error_that_names_the_hosts() {
-        let hosts = url::parse("postgres://one.example,two.example:1/shop").unwrap();
+        let hosts = url::parse("postgres://192.0.2.1,192.0.2.2:1/shop").unwrap();
         let connector = Connector::new(hosts, Duration::ZERO);
-        let silent = connector.in_time::<()>(std::future::pending()).await;
-        let error = error_chain(&silent.unwrap_err());
-        let names = ["one.example:5432", "two.example:1"];
+        let silent = connector.open().await.err().unwrap();
+        let error = error_chain(&silent);
+        let names = ["192.0.2.1:5432", "192.0.2.2:1"];
         assert!(names.iter().all(|name| error.contains(name)), "{error}");
     }
 

@@ -7,8 +7,6 @@ use std::time::Duration;
 use accounts::{AccountMail, AccountReader, UsageLog};
 use changes::ChangeReader;
 use chrono::{DateTime, TimeDelta, Utc};
-use diesel::dsl::{AsSelect, Find, Select};
-use diesel::pg::Pg;
 use diesel::prelude::*;
 use diesel::sql_types::{Text, Timestamptz};
 use diesel_async::AsyncPgConnection;
@@ -19,7 +17,7 @@ use kernel::{IdempotencyClaims, MailQueue, Sealer, StoreError, TransactionError}
 use oauth::{ApplicationDirectory, ApplicationReader, Gate, GrantReader, RateCounter, TokenIssuer};
 use offers::{OfferChanges, OfferReader};
 use orders::{OrderDirectory, OrderReader, ShipmentMail, TrackingQueue};
-use tokio::sync::Notify;
+use tokio::sync::{Mutex, Notify};
 use usecases::{Announcement, LockSet, Transaction, UnitOfWork};
 use webhooks::{JournalReader, SubscriptionQueues, SubscriptionReader};
 
@@ -28,10 +26,11 @@ use crate::batch::{BatchQuery, Batcher, Reader};
 use crate::connection::error::{SchemaOutdated, is_permission_denied};
 use crate::connection::pool::{Autocommit, Connections};
 use crate::connection::pooler::Pooler;
+use crate::connection::shared::SharedConnection;
 use crate::connection::url::DatabaseUrlError;
 use crate::connection::{Connector, url};
 use crate::gate::Requests;
-use crate::idempotency::{Outcomes, StoredClaims};
+use crate::idempotency::StoredClaims;
 use crate::journal::Journals;
 use crate::layout::Layout;
 use crate::listing::{List, Listed};
@@ -45,7 +44,7 @@ use crate::orders::{SellerParts, WholeOrders};
 use crate::parcels::Parcels;
 use crate::rate_limits::Calls;
 use crate::retention::{Cleared, Expired};
-use crate::schema::{instance, sellers};
+use crate::schema::sellers;
 use crate::sealing::Sealing;
 use crate::searched::Searched;
 use crate::slow_reads::SlowReads;
@@ -61,23 +60,14 @@ statements! {
     GRANT_ANALYZE: () -> Only<Text, String>;
     ANY_TABLE: ();
     CLOCK: () -> Only<Timestamptz, DateTime<Utc>>;
+    /// An installation mark.
+    pub(crate) MARK: (Text) -> Only<Text, String>;
     pub(crate) SET_MARK: (Text, Text);
     ASK_ABOUT_PARCELS: (Text);
 }
 
 /// The most connections of a process's workers.
 pub const WORKER_CONNECTIONS: usize = 8;
-
-#[derive(Queryable, Selectable)]
-#[diesel(table_name = instance, check_for_backend(Pg))]
-pub(crate) struct Mark {
-    pub(crate) value: String,
-}
-
-/// An installation mark.
-pub(crate) fn mark(key: &str) -> Select<Find<instance::table, &str>, AsSelect<Mark, Pg>> {
-    instance::table.find(key).select(Mark::as_select())
-}
 
 /// The database's URL and its timeouts.
 #[derive(Clone)]
@@ -111,7 +101,7 @@ pub struct Database {
     workers: Connections,
     release_turns: Arc<Turns>,
     asleep: RecentlyAsleep,
-    outcomes: Arc<Outcomes>,
+    outcomes: Arc<Mutex<SharedConnection>>,
     default_rate_limit: NonZeroU32,
 }
 
@@ -145,7 +135,12 @@ impl Database {
                 .build();
             // Building the pool fails only if it has timeouts but no runtime.
             let pool = pool.map_err(|_| DatabaseUrlError::Malformed)?;
-            Ok(Connections::new(&connector, pool, Turns::new(share)))
+            Ok(Connections {
+                connector: Arc::clone(&connector),
+                pool,
+                turns: Turns::new(share),
+                waits: metrics::histogram!("database_pool_wait_seconds"),
+            })
         };
         let units = PgUnitOfWork {
             connections: connections(pool_size.max(1), (pool_size / 4).max(1))?,
@@ -170,7 +165,7 @@ impl Database {
             pooler: Arc::default(),
             slow: Arc::new(SlowReads(slow)),
             asleep: RecentlyAsleep::default(),
-            outcomes: Arc::new(Outcomes::new(connector)),
+            outcomes: Arc::new(Mutex::new(SharedConnection::new(connector, "outcomes", true))),
             default_rate_limit: settings.default_rate_limit,
         })
     }
@@ -304,6 +299,7 @@ impl Database {
     pub fn subscriptions(&self) -> Arc<dyn SubscriptionReader> {
         Arc::new(StoredSubscriptions {
             statements: self.autocommit("subscriptions"),
+            slow: Arc::clone(&self.slow),
             sealing: self.units.context.sealing.clone(),
         })
     }
@@ -423,9 +419,9 @@ impl Database {
     /// The value of an installation mark, such as "this is a sandbox"; None if it is unset or the table is
     /// missing.
     pub async fn mark(&self, key: &str) -> Result<Option<String>, StoreError> {
-        match self.autocommit("marks").row(mark(key)).await {
+        match self.autocommit("marks").row(MARK.bind((key,))).await {
             Err(StoreError::Unavailable(cause)) if cause.is::<SchemaOutdated>() => Ok(None),
-            read => Ok(read?.map(|mark| mark.value)),
+            read => Ok(read?.map(|mark| mark.0)),
         }
     }
 

@@ -23,6 +23,12 @@ where n.nspname not in ('pg_catalog', 'information_schema', 'pg_toast')
   )
 limit 1
 
+-- name: MARK
+-- $1 the key of an installation mark.
+select value
+from instance
+where key = $1
+
 -- name: CLOCK
 select api_now() as now
 

@@ -16,7 +16,7 @@ use uuid::Uuid;
 use crate::connection::error::{AnswerTimeout, is_lock_timeout};
 use crate::connection::pool::Autocommit;
 use crate::connection::shared::SharedConnection;
-use crate::connection::{BEGIN, Connector, OpenConnection};
+use crate::connection::{BEGIN, OpenConnection};
 use crate::schema::{api_now, idempotency};
 use crate::sealing::Sealing;
 use crate::statement::{Only, statements};
@@ -79,28 +79,14 @@ impl ClaimRow {
     }
 }
 
-/// The process's connection for outcomes, which are looked up one after another: a lost batch has many
-/// members.
-pub(crate) struct Outcomes {
-    connection: SharedConnection,
-    turn: Mutex<()>,
-}
-
-impl Outcomes {
-    pub(crate) fn new(connector: Arc<Connector>) -> Self {
-        Self {
-            connection: SharedConnection::new(connector, "outcomes", true),
-            turn: Mutex::default(),
-        }
-    }
-}
-
 /// Claims and releases are autocommitted statements.
 pub(crate) struct StoredClaims {
     pub(crate) statements: Autocommit,
     /// In shares of one connection, so that a claim is released while others of its seller wait.
     pub(crate) releases: Autocommit,
-    pub(crate) outcomes: Arc<Outcomes>,
+    /// The process's connection for outcomes, which are looked up one after another: a lost batch has many
+    /// members.
+    pub(crate) outcomes: Arc<Mutex<SharedConnection>>,
     pub(crate) sealing: Sealing,
 }
 
@@ -179,9 +165,7 @@ impl StoredClaims {
         let (space, key) = (claim.space.uuid(), claim.key.as_str());
         let read = LOCK_KEY.bind((space, key, claim.fence, claim.fingerprint.bytes().as_slice()));
         let timed_out = |_| StoreError::from(AnswerTimeout(OUTCOME_TIMEOUT));
-        let _turn = timeout_at(end, self.outcomes.turn.lock())
-            .await
-            .map_err(timed_out)?;
+        let connection = timeout_at(end, self.outcomes.lock()).await.map_err(timed_out)?;
         let looking = |open: Arc<OpenConnection>| async move {
             let mut connection = open.connection();
             connection.batch_execute(BEGIN).await?;
@@ -189,7 +173,7 @@ impl StoredClaims {
             connection.batch_execute("rollback").await?;
             row
         };
-        self.outcomes.connection.ask(looking).await
+        connection.ask(looking).await
     }
 }
 

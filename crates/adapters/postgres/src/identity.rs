@@ -7,7 +7,8 @@
 use std::sync::atomic::Ordering;
 
 use accounts::{Action, Actor};
-use diesel_async::{RunQueryDsl as _, SimpleAsyncConnection as _};
+use diesel::QueryResult;
+use diesel_async::{AsyncPgConnection, RunQueryDsl as _, SimpleAsyncConnection as _};
 use kernel::{StoreError, TransactionError};
 
 use crate::accounts::audit;
@@ -70,30 +71,10 @@ impl Database {
     pub async fn adopt(&self, arrival: Arrival) -> Result<Adoption, TransactionError> {
         let open = self.connector().open().await.map_err(StoreError::from)?;
         let mut connection = open.connection();
-        let begun = connection.batch_execute(BEGIN_UNLIMITED).await;
-        begun.map_err(store_error)?;
-        let identity = IDENTITY.bind(()).get_result::<Identity>(&mut connection).await;
-        let identity = identity.map_err(store_error)?;
-        if identity.is_own() && arrival == Arrival::Upgraded {
-            return Ok(Adoption::Unneeded);
+        let adopted = take_over(connection, arrival).await.map_err(store_error)?;
+        if !matches!(adopted, Adoption::Adopted { .. }) {
+            return Ok(adopted);
         }
-        let adopt = SET_MARK.bind(("database", identity.here));
-        adopt.execute(&mut connection).await.map_err(store_error)?;
-        let removed = match arrival {
-            Arrival::Restored => {
-                let begun = BEGIN_FEED.bind(()).execute(&mut connection).await;
-                begun.map_err(store_error)?;
-                let emptied = Prepared(diesel::delete(changes::table)).execute(&mut connection);
-                emptied.await.map_err(store_error)?
-            }
-            Arrival::Upgraded => {
-                let ahead = AHEAD.bind(()).execute(&mut connection).await;
-                if ahead.map_err(store_error)? > 0 {
-                    return Ok(Adoption::FeedAhead);
-                }
-                0
-            }
-        };
         let (by, action) = (Actor::CommandLine, Action::DatabaseAdopted);
         let os_user = self.units.context.os_user.clone();
         let entry = audit::entry(by, None, action, arrival.as_str(), None, os_user);
@@ -101,6 +82,31 @@ impl Database {
         let committed = connection.batch_execute("commit").await;
         committed.map_err(|error| TransactionError::Unknown(store_error(error)))?;
         self.connector().set_foreign(false);
-        Ok(Adoption::Adopted { removed })
+        Ok(adopted)
     }
+}
+
+/// Begins the transaction, and makes the rows this database's own in it.
+async fn take_over(mut connection: &AsyncPgConnection, arrival: Arrival) -> QueryResult<Adoption> {
+    connection.batch_execute(BEGIN_UNLIMITED).await?;
+    let identity = IDENTITY.bind(()).get_result::<Identity>(&mut connection).await?;
+    if identity.is_own() && arrival == Arrival::Upgraded {
+        return Ok(Adoption::Unneeded);
+    }
+    let adopt = SET_MARK.bind(("database", identity.here));
+    adopt.execute(&mut connection).await?;
+    let removed = match arrival {
+        Arrival::Restored => {
+            BEGIN_FEED.bind(()).execute(&mut connection).await?;
+            let empty = Prepared(diesel::delete(changes::table));
+            empty.execute(&mut connection).await?
+        }
+        Arrival::Upgraded => {
+            if AHEAD.bind(()).execute(&mut connection).await? > 0 {
+                return Ok(Adoption::FeedAhead);
+            }
+            0
+        }
+    };
+    Ok(Adoption::Adopted { removed })
 }

@@ -40,7 +40,7 @@ trait StoredMail: Mail + Sized {
     const BEGIN: Begin;
     const RECORD: Record;
 
-    /// None if it waits for an earlier one.
+    /// None if it waits for an earlier one, or is dropped for a later one.
     fn leased(row: Self::Row, fence: Uuid, sealing: &Sealing) -> Result<Option<DueMail<Self>>, StoreError>;
 }
 
@@ -102,7 +102,7 @@ struct ShipmentRow {
     is_correction: bool,
     attempts: i32,
     #[diesel(sql_type = Bool)]
-    waits: bool,
+    passed_over: bool,
 }
 
 impl StoredMail for ShipmentMail {
@@ -112,7 +112,7 @@ impl StoredMail for ShipmentMail {
     const RECORD: Record = RECORD_SHIPMENT_STEP;
 
     fn leased(row: ShipmentRow, fence: Uuid, _: &Sealing) -> Result<Option<DueMail<Self>>, StoreError> {
-        if row.waits {
+        if row.passed_over {
             return Ok(None);
         }
         let id = MailId::from(row.id);

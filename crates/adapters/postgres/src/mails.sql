@@ -38,6 +38,9 @@ dropped as (
     using judged as j
     where m.id = j.id
       and j.is_overtaken
+    returning
+        m.id, m.order_id, m.order_number, m.recipient, m.recipient_name, m.carrier, m.tracking_number, m.is_correction,
+        m.attempts, true as passed_over
 ),
 leased as (
     update mails as m
@@ -48,11 +51,11 @@ leased as (
       and not j.is_overtaken
     returning
         m.id, m.order_id, m.order_number, m.recipient, m.recipient_name, m.carrier, m.tracking_number, m.is_correction,
-        m.attempts, j.waits
+        m.attempts, j.waits as passed_over
 )
-select coalesce((select due_at from due), clock.at) as first_due, leased.*
+select coalesce((select due_at from due), clock.at) as first_due, found.*
 from clock
-left join leased on true
+left join (select * from leased union all select * from dropped) as found on true
 
 -- name: BEGIN_SHIPMENT_ATTEMPT
 -- $1 its number; $2 the lease in microseconds; $3 the mail; $4 the fence.

@@ -198,6 +198,12 @@ impl From<ConnectError> for MigrateError {
     }
 }
 
+impl From<tokio_postgres::Error> for MigrateError {
+    fn from(error: tokio_postgres::Error) -> Self {
+        Self::of(error, Self::Internal)
+    }
+}
+
 /// Begins a transaction that holds the lock and has no time limits.
 ///
 /// It asks again and again, each time in a transaction of its own: an index that is built concurrently waits
@@ -233,14 +239,11 @@ pub async fn finish(url: &str) -> Result<(), MigrateError> {
 
 async fn finish_over(connector: &Connector) -> Result<(), MigrateError> {
     let client = connector.open_bare().await?;
-    let finished = async {
-        // The journal may be long by now.
-        client.batch_execute(BEGIN_UNLIMITED).await?;
-        client.execute(FINISH.text, &[&OLDEST_IF_FINISHED]).await?;
-        client.batch_execute("commit").await
-    };
-    let finished = finished.await;
-    finished.map_err(|error| MigrateError::of(error, MigrateError::Internal))
+    // The journal may be long by now.
+    client.batch_execute(BEGIN_UNLIMITED).await?;
+    client.execute(FINISH.text, &[&OLDEST_IF_FINISHED]).await?;
+    client.batch_execute("commit").await?;
+    Ok(())
 }
 
 /// Reports how far the index is that is being built. The connection is its own: the build waits for the end of
@@ -258,9 +261,8 @@ async fn watch(client: Client, progress: impl Fn(String)) -> Infallible {
 }
 
 async fn apply(client: &Client, progress: impl Fn(String)) -> Result<Vec<String>, MigrateError> {
-    let internal = |cause: tokio_postgres::Error| MigrateError::of(cause, MigrateError::Internal);
     let pending = pending(client).await?;
-    client.batch_execute(CREATE_VERSIONS).await.map_err(internal)?;
+    client.batch_execute(CREATE_VERSIONS).await?;
     let of = pending.len();
     for (n, name) in pending.iter().enumerate() {
         progress(format!("applying {name} ({} of {of})", n + 1));
@@ -308,14 +310,13 @@ async fn run(client: &Client, name: &str) -> Result<(), Cause> {
 
 /// The names of the migrations that are not applied, in order.
 async fn pending(client: &Client) -> Result<Vec<String>, MigrateError> {
-    let failed = |error: tokio_postgres::Error| MigrateError::of(error, MigrateError::Internal);
     let mut pending = embedded();
-    let place = client.query_one(PLACE.text, &[]).await.map_err(failed)?;
+    let place = client.query_one(PLACE.text, &[]).await?;
     if let Some(statement) = place.get(1) {
         return Err(MigrateError::AnotherSchema { statement });
     }
     if place.get(0) {
-        for row in client.query(VERSIONS.text, &[]).await.map_err(failed)? {
+        for row in client.query(VERSIONS.text, &[]).await? {
             pending.retain(|name| version(name) != row.get::<_, &str>(0));
         }
     }
@@ -327,14 +328,13 @@ pub async fn missing_migrations(url: &str) -> Result<Vec<MissingMigration>, Migr
     let client = Connector::new(url::parse(url)?, CONNECT_TIMEOUT)
         .open_bare()
         .await?;
-    let failed = |error: tokio_postgres::Error| MigrateError::of(error, MigrateError::Internal);
     let mut missing = Vec::new();
     for name in pending(&client).await? {
         let locks = stated_locks(&name);
         let mut rows = BTreeMap::new();
         for table in locks.iter().flat_map(|locks| locks.split('`').skip(1).step_by(2)) {
-            let count = client.query_one(TABLE_ROWS.text, &[&table]).await;
-            rows.insert(table, count.map_err(failed)?.get(0));
+            let count = client.query_one(TABLE_ROWS.text, &[&table]).await?;
+            rows.insert(table, count.get(0));
         }
         missing.push(MissingMigration {
             name,

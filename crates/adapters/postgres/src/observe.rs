@@ -45,24 +45,6 @@ impl StatementTimes {
     }
 }
 
-/// How long callers wait for a pooled connection, including opening a new one.
-#[derive(Clone)]
-pub(crate) struct PoolWaits(Histogram);
-
-impl PoolWaits {
-    pub(crate) fn new() -> Self {
-        Self(metrics::histogram!("database_pool_wait_seconds"))
-    }
-
-    /// Waits for a connection and records how long that took, whether it succeeded or not.
-    pub(crate) async fn measure<F: Future>(&self, connection: F) -> F::Output {
-        let begun = Instant::now();
-        let connection = connection.await;
-        self.0.record(begun.elapsed());
-        connection
-    }
-}
-
 /// Durations of the phases of transactions.
 #[derive(Clone)]
 pub(crate) struct TransactionTimes {

@@ -97,8 +97,7 @@ impl BatchQuery for Calls {
         for call in &calls {
             *number.entry(*call).or_default() += 1;
         }
-        let kinds: Vec<_> = number.keys().map(|(kind, _)| *kind).collect();
-        let subjects: Vec<_> = number.keys().map(|(_, subject)| *subject).collect();
+        let (kinds, subjects): (Vec<_>, Vec<_>) = number.keys().copied().unzip();
         let times: Vec<_> = number.values().copied().collect();
         let rows = COUNT_CALLS.bind((kinds, subjects, times, "minute", true));
         let rows = rows.get_results::<Counted>(&mut connection).await?;

@@ -14,7 +14,7 @@ use oauth::Limiter;
 use usecases::Transaction;
 use uuid::Uuid;
 
-use crate::database::{SET_MARK, mark};
+use crate::database::{MARK, SET_MARK};
 use crate::layout::Layout;
 use crate::orders::DirectoryRow;
 use crate::schema::{
@@ -135,8 +135,8 @@ struct Walk {
 
 impl Walk {
     async fn position(&self, tx: &Tx) -> Result<String, StoreError> {
-        let stored = tx.row(mark(self.mark)).await?;
-        Ok(stored.map_or_else(|| self.start.to_owned(), |mark| mark.value))
+        let stored = tx.row(MARK.bind((self.mark,))).await?;
+        Ok(stored.map_or_else(|| self.start.to_owned(), |mark| mark.0))
     }
 
     /// Stores where the next batch continues.

@@ -335,15 +335,6 @@ diesel::table! {
 }
 
 diesel::table! {
-    personal_tokens (seller_id, id) {
-        seller_id -> Uuid,
-        id -> Uuid,
-        name -> Text,
-        created_at -> Timestamptz,
-    }
-}
-
-diesel::table! {
     rate_windows (window_start, kind, subject) {
         window_start -> Timestamptz,
         kind -> SmallInt,

@@ -48,7 +48,7 @@ lacking (n, statements) as (
         where c.relnamespace = place.oid
           and c.relname = any($1::text[])
           -- What migrations write is read alone.
-          and (c.relname <> 'schema_facts' or privilege = 'select')
+          and (c.relname not in ('schema_facts', '__diesel_schema_migrations') or privilege = 'select')
           and not has_table_privilege(c.oid, privilege)
     )
     union all
@@ -65,6 +65,25 @@ lacking (n, statements) as (
           and f.proname in ('api_now', 'api_uuid')
           and not has_function_privilege(f.oid, 'execute')
     )
+    union all
+    -- Row security hides all rows, and no statement fails.
+    select 5, string_agg(
+        format('CREATE POLICY %1$s ON %2$s TO %1$s USING (true);', role, c.oid::regclass), ' ' order by c.relname
+    )
+    from place
+    join pg_class as c on c.relnamespace = place.oid
+    where c.relname = any($1::text[])
+      and row_security_active(c.oid)
+      and not exists (
+          select
+          from pg_policy as p
+          cross join unnest(p.polroles) as grantee
+          where p.polrelid = c.oid
+            and p.polpermissive
+            -- 0 stands for PUBLIC.
+            and (grantee = 0 or pg_has_role(grantee, 'usage'))
+      )
+    having count(*) > 0
 )
 select string_agg(statements, ' ' order by n) as statements
 from lacking

@@ -86,18 +86,16 @@ pub fn sealed_columns() -> impl Iterator<Item = &'static str> {
 
 impl Database {
     /// The number of values that each key seals: by key id, and then by column. Has no timeout.
-    pub async fn sealing_keys(&self) -> Result<BTreeMap<String, BTreeMap<&'static str, u64>>, StoreError> {
+    pub async fn sealing_keys(&self) -> Result<BTreeMap<String, BTreeMap<String, u64>>, StoreError> {
         let open = self.connector().open().await?;
         let rows = COUNTS
             .bind(())
             .get_results::<CountRow>(&mut open.connection())
             .await;
-        let mut keys = BTreeMap::<String, BTreeMap<&'static str, u64>>::new();
+        let mut keys = BTreeMap::<String, BTreeMap<String, u64>>::new();
         for row in rows.map_err(store_error)? {
-            let columns = keys.entry(row.key).or_default();
-            if let Some((column, _)) = COLUMNS.iter().find(|(column, _)| *column == row.name) {
-                columns.insert(column, u64::try_from(row.count).map_err(StoreError::unexpected)?);
-            }
+            let count = u64::try_from(row.count).map_err(StoreError::unexpected)?;
+            keys.entry(row.key).or_default().insert(row.name, count);
         }
         Ok(keys)
     }

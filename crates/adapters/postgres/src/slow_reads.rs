@@ -1,10 +1,8 @@
 //! Reads that may be slow, apart from all others: connections of their own, and a statement timeout.
 
-use std::sync::Arc;
-
 use diesel_async::{AsyncPgConnection, methods::LoadQuery};
 use kernel::{SellerId, StoreError};
-use tokio::{select, sync::oneshot};
+use tracing::Instrument as _;
 use usecases::LockSet;
 
 use crate::{
@@ -24,32 +22,19 @@ pub(crate) struct SlowReads(pub(crate) PgUnitOfWork);
 impl SlowReads {
     /// All rows of a statement, planned for its values. It has a transaction, so that PostgreSQL ends it at
     /// the statement timeout even if its caller has gone; until then the seller's turn lasts.
-    pub(crate) async fn rows<S>(
-        self: &Arc<Self>,
-        seller: SellerId,
-        statement: S,
-    ) -> Result<Vec<S::Row>, StoreError>
+    pub(crate) async fn rows<S>(&self, seller: SellerId, statement: S) -> Result<Vec<S::Row>, StoreError>
     where
         S: Returns + Send + 'static,
         Prepared<S>: for<'t> LoadQuery<'t, &'t AsyncPgConnection, S::Row>,
     {
-        let (reads, locks) = (Arc::clone(self), LockSet::of_seller(seller));
-        let (mut reply, rows) = oneshot::channel();
-        drop(tokio::spawn(async move {
-            let tx = select! {
-                () = reply.closed() => return,
-                tx = reads.0.open_transaction(&locks) => tx,
-            };
-            let read = async {
-                let tx = tx?;
+        with_timeout(ANSWER_TIMEOUT, async {
+            let tx = self.0.open_transaction(&LockSet::of_seller(seller)).await?;
+            let reading = async move {
                 tx.write_later(changing_any(PLAN_BY_VALUES.bind(())));
                 tx.rows(statement).await
             };
-            drop(reply.send(read.await));
-        }));
-        let ended = || StoreError::Unavailable("the task of a slow read has ended".into());
-        with_timeout(ANSWER_TIMEOUT, async {
-            rows.await.unwrap_or_else(|_| Err(ended()))
+            let rows = tokio::spawn(reading.in_current_span()).await;
+            rows.unwrap_or_else(|ended| Err(StoreError::Unavailable(ended.into())))
         })
         .await
     }

@@ -5,6 +5,7 @@ use diesel::pg::Pg;
 use diesel::prelude::*;
 use kernel::{MailId, SellerId, StoreError};
 use orders::GivenUpMail;
+use usecases::LockSet;
 use uuid::Uuid;
 use webhooks::{DeliveryId, SellerDelivery, SubscriptionId, Undelivered, UndeliveredFilter};
 
@@ -12,6 +13,7 @@ use crate::database::Database;
 use crate::mails::count;
 use crate::orders::order_number;
 use crate::schema::{mails, subscriptions};
+use crate::unit_of_work::{PLAN_BY_VALUES, changing_any};
 use crate::webhooks::{Queue, UNDELIVERED};
 
 #[derive(Queryable, Selectable)]
@@ -57,7 +59,9 @@ impl Database {
             i64::from(limit),
             why == Undelivered::Pending,
         ));
-        let rows = self.autocommit("subscriptions").rows(statement).await?;
+        let tx = self.units.open_transaction(&LockSet::default()).await?;
+        tx.write_later(changing_any(PLAN_BY_VALUES.bind(())));
+        let rows = tx.rows(statement).await?;
         rows.into_iter().map(SellerDelivery::try_from).collect()
     }
 

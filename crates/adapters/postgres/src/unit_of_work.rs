@@ -86,12 +86,12 @@ impl UnitOfWork for PgUnitOfWork {
 impl PgUnitOfWork {
     pub(crate) async fn open_transaction(&self, locks: &LockSet) -> Result<Tx, StoreError> {
         let units = self.clone();
-        let begin = async move |connection, admission| units.begin_on(connection, admission).await;
+        let begin = move |connection, admission| units.begin_on(connection, admission);
         self.connections.take(locks, begin).await
     }
 
     async fn begin_on(
-        &self,
+        self,
         connection: Object<AsyncPgConnection>,
         admission: Admission,
     ) -> Result<Tx, StoreError> {
@@ -106,14 +106,12 @@ impl PgUnitOfWork {
             held: Some((leased, admission)),
             now,
             ends: sent + TRANSACTION_TIMEOUT,
-            statement_max: self.statement_timeout + NETWORK_TIME,
             unsettled: AtomicUsize::new(0),
             writes: Mutex::default(),
             outbox: Mutex::default(),
             has_distributed_write: AtomicBool::default(),
             woken: Arc::default(),
-            context: self.context.clone(),
-            times: self.times.clone(),
+            units: self,
         })
     }
 
@@ -216,7 +214,6 @@ pub(crate) struct Tx {
     held: Option<(Leased, Admission)>,
     now: DateTime<Utc>,
     ends: Instant,
-    statement_max: Duration,
     /// Statements that have failed, were dropped, or are still running.
     unsettled: AtomicUsize,
     writes: Mutex<Vec<Write>>,
@@ -225,13 +222,18 @@ pub(crate) struct Tx {
     has_distributed_write: AtomicBool,
     /// Whether a sent statement has woken a delivery queue.
     woken: Arc<AtomicBool>,
-    context: WriteContext,
-    times: TransactionTimes,
+    /// What has opened it.
+    units: PgUnitOfWork,
 }
 
 impl Tx {
     pub(crate) const fn context(&self) -> &WriteContext {
-        &self.context
+        &self.units.context
+    }
+
+    /// How long a response to a statement may take.
+    fn statement_max(&self) -> Duration {
+        self.units.statement_timeout + NETWORK_TIME
     }
 
     #[expect(
@@ -309,7 +311,8 @@ impl Tx {
 
     /// Call it in every transaction that writes offers or orders: on Citus it makes the commit two-phase.
     pub(crate) fn mark_distributed_write(&self) {
-        if self.context.layout == Layout::Citus && !self.has_distributed_write.swap(true, Ordering::Relaxed) {
+        let is_distributed = self.context().layout == Layout::Citus;
+        if is_distributed && !self.has_distributed_write.swap(true, Ordering::Relaxed) {
             self.write_later(changing_any(diesel::delete(distributed_writes::table.find(1))));
         }
     }
@@ -338,11 +341,11 @@ impl Tx {
         statements: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
         let limit = self
-            .statement_max
+            .statement_max()
             .min(self.ends.saturating_duration_since(Instant::now()));
         self.unsettled.fetch_add(1, Ordering::Relaxed);
-        let answer = tokio::time::timeout(limit, self.times.statements.measure_in(span, statements)).await;
-        let answer = answer.map_err(|_| StoreError::from(AnswerTimeout(limit)))??;
+        let answer = self.units.times.statements.measure_in(span, statements);
+        let answer = with_timeout(limit, answer).await?;
         self.unsettled.fetch_sub(1, Ordering::Relaxed);
         Ok(answer)
     }
@@ -377,16 +380,14 @@ impl Transaction for Tx {
         // In a failed transaction the server answers COMMIT with the tag ROLLBACK, which Diesel does not
         // report. In that case the statement sent before COMMIT fails, so COMMIT is not executed and the
         // failure is detected.
-        let limit = self.statement_max;
-        let committed = self
-            .times
-            .commit
-            .measure(connection.batch_execute("select 1; commit"));
+        let limit = self.statement_max();
+        let commit = connection.batch_execute("select 1; commit");
+        let committed = self.units.times.commit.measure(commit);
         match tokio::time::timeout(limit, committed).await {
             Ok(Ok(())) => {
                 leased.return_to_pool();
                 if AtomicBool::load(&self.woken, Ordering::Relaxed) {
-                    self.context.queued.notify_one();
+                    self.context().queued.notify_one();
                 }
                 Ok(())
             }

@@ -7,7 +7,7 @@ mod queues;
 mod recording;
 mod secrets;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -27,6 +27,7 @@ use webhooks::{
 use crate::connection::pool::Autocommit;
 use crate::schema::{deliveries, subscriptions};
 use crate::sealing::Sealing;
+use crate::slow_reads::SlowReads;
 use crate::sql::column;
 use crate::statement::{Only, statements};
 use crate::unit_of_work::{Tx, expect_rows};
@@ -42,10 +43,9 @@ statements! {
     "webhooks.sql";
     SUBSCRIPTIONS_OF_APPLICATION: (SqlUuid, SqlUuid) -> SubscriptionRow;
     SUBSCRIPTIONS_OF_SELLER: (SqlUuid, SqlUuid, SqlUuid, BigInt) -> SellerSubscriptionRow;
-    HISTORY: (SqlUuid, SqlUuid, SqlUuid) -> Option<DeliveryRow>;
-    DELIVERY: (SqlUuid, Nullable<SqlUuid>, SqlUuid, SqlUuid) -> FoundDeliveryRow;
+    DELIVERIES: (SqlUuid, Nullable<SqlUuid>, SqlUuid, SqlUuid, SqlUuid) -> Option<FoundDeliveryRow>;
     DELIVERIES_OF_SELLER: (
-        SqlUuid, Nullable<SqlUuid>, SqlUuid, BigInt, Bool, Bool, Nullable<Text>, SqlUuid, Binary
+        SqlUuid, Nullable<SqlUuid>, SqlUuid, BigInt, Bool, Nullable<Text>, Nullable<SqlUuid>, Nullable<Binary>
     ) -> SellerDeliveryRow;
     pub(crate) UNDELIVERED: (Nullable<SqlUuid>, Nullable<SqlUuid>, SqlUuid, BigInt, Bool) -> SellerDeliveryRow;
     ADD_SUBSCRIPTION: (
@@ -265,9 +265,11 @@ fn queued_since(order: OrderId) -> Uuid {
     Uuid::from_u128(order.uuid().as_u128().saturating_sub(TEN_MINUTES_MS << 80))
 }
 
-/// Reads subscriptions and their deliveries. Each call is one statement, in the seller's share of the pool.
+/// Reads subscriptions and their deliveries. Each call is one statement in the seller's share: of the pool, or
+/// of slow reads.
 pub(crate) struct StoredSubscriptions {
     pub(crate) statements: Autocommit,
+    pub(crate) slow: Arc<SlowReads>,
     pub(crate) sealing: Sealing,
 }
 
@@ -289,12 +291,19 @@ impl SubscriptionReader for StoredSubscriptions {
         client_id: ClientId,
         subscription: SubscriptionId,
     ) -> Result<Option<Vec<Delivery>>, StoreError> {
-        let statement = HISTORY.bind((seller.uuid(), client_id.uuid(), subscription.uuid()));
+        let statement = DELIVERIES.bind((
+            seller.uuid(),
+            Some(client_id.uuid()),
+            subscription.uuid(),
+            Uuid::nil(),
+            Uuid::max(),
+        ));
         let rows = self.statements.of_seller(seller).rows(statement).await?;
         if rows.is_empty() {
             return Ok(None);
         }
-        let deliveries = rows.into_iter().flatten().map(Delivery::try_from);
+        let deliveries = rows.into_iter().flatten();
+        let deliveries = deliveries.map(|row| Delivery::try_from(row.delivery));
         deliveries.collect::<Result<_, _>>().map(Some)
     }
 
@@ -305,13 +314,15 @@ impl SubscriptionReader for StoredSubscriptions {
         subscription: SubscriptionId,
         delivery: DeliveryId,
     ) -> Result<Option<Delivery>, StoreError> {
-        let find = DELIVERY.bind((
+        let only = delivery.uuid();
+        let find = DELIVERIES.bind((
             seller.uuid(),
             Some(client_id.uuid()),
             subscription.uuid(),
-            delivery.uuid(),
+            only,
+            only,
         ));
-        let row = self.statements.of_seller(seller).row(find).await?;
+        let row = self.statements.of_seller(seller).row(find).await?.flatten();
         row.map(|row| row.delivery.try_into()).transpose()
     }
 
@@ -364,12 +375,11 @@ impl SubscriptionReader for StoredSubscriptions {
             before.map_or(Uuid::max(), DeliveryId::uuid),
             i64::from(limit),
             failed,
-            event.is_some() || order.is_some(),
             event.map(WebhookEvent::as_str),
-            order.map_or(Uuid::nil(), queued_since),
-            about.unwrap_or_default().into_bytes(),
+            order.map(queued_since),
+            about.map(String::into_bytes),
         ));
-        let rows = self.statements.of_seller(seller).rows(statement).await?;
+        let rows = self.slow.rows(seller, statement).await?;
         rows.into_iter().map(SellerDelivery::try_from).collect()
     }
 }
@@ -508,13 +518,15 @@ impl SubscriptionStore for Tx {
             return Ok(None);
         }
         // A statement of its own: it sees what was committed before the lock.
-        let find = DELIVERY.bind((
+        let only = delivery.uuid();
+        let find = DELIVERIES.bind((
             seller.uuid(),
             client_id.map(ClientId::uuid),
             subscription.uuid(),
-            delivery.uuid(),
+            only,
+            only,
         ));
-        let row = self.row(find).await?;
+        let row = self.row(find).await?.flatten();
         let locked = row.map(|row| {
             Ok(LockedDelivery {
                 delivery: row.delivery.try_into()?,

@@ -22,29 +22,12 @@ where s.seller_id = $1
 order by s.id
 limit $4
 
--- name: HISTORY
--- $1 the seller; $2 the application; $3 the subscription.
--- Finds the newest by id, since ids rise with time, and returns them in the order in which they were queued. A
--- subscription without deliveries has one row.
-select
-    d.id, d.event, d.created_at, d.attempt, case when s.state <> 'ended' then d.due_at end as due_at,
-    d.delivered_at, d.response_status, d.failure, d.duration_ms, d.lost_after, d.body
-from subscription_queues as s
-left join lateral (
-    select *
-    from deliveries as d
-    where (d.seller_id, d.subscription_id) = (s.seller_id, s.id)
-    order by d.id desc
-    limit 100
-) as d on true
-where s.seller_id = $1
-  and s.client_id = $2
-  and s.id = $3
-order by d.created_at desc, d.id desc
-
--- name: DELIVERY
--- $1 the seller; $2 the application, or null; $3 the subscription; $4 the delivery.
--- A worker has in hand what was due when it got the lease or extended it, 30 s before the lease's end. What has ended
+-- name: DELIVERIES
+-- $1 the seller; $2 the application, or null; $3 the subscription; $4 and $5 the first and the last delivery that is meant.
+-- The newest 100 by id, since ids rise with time, in the order in which they were queued. A subscription without such a delivery has
+-- one row.
+--
+-- `is_under_way`: a worker has in hand what was due when it got the lease or extended it, 30 s before the lease's end. What has ended
 -- since is done, or due later.
 select
     d.id, d.event, d.created_at, d.attempt, case when s.state <> 'ended' then d.due_at end as due_at,
@@ -57,17 +40,29 @@ select
         and d.due_at <= s.wake_at - interval '30 seconds',
         false
     ) as is_under_way
-from subscription_queues as s
-join deliveries as d on d.seller_id = s.seller_id and d.subscription_id = s.id
-where s.seller_id = $1
-  and s.client_id = coalesce($2, s.client_id)
-  and s.id = $3
-  and d.id = $4
+from (
+    select seller_id, id, leased, wake_at, in_hand, state
+    from subscription_queues
+    where seller_id = $1
+      and client_id = coalesce($2, client_id)
+      and id = $3
+    -- The state is looked up once, not for each delivery.
+    offset 0
+) as s
+left join lateral (
+    select *
+    from deliveries as d
+    where (d.seller_id, d.subscription_id) = (s.seller_id, s.id)
+      and d.id between $4 and $5
+    order by d.id desc
+    limit 100
+) as d on true
+order by d.created_at desc, d.id desc
 
 -- name: DELIVERIES_OF_SELLER
 -- $1 the seller; $2 one subscription, or null; $3 the delivery before which the page begins; $4 how many at most; $5
--- only failed ones; $6 only those of an event or an order; $7 the event, or null; $8 the first id that can be about the
--- order; $9 what the body of a delivery about the order contains.
+-- only failed ones; $6 the event, or null; $7 the first id that can be about an order, and $8 what the body of a delivery about
+-- it contains, or nulls. It runs after `PLAN_BY_VALUES`.
 -- Finds the ids in an index, and reads those rows alone. Without those of deleted applications.
 select
     s.seller_id, s.id as subscription_id, s.app_name, s.is_own, s.url, s.active and s.state <> 'ended' as active,
@@ -79,47 +74,20 @@ from (
     from subscription_queues as s
     join applications as a on a.client_id = s.client_id and a.deleted_at is null
     cross join lateral (
-        -- Only one of the three is executed. Without event and order, an index alone is read.
-        (
-            select d.id
-            from deliveries as d
-            where not $5
-              and not $6
-              and (d.seller_id, d.subscription_id) = (s.seller_id, s.id)
-              and d.id < $3
-            order by d.id desc
-            limit $4
-        )
-        union all
-        (
-            select d.id
-            from deliveries as d
-            where $5
-              and not $6
-              and (d.seller_id, d.subscription_id) = (s.seller_id, s.id)
-              and d.attempt > 0
-              and d.delivered_at is null
-              and d.id < $3
-            order by d.id desc
-            limit $4
-        )
-        union all
-        (
-            select d.id
-            from deliveries as d
-            where $6
-              and (d.seller_id, d.subscription_id) = (s.seller_id, s.id)
-              and (not $5 or d.attempt > 0 and d.delivered_at is null)
-              and d.id < $3
-              and d.id >= $8
-              and d.event = coalesce($7, d.event)
-              and position($9 in d.body) > 0
-            order by d.id desc
-            limit $4
-        )
+        -- Without event and order, an index alone is read: of failed ones, their own.
+        select d.id
+        from deliveries as d
+        where (d.seller_id, d.subscription_id) = (s.seller_id, s.id)
+          and d.id < $3
+          and (not $5 or d.attempt > 0 and d.delivered_at is null)
+          and ($6::text is null or d.event = $6)
+          and ($7::uuid is null or d.id >= $7)
+          and ($8::bytea is null or position($8 in d.body) > 0)
+        order by d.id desc
+        limit $4
     ) as d
     where s.seller_id = $1
-      and s.id = coalesce($2, s.id)
+      and ($2::uuid is null or s.id = $2)
     order by d.id desc
     limit $4
 ) as s
@@ -133,7 +101,7 @@ order by d.id desc
 
 -- name: UNDELIVERED
 -- $1 one seller, or null; $2 one subscription, or null; $3 the delivery before which the page begins; $4 how many at
--- most; $5 those that wait, or else those of which all attempts failed.
+-- most; $5 those that wait, or else those of which all attempts failed. It runs after `PLAN_BY_VALUES`.
 -- `queues` are those that have an entry in a partial index, after an entry that is none: one step for each, whatever the
 -- other subscriptions have. Of one seller, they include a queue of another one at most.
 with recursive queues (seller_id, subscription_id) as (
@@ -156,22 +124,10 @@ with recursive queues (seller_id, subscription_id) as (
         (
             select seller_id, subscription_id
             from deliveries
-            where $5
-              and due_at is not null
-              and attempt > 0
+            where attempt > 0
+              and ($5 and due_at is not null or not $5 and delivered_at is null)
               and (seller_id, subscription_id) > (q.seller_id, q.subscription_id)
-            order by seller_id, subscription_id, due_at
-            limit 1
-        )
-        union all
-        (
-            select seller_id, subscription_id
-            from deliveries
-            where not $5
-              and attempt > 0
-              and delivered_at is null
-              and (seller_id, subscription_id) > (q.seller_id, q.subscription_id)
-            order by seller_id, subscription_id, id
+            order by seller_id, subscription_id
             limit 1
         )
         order by seller_id, subscription_id
@@ -195,41 +151,14 @@ cross join lateral (
     limit 1
 ) as s
 cross join lateral (
-    (
-        select *
-        from deliveries as d
-        where $5
-          and (d.seller_id, d.subscription_id) = (s.seller_id, s.id)
-          and d.due_at is not null
-          and d.attempt = 0
-          and d.id < $3
-        order by d.id desc
-        limit $4
-    )
-    union all
-    (
-        select *
-        from deliveries as d
-        where $5
-          and (d.seller_id, d.subscription_id) = (s.seller_id, s.id)
-          and d.due_at is not null
-          and d.attempt > 0
-          and d.id < $3
-        order by d.id desc
-        limit $4
-    )
-    union all
-    (
-        select *
-        from deliveries as d
-        where not $5
-          and (d.seller_id, d.subscription_id) = (s.seller_id, s.id)
-          and d.attempt = 6
-          and d.delivered_at is null
-          and d.id < $3
-        order by d.id desc
-        limit $4
-    )
+    select *
+    from deliveries as d
+    where (d.seller_id, d.subscription_id) = (s.seller_id, s.id)
+      and d.id < $3
+      -- First and repeated attempts each have an index.
+      and ($5 and d.due_at is not null and (d.attempt = 0 or d.attempt > 0) or not $5 and d.attempt = 6 and d.delivered_at is null)
+    order by d.id desc
+    limit $4
 ) as d
 where s.seller_id = coalesce($1, s.seller_id)
   and s.id = coalesce($2, s.id)

@@ -155,7 +155,7 @@ impl SandboxPage {
         let (mut response, closes) = match guard::check(&request) {
             Err(sentence) => (HttpResponse::Forbidden().body(sentence), false),
             Ok(()) => match head::check(request.http.head()) {
-                Err(bad) => (HttpResponse::BadRequest().body(format!("{bad}\n")), true),
+                Err(bad) => (HttpResponse::BadRequest().body(format!("{}\n", bad.0)), true),
                 Ok(()) => (self.respond(&mut request).await, false),
             },
         };

@@ -111,14 +111,6 @@ impl SpanExporter for Exporter {
         outcome
     }
 
-    fn shutdown_with_timeout(&self, timeout: Duration) -> OTelSdkResult {
-        self.otlp.shutdown_with_timeout(timeout)
-    }
-
-    fn force_flush(&self) -> OTelSdkResult {
-        self.otlp.force_flush()
-    }
-
     fn set_resource(&mut self, resource: &Resource) {
         self.otlp.set_resource(resource);
     }

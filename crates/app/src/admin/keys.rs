@@ -1,7 +1,5 @@
 //! `seller-api admin keys`: the keys that seal stored values, how many values each key seals, and resealing.
 
-use std::sync::Arc;
-
 use accounts::Action;
 use adapter_postgres::{Database, Resealed, WEBHOOK_SECRETS, sealed_columns};
 use adapter_sealing::{KeyRing, SystemRandomness};
@@ -11,11 +9,10 @@ use kernel::TransactionError;
 use serde_json::{Value, json};
 use usecases::{Acting as _, ActingOperator};
 
+use super::in_transaction;
 use super::listing::{Format, Listed};
-use super::{in_transaction, open_database};
-use crate::command::{block_on, started};
-use crate::config::{Loaded, Sources};
-use crate::sealing_keys::{Comparison, compare};
+use crate::config::Config;
+use crate::sealing_keys::compare;
 use crate::wiring::sealer;
 
 #[derive(Debug, Subcommand)]
@@ -55,28 +52,25 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    pub(super) fn run(self, sources: Sources, format: Format) -> anyhow::Result<()> {
+    pub(super) async fn run(self, database: Database, config: &Config, format: Format) -> anyhow::Result<()> {
+        let ring = sealer(config)?;
+        let database = database.with_sealer(ring.clone());
         match self {
-            Self::Generate => {
-                let key = KeyRing::generate(&SystemRandomness::new());
-                Ok(format.said(&json!({ "key": key }), &key)?)
-            }
-            Self::Status => block_on(status(&started(sources)?, format)),
-            Self::Reseal { dry_run } => block_on(reseal(&started(sources)?, dry_run, format)),
+            Self::Generate => generate(format),
+            Self::Status => status(&database, &ring, format).await,
+            Self::Reseal { dry_run } => reseal(&database, &ring, dry_run, format).await,
         }
     }
 }
 
-/// The database, the configured keys, and the result of comparing them.
-async fn opened(loaded: &Loaded) -> anyhow::Result<(Database, Arc<KeyRing>, Comparison)> {
-    let ring = sealer(&loaded.config)?;
-    let database = open_database(&loaded.config).await?.with_sealer(ring.clone());
-    let compared = compare(&database, &ring).await?;
-    Ok((database, ring, compared))
+/// Needs neither database nor configuration.
+pub(super) fn generate(format: Format) -> anyhow::Result<()> {
+    let key = KeyRing::generate(&SystemRandomness::new());
+    Ok(format.said(&json!({ "key": key }), &key)?)
 }
 
-async fn status(loaded: &Loaded, format: Format) -> anyhow::Result<()> {
-    let (database, ring, compared) = opened(loaded).await?;
+async fn status(database: &Database, ring: &KeyRing, format: Format) -> anyhow::Result<()> {
+    let compared = compare(database, ring).await?;
     let mut counts = database.sealing_keys().await?;
     for id in ring.ids() {
         counts.entry(id.to_owned()).or_default();
@@ -118,12 +112,11 @@ impl Listed for KeyRow {
     }
 }
 
-async fn reseal(loaded: &Loaded, dry: bool, format: Format) -> anyhow::Result<()> {
-    let (database, ring, compared) = opened(loaded).await?;
-    compared.refuse_sealing(&ring)?;
+async fn reseal(database: &Database, ring: &KeyRing, dry: bool, format: Format) -> anyhow::Result<()> {
+    compare(database, ring).await?.refuse_sealing(ring)?;
     if !dry {
         // The audit log records the beginning: an interrupted run continues when it is run again.
-        let begun = in_transaction(&database, |tx| {
+        let begun = in_transaction(database, |tx| {
             let key = ring.first_id().to_owned();
             Box::pin(async move {
                 let by = ActingOperator::CommandLine;
@@ -140,7 +133,7 @@ async fn reseal(loaded: &Loaded, dry: bool, format: Format) -> anyhow::Result<()
         &json!({ "column": column, "key": key, "resealed": resealed, "current": current, "dry_run": dry }),
         format_args!("{column}: {resealed} {done} anew under {key}, {current} under it already"),
     );
-    fail_if_incomplete(&ring, &outcome)?;
+    fail_if_incomplete(ring, &outcome)?;
     Ok(printed?)
 }
 

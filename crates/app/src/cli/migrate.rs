@@ -8,7 +8,7 @@ use kernel::error_chain;
 use serde_json::{Value, json};
 
 use crate::admin::listing::{Changes, Format, Listed};
-use crate::command::{block_on, note};
+use crate::command::note;
 use crate::config::{Loaded, Secret};
 use crate::readiness::require_schema;
 
@@ -39,7 +39,7 @@ struct Distribution {
     with_data: bool,
 }
 
-pub(super) fn migrate(loaded: &Loaded, options: &Options) -> anyhow::Result<()> {
+pub(super) async fn migrate(loaded: &Loaded, options: &Options) -> anyhow::Result<()> {
     let format = options.format;
     let database = &loaded.config.database;
     let url = database.direct_url.as_ref().or(database.url.as_ref()).context(
@@ -47,9 +47,9 @@ pub(super) fn migrate(loaded: &Loaded, options: &Options) -> anyhow::Result<()> 
          postgres://user:password@host:5432/name",
     )?;
     let settings = |url: &Secret| loaded.config.database_settings(url.expose());
-    let was_finished = block_on(is_finished(settings(url), !options.finish))?;
+    let was_finished = is_finished(settings(url), !options.finish).await?;
     if options.finish {
-        block_on(async { Ok(adapter_postgres::finish(url.expose()).await?) })?;
+        adapter_postgres::finish(url.expose()).await?;
         let done = if was_finished {
             "the schema was finished already"
         } else {
@@ -58,8 +58,7 @@ pub(super) fn migrate(loaded: &Loaded, options: &Options) -> anyhow::Result<()> 
         return Ok(format.changed(&json!({ "finished": true, "already": was_finished }), done)?);
     }
     if options.dry_run {
-        let missing = adapter_postgres::missing_migrations(url.expose());
-        let missing = block_on(async { Ok(missing.await?) })?;
+        let missing = adapter_postgres::missing_migrations(url.expose()).await?;
         if missing.is_empty() {
             note("the schema is up to date");
             return Ok(());
@@ -67,14 +66,14 @@ pub(super) fn migrate(loaded: &Loaded, options: &Options) -> anyhow::Result<()> 
         note("locks without a remark are exclusive, so that reads wait as well; rows are estimates");
         return Ok(format.list(&missing)?);
     }
-    let applied = block_on(async { Ok(adapter_postgres::migrate(url.expose(), note).await?) })?;
+    let applied = adapter_postgres::migrate(url.expose(), note).await?;
     let done = match applied.len() {
         0 => "the schema was up to date already".to_owned(),
         count => format!("the schema is up to date; applied {count}"),
     };
     let mut changes = Changes::new(format);
     changes.print(&json!({ "applied": applied }), done);
-    if !block_on(is_finished(settings(url), true))? {
+    if !is_finished(settings(url), true).await? {
         note(
             "it still admits the version before: once every process runs this one, run `seller-api migrate --finish`",
         );
@@ -84,8 +83,7 @@ pub(super) fn migrate(loaded: &Loaded, options: &Options) -> anyhow::Result<()> 
         with_data,
     } = options.distribution;
     if distribute {
-        let distributed = adapter_postgres::distribute(url.expose(), with_data);
-        let is_new = block_on(async { Ok(distributed.await?) })?;
+        let is_new = adapter_postgres::distribute(url.expose(), with_data).await?;
         let done = if is_new {
             "the tables are distributed"
         } else {
@@ -95,7 +93,7 @@ pub(super) fn migrate(loaded: &Loaded, options: &Options) -> anyhow::Result<()> 
     }
     let serving = database.url.as_ref().filter(|_| database.direct_url.is_some());
     if let Some(serving) = serving {
-        let fault = block_on(serving_fault(settings(url), settings(serving)));
+        let fault = serving_fault(settings(url), settings(serving)).await;
         let cannot = |error: anyhow::Error| {
             Some(format!(
                 "`database.url` cannot be used: {}",

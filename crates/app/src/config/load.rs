@@ -120,12 +120,6 @@ impl Sources {
         })
     }
 
-    #[must_use]
-    pub fn with(mut self, flag: Option<Layer>) -> Self {
-        self.flags.extend(flag);
-        self
-    }
-
     /// All layers, and the first of the file's problems.
     fn merged(&self) -> (Figment, Result<(), ConfigError>) {
         let file = self.file.as_deref().map(Layer::file).transpose();
@@ -179,7 +173,7 @@ impl Sources {
 }
 
 /// Finds a variable that was meant for a key, but has too few underscores or is in lower case. Variables that
-/// an orchestrator sets for a service of this name are ignored.
+/// Kubernetes sets for a service of this name are ignored.
 fn misspelled((name, value): &(String, String)) -> Option<Fault> {
     let bare = |name: &str| {
         let upper = name.to_uppercase();
@@ -187,7 +181,8 @@ fn misspelled((name, value): &(String, String)) -> Option<Fault> {
         parts.collect::<Vec<_>>().join("_")
     };
     let named = bare(name);
-    if !named.starts_with("SELLER_API_") || value.contains("://") || Layer::variable(name, value).is_some() {
+    let is_of_service = matches!(value.split_once("://"), Some(("tcp" | "udp" | "sctp", _)));
+    if !named.starts_with("SELLER_API_") || is_of_service || Layer::variable(name, value).is_some() {
         return None;
     }
     let key = keys().find(|key| bare(&key.variable()) == named)?;

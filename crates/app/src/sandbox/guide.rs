@@ -5,23 +5,21 @@ use std::path::Path;
 use orders::OrderId;
 use webhooks::AddressPolicy;
 
-use super::data_dir::Credentials;
+use super::data_dir::{Credentials, SellerCredentials};
 
-/// The text, from `guide.txt`. Its calls work unchanged in a POSIX shell with curl. The page is served at
-/// `page_origin` alone, and `order` can be shipped now.
+/// The text, from `guide.txt`. Its calls act for `seller`, and work unchanged in a POSIX shell with curl. The page
+/// is served at `page_origin` alone, and `order` can be shipped now.
 pub(super) fn text(
     credentials: &Credentials,
+    seller: &SellerCredentials,
     data_dir: &Path,
     addresses: AddressPolicy,
     page_origin: &str,
     order: Option<OrderId>,
 ) -> String {
     let file = data_dir.join("credentials.json");
-    let seller = credentials.sellers.first();
-    let Some((seller, application)) = seller.and_then(|seller| Some((seller, seller.applications.first()?)))
-    else {
-        return format!("The sandbox is ready: see {}", file.display());
-    };
+    let application = seller.applications.first();
+    let secret = application.and_then(|application| application.client_secret.as_deref());
     let (receivers, receiver) = match addresses {
         AddressPolicy::Public => (
             "Receivers have to be public and https",
@@ -45,8 +43,8 @@ pub(super) fn text(
         backoffice_url = credentials.backoffice_url,
         backoffice_token = credentials.backoffice_token,
         token = seller.account.personal_token,
-        client_id = application.client_id,
-        secret = application.client_secret.as_deref().unwrap_or_default(),
+        client_id = application.map_or("", |application| &application.client_id),
+        secret = secret.unwrap_or_default(),
         offer = seller.examples.offer.as_deref().unwrap_or_default(),
         order = order.unwrap_or_default(),
         receivers = receivers,

@@ -11,10 +11,11 @@ use std::time::Duration;
 
 use accounts::{AccountMail, AccountReader};
 use adapter_sandbox_page::{Kind, Row, SandboxSeller, Timeline};
+use adapter_sealing::SystemClock;
 use async_trait::async_trait;
 use changes::{ChangeCursor, ChangeItem, ChangeReader, ChangesError, Detail, MAX_CHANGES, Topic};
 use chrono::{DateTime, TimeDelta, Utc};
-use kernel::{CURRENCY, Clock, MailId, Mailer, SellerId, SendError, StoreError, error_chain};
+use kernel::{CURRENCY, Clock as _, MailId, Mailer, SellerId, SendError, StoreError, error_chain};
 use orders::ShipmentMail;
 use serde_json::Value;
 use tokio::select;
@@ -43,10 +44,9 @@ const MOST_READ: usize = 64 * 1024;
 const UNSEEN: [&str; 4] = ["/sandbox", "/docs", "/panel/assets", "/favicon.ico"];
 
 /// Records what it observes. Clones share their timeline.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(super) struct Observing {
     pub(super) timeline: Timeline,
-    pub(super) clock: Arc<dyn Clock>,
 }
 
 impl Observing {
@@ -111,7 +111,7 @@ impl Observer for Observing {
         let uri = line.request.uri();
         let is_unseen = UNSEEN.iter().any(|part| is_under(uri.path(), part)) || uri.path() == "/";
         if !is_unseen {
-            self.timeline.record(request(line, bodies, self.clock.now()));
+            self.timeline.record(request(line, bodies, SystemClock.now()));
         }
     }
 }
@@ -180,7 +180,7 @@ impl WebhookSender for Observed<dyn Receivers> {
         if let Sent::Attempted(attempted) = &sent {
             observing
                 .timeline
-                .record(attempt(message, attempted, observing.clock.now()));
+                .record(attempt(message, attempted, SystemClock.now()));
         }
         sent
     }
@@ -231,7 +231,7 @@ impl Mailer<ShipmentMail> for Observed<dyn Mailers> {
         let title = format!("{what} mail to the buyer of {}", mail.number.as_str());
         let row = Row {
             ids: vec![mail.order.to_string(), mail.number.as_str().to_owned()],
-            ..Row::new(Kind::Mail, self.1.clock.now(), title)
+            ..Row::new(Kind::Mail, SystemClock.now(), title)
         };
         self.1.mail(mail.id, row, &outcome);
         outcome
@@ -246,7 +246,7 @@ impl Mailer<AccountMail> for Observed<dyn Mailers> {
         let row = Row {
             seller: Some(mail.seller),
             ids: vec![mail.seller.to_string()],
-            ..Row::new(Kind::Mail, self.1.clock.now(), title)
+            ..Row::new(Kind::Mail, SystemClock.now(), title)
         };
         self.1.mail(mail.id, row, &outcome);
         outcome

@@ -2,10 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
+use adapter_sealing::SystemClock;
 use async_trait::async_trait;
 use chrono::TimeDelta;
 use futures_util::FutureExt as _;
-use kernel::{Clock, SPANS, StoreError, TransactionError};
+use kernel::{Clock as _, SPANS, StoreError, TransactionError};
 use parking_lot::Mutex;
 use tokio::time::{Instant, timeout};
 use tokio_util::task::AbortOnDropHandle;
@@ -27,17 +28,16 @@ pub(super) const WORKER: &str = "deliveries";
 /// The worker. Its batch lasts until the process stops, and ends when the attempts that are in progress then
 /// have ended and are recorded.
 pub(super) async fn deliver(shared: Shared) -> Result<Duration, TransactionError> {
-    let (database, external) = (&shared.database, &shared.external);
+    let database = &shared.database;
     let (queues, notify) = (database.subscription_queues(), database.queued());
     let config = &shared.config.webhooks;
     let dispatch = Dispatch {
         queues: &*queues,
-        sender: &SpawningSender(external.receivers.clone()),
+        sender: &SpawningSender(shared.external.receivers.clone()),
         randomness: &*shared.randomness,
         // A notification by this process, or the timeout: both mean to poll now.
         signal: &|| timeout(POLL_INTERVAL, notify.notified()).map(drop).boxed(),
         observer: &DeliveryObserver {
-            clock: &*external.clock,
             streak: Mutex::new(FailureStreak::new(WORKER, None, shared.readiness.ready_flag())),
         },
         schedule: config.retry_schedule(),
@@ -60,26 +60,23 @@ pub(super) async fn reconcile(shared: Shared) -> Result<Duration, TransactionErr
 }
 
 /// Records metrics, and logs failures of the store: the first of a series, and the end of the series.
-struct DeliveryObserver<'a> {
-    clock: &'a dyn Clock,
+struct DeliveryObserver {
     streak: Mutex<FailureStreak>,
 }
 
-impl DeliveryObserver<'_> {
-    /// Records the delay of the first real attempt: one that was postponed or lost with its worker does not
-    /// count. The start of an attempt is its end minus its duration.
-    fn first_attempt(&self, record: &AttemptRecord, message: &Message) {
-        let was_made = record.outcome != Outcome::Failed(AttemptFailure::WorkerLost);
-        if record.from.attempt == 0 && was_made {
-            let took = TimeDelta::milliseconds(record.duration_ms.into());
-            let delay = self.clock.now() - took - message.due_at;
-            let delay = delay.to_std().unwrap_or_default().as_secs_f64();
-            metrics::histogram!("webhook_first_attempt_delay_seconds").record(delay);
-        }
+/// Records the delay of the first real attempt: one that was postponed or lost with its worker does not
+/// count. The start of an attempt is its end minus its duration.
+fn record_first_delay(record: &AttemptRecord, message: &Message) {
+    let was_made = record.outcome != Outcome::Failed(AttemptFailure::WorkerLost);
+    if record.from.attempt == 0 && was_made {
+        let took = TimeDelta::milliseconds(record.duration_ms.into());
+        let delay = SystemClock.now() - took - message.due_at;
+        let delay = delay.to_std().unwrap_or_default().as_secs_f64();
+        metrics::histogram!("webhook_first_attempt_delay_seconds").record(delay);
     }
 }
 
-impl Observer for DeliveryObserver<'_> {
+impl Observer for DeliveryObserver {
     fn ended(&self, record: &AttemptRecord, message: Option<&Message>) {
         let (outcome, delay) = match record.phase {
             Phase::Delivered => ("delivered", None),
@@ -88,7 +85,7 @@ impl Observer for DeliveryObserver<'_> {
         };
         metrics::counter!("webhook_delivery_outcomes_total", "outcome" => outcome).increment(1);
         if let Some(message) = message {
-            self.first_attempt(record, message);
+            record_first_delay(record, message);
         }
         let failure = match &record.outcome {
             Outcome::Answered(200..=299) => return,

@@ -92,7 +92,7 @@ impl Usage {
         }
         let stored = self.log.add_usage(counts.clone()).await;
         if let Err(StoreError::Retryable(_) | StoreError::Unavailable(_)) = stored {
-            self.meter.put_back(counts);
+            self.meter.add(counts);
         }
         stored
     }
@@ -132,10 +132,10 @@ mod tests {
                 log: Arc::new(log),
             };
             usage.store().await.unwrap();
-            usage.meter.count(key);
+            usage.meter.add([UsageCount { key, calls: 1 }]);
             assert_eq!(usage.store().await.is_ok(), is_stored);
             // Counts that could not be stored are added to later ones.
-            usage.meter.count(key);
+            usage.meter.add([UsageCount { key, calls: 1 }]);
             assert_eq!(usage.meter.take(), [UsageCount { key, calls }]);
         }
     }

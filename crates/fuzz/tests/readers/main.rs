@@ -3,12 +3,7 @@
 //!
 //! Every run uses the same inputs. For a longer run with others: `PROPTEST_CASES=100000
 //! PROPTEST_RNG_SEED=$RANDOM cargo test -p fuzz`.
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "tests"
-)]
+#![expect(clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 mod addresses;
 mod carriers;

@@ -77,9 +77,9 @@ fn is_the_same(json: &Json, lenient: &Value, levels: usize) {
         }
         (Json::Object(one), Value::Object(other)) => {
             assert!(levels > 0 && one.names().count() == other.len());
-            for name in one.names() {
-                is_text(name);
-                is_the_same(one.get(name).unwrap(), &other[name], levels - 1);
+            for (name, value) in one.clone().into_members() {
+                is_text(&name);
+                is_the_same(&value, &other[&name], levels - 1);
             }
         }
         (one, other) => panic!("{one:?} is {other:?} to serde_json"),
@@ -90,13 +90,13 @@ fn is_the_same(json: &Json, lenient: &Value, levels: usize) {
 fn an_accepted_body_keeps_the_rules_of_its_fields() {
     let large = || one_of(&[true, false], |large| if large { "large" } else { "small" });
     let link = || text().checked(|link: String| Url::parse(&link).map(|_| link));
-    let deep = || list(object!(x: required(boolean()) => x)).at_most(3);
+    let deep = || list(object!(x: required(boolean()) => x), 0..=3);
     let inner = || object!(name: required(text()), deep: optional(deep()) => (name, deep));
     let shape = object!(
         label: required(text_of(4..=64)),
         count: optional(integer(1..=200_u8)),
         large: optional(large()),
-        weights: required(list(integer(1..=30_000_u32)).at_least(1).at_most(10)),
+        weights: required(list(integer(1..=30_000_u32), 1..=10)),
         note: nullable(text()),
         link: optional(link()),
         inner: optional(inner()),

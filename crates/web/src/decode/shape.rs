@@ -146,11 +146,6 @@ pub(super) fn wrong_kind<T>(shape: &impl Shape, json: &Json, place: &mut Place<'
     place.refuse(format!("Must be {}, not {}.", shape.expected(), json.kind()))
 }
 
-/// The integer types that a field can decode to.
-pub trait IntegerTarget: TryFrom<i64> + Into<i64> + Copy + PartialOrd + Display {}
-
-impl<T: TryFrom<i64> + Into<i64> + Copy + PartialOrd + Display> IntegerTarget for T {}
-
 /// A shape made of functions.
 struct FunctionShape<E, S, R> {
     expected: E,
@@ -191,7 +186,9 @@ where
 }
 
 /// A JSON integer in this range, both ends included. `1999.0`, `1e3` and `"5"` are not integers (D10).
-pub fn integer<T: IntegerTarget>(range: RangeInclusive<T>) -> impl Shape<Value = T> {
+pub fn integer<T: TryFrom<i64> + Into<i64> + Copy + PartialOrd + Display>(
+    range: RangeInclusive<T>,
+) -> impl Shape<Value = T> {
     let (least, most) = (*range.start(), *range.end());
     FunctionShape {
         expected: move || format!("an integer from {least} to {most}"),
@@ -298,39 +295,18 @@ pub fn parsed<T: FromStr<Err: Display>>() -> impl Shape<Value = T> {
     text().checked(|text: String| text.parse())
 }
 
-/// An array whose elements have this shape.
-pub const fn list<S: Shape>(element: S) -> List<S> {
-    List {
-        element,
-        count: 0..=usize::MAX,
-    }
+/// An array of so many elements of this shape. Fewer or more are refused at the array's path, undecoded (D124).
+pub fn list<S: Shape>(element: S, count: RangeInclusive<usize>) -> impl Shape<Value = Vec<S::Value>> {
+    List { element, count }
 }
 
 /// See [`list`].
-pub struct List<S> {
+struct List<S> {
     element: S,
     count: RangeInclusive<usize>,
 }
 
 impl<S: Shape> List<S> {
-    /// Refuses an array with fewer elements, at the array's path.
-    #[must_use]
-    pub fn at_least(self, least: usize) -> Self {
-        Self {
-            count: least..=*self.count.end(),
-            ..self
-        }
-    }
-
-    /// Refuses an array with more elements, at the array's path and without decoding them (D124).
-    #[must_use]
-    pub fn at_most(self, most: usize) -> Self {
-        Self {
-            count: *self.count.start()..=most,
-            ..self
-        }
-    }
-
     fn bounds(&self) -> Option<String> {
         counted(*self.count.start(), *self.count.end(), "element")
     }
@@ -361,22 +337,17 @@ impl<S: Shape> Shape for List<S> {
         }
         let mut values = Some(Vec::with_capacity(count));
         for (index, json) in elements.into_iter().enumerate() {
-            let value = self.read_element(json, &mut place.element(index));
+            let mut place = place.element(index);
+            let value = match json {
+                Json::Null => place.refuse(format!("Must not be null: send {}.", self.element.expected())),
+                json => self.element.read(json, &mut place),
+            };
             values = values.zip(value).map(|(mut values, value)| {
                 values.push(value);
                 values
             });
         }
         values
-    }
-}
-
-impl<S: Shape> List<S> {
-    fn read_element(&self, json: Json, place: &mut Place<'_>) -> Option<S::Value> {
-        if json == Json::Null {
-            return place.refuse(format!("Must not be null: send {}.", self.element.expected()));
-        }
-        self.element.read(json, place)
     }
 }
 

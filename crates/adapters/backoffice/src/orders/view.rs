@@ -6,19 +6,16 @@ use web::resources::{BuyerView, DeliveryPointView, InvoiceView, OrderItemView, S
 use web::timestamps::Timestamp;
 use web::view::View;
 
-/// The whole order; `None` without parts.
-pub(super) fn order(parts: &[SellerOrder]) -> Option<OrderView<'_>> {
-    Some(OrderView::whole((parts.first()?, parts, &[])))
-}
+/// The fields of a part with the buyer's data. Stored answers contain none of it, so an erasure need not search
+/// them (D130).
+pub(super) const BUYERS: &[&str] = &["buyer", "shipping_address", "delivery_point", "invoice"];
 
-/// The order without the buyer's data. Stored answers contain none, so an erasure need not search them
-/// (D130).
-pub(super) fn order_without_buyer(parts: &[SellerOrder]) -> Option<OrderView<'_>> {
-    Some(OrderView::whole((
-        parts.first()?,
-        parts,
-        &["buyer", "shipping_address", "delivery_point", "invoice"],
-    )))
+/// The order, without these fields of its parts; `None` without parts.
+pub(super) fn order<'a>(
+    parts: &'a [SellerOrder],
+    left_out: &'static [&'static str],
+) -> Option<OrderView<'a>> {
+    Some(OrderView::whole((parts.first()?, parts, left_out)))
 }
 
 /// The order of these shipped parts, with their shipments.

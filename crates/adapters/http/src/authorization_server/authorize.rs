@@ -2,7 +2,7 @@
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use actix_web::http::header::{HeaderMap, HeaderValue, LOCATION, REFERRER_POLICY};
+use actix_web::http::header::{HeaderValue, LOCATION};
 use oauth::{AuthorizationQuery, AuthorizationRefusal, InvalidClient, Limiter, Subject, redirect_url};
 use usecases::Failure;
 use usecases::authorize::authorize;
@@ -12,7 +12,7 @@ use web::form::{form_decode, raw_pairs};
 use web::request::Request;
 use web::response;
 
-use super::error::{OAuthError, printable, set_pragma};
+use super::error::{OAuthError, printable};
 use super::limits::count;
 use crate::Public;
 
@@ -49,15 +49,8 @@ pub(super) async fn answer(public: &Public, request: &Request) -> Result<HttpRes
         let reason = None;
         response.extensions_mut().insert(LoggedRefusal { error, reason });
     }
-    let headers = response.headers_mut();
-    headers.insert(LOCATION, location);
-    set_pragma(headers);
+    response.headers_mut().insert(LOCATION, location);
     Ok(response)
-}
-
-/// Keeps the query, which describes a client and its seller, from the next page (RFC 9700 §4.2.4).
-pub(super) fn set_referrer_policy(headers: &mut HeaderMap) {
-    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
 }
 
 /// The parameters, decoded like a form (RFC 6749 §4.1.1). A value that cannot be decoded counts as missing.

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use actix_web::HttpResponse;
 use actix_web::body::BoxBody;
 use actix_web::http::StatusCode;
-use actix_web::http::header::{ALLOW, HeaderMap, HeaderValue, PRAGMA, WWW_AUTHENTICATE};
+use actix_web::http::header::{ALLOW, HeaderValue, WWW_AUTHENTICATE};
 use kernel::{StoreError, TransactionError};
 use oauth::{GrantRefusal, InvalidClient, ScopeRefused};
 use serde::Serialize;
@@ -161,21 +161,14 @@ impl OAuthError {
             reason: self.logged_reason.or(self.reason),
         });
         let realm = realm.filter(|_| response.status() == StatusCode::UNAUTHORIZED);
-        let headers = response.headers_mut();
-        set_pragma(headers);
         if let Some(realm) = realm {
             let challenge = format!("Basic realm=\"{}\"", printable(realm));
             if let Ok(challenge) = HeaderValue::from_str(&challenge) {
-                headers.insert(WWW_AUTHENTICATE, challenge);
+                response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
             }
         }
         (response, closes)
     }
-}
-
-/// `Pragma: no-cache`, which RFC 6749 §5.1 requires beside `Cache-Control`.
-pub(super) fn set_pragma(headers: &mut HeaderMap) {
-    headers.insert(PRAGMA, HeaderValue::from_static("no-cache"));
 }
 
 /// What a description may contain (RFC 6749 §5.2), and a quoted challenge, too. Part of the text may come from the
@@ -185,8 +178,8 @@ pub(super) fn printable(text: &str) -> String {
 }
 
 impl From<BadHead> for OAuthError {
-    fn from(excess: BadHead) -> Self {
-        Self::closing(excess.to_string())
+    fn from(bad: BadHead) -> Self {
+        Self::closing(bad.0)
     }
 }
 

@@ -12,7 +12,7 @@ use web::request::Request;
 use web::{Error, response};
 
 use super::client::{self, Parameters};
-use super::error::{OAuthError, set_pragma};
+use super::error::OAuthError;
 use super::limits::{count_address, count_client};
 use super::token::required;
 use super::{PresentedKey, record_holder};
@@ -38,9 +38,7 @@ pub(super) async fn revoke(public: &Arc<Public>, request: &mut Request) -> Resul
         ended.map_err(OAuthError::failed)?;
         record_holder(public, request).await;
     }
-    let mut response = response::empty(StatusCode::OK, &request.trace_id);
-    set_pragma(response.headers_mut());
-    Ok(response)
+    Ok(response::empty(StatusCode::OK, &request.trace_id))
 }
 
 async fn end(

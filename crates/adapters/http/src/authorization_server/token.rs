@@ -20,7 +20,7 @@ use web::{TraceId, idempotency, response};
 
 use super::PresentedKey;
 use super::client::{self, Parameters};
-use super::error::{Code, OAuthError, set_pragma};
+use super::error::{Code, OAuthError};
 use super::issuing;
 use super::limits::{count_address, count_client};
 use crate::Public;
@@ -127,7 +127,6 @@ fn granted(issued: &Issued, lifetime: TimeDelta, trace_id: &TraceId) -> Result<H
         scope: issued.grant.scopes.to_string(),
     };
     let mut response = response::json(StatusCode::OK, serde_json::to_vec(&body)?, trace_id);
-    set_pragma(response.headers_mut());
     if issued.left.is_some() {
         let replayed = HeaderValue::from_static("true");
         response.headers_mut().insert(IDEMPOTENT_REPLAYED, replayed);
@@ -151,18 +150,14 @@ impl GrantType {
     /// The grant type of a call. A missing one counts as unsupported, as the contract defines (D77).
     fn of(parameters: &Parameters) -> Result<Self, OAuthError> {
         let given = parameters.get("grant_type");
-        let served = given.and_then(Self::parse);
-        served.ok_or_else(|| Self::unsupported(given))
-    }
-
-    /// The refusal of a call with an unsupported or missing grant type.
-    fn unsupported(given: Option<&str>) -> OAuthError {
-        let known = Self::ALL.map(Self::as_str).join(", ");
-        let description = match given {
-            None => format!("Send a grant_type: {known}."),
-            Some(_) => format!("Unsupported grant_type. Supported: {known}."),
-        };
-        OAuthError::new(Code::UNSUPPORTED_GRANT_TYPE, description)
+        given.and_then(Self::parse).ok_or_else(|| {
+            let known = Self::ALL.map(Self::as_str).join(", ");
+            let description = match given {
+                None => format!("Send a grant_type: {known}."),
+                Some(_) => format!("Unsupported grant_type. Supported: {known}."),
+            };
+            OAuthError::new(Code::UNSUPPORTED_GRANT_TYPE, description)
+        })
     }
 }
 

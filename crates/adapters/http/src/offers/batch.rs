@@ -74,7 +74,7 @@ impl Write<Public> for PatchOffers {
 }
 
 fn batch() -> impl Shape<Value = Vec<Item>> {
-    object!(items: required(list(item()).at_least(1).at_most(MAX_ITEMS)) => items).named("OfferBatch")
+    object!(items: required(list(item(), 1..=MAX_ITEMS)) => items).named("OfferBatch")
 }
 
 /// The ids of all items must be distinct.

@@ -80,14 +80,6 @@ fn the_committed_copy_is_current() {
 }
 
 #[test]
-fn a_name_has_one_schema() {
-    assert_eq!(
-        document(TABLE, DEFAULT_NAME, DEFAULT_ORIGIN, DEFAULT_DOCS).1,
-        Vec::<String>::new()
-    );
-}
-
-#[test]
 fn null_is_a_type_and_every_object_and_enumeration_has_a_name() {
     let document = json();
     let other_ways = found(&document, |path, value| {

@@ -9,9 +9,7 @@ use usecases::own_applications::{self, is_own};
 use uuid::Uuid;
 
 use super::usage::Usage;
-use super::{
-    Confirmation, ROWS, ScopeGroup, done, next_page, ok, once, page as html, scope_names, scope_options,
-};
+use super::{ROWS, ScopeGroup, confirm, done, next_page, ok, once, page as html, scope_names, scope_options};
 use crate::frame::Frame;
 use crate::issues::Issues;
 use crate::page_error::PageError;
@@ -92,14 +90,13 @@ pub(crate) async fn save(request: SignedInRequest) -> Result<HttpResponse, PageE
             return render(&request, application, raw, shown, issues).await;
         }
     };
-    let id = application.client_id;
-    let input = (request.acting(), id, edit, shown);
+    let input = (request.acting(), application.client_id, edit, shown);
     let saved = request.change(input, |tx, _, (by, id, edit, shown)| {
         let (edit, now) = (edit.clone(), tx.now());
         Box::pin(own_applications::edit(tx, tx, *by, *id, edit, *shown, now))
     });
     match (saved.await?, shown) {
-        (Ok(()), _) => done("saved", &format!("{LIST}/{id}")),
+        (Ok(()), _) => done("saved", &address(&application)),
         (Err(own_applications::Refusal::Changed(_)), Some(shown)) => {
             render_changed(&request, raw, shown).await
         }
@@ -147,13 +144,8 @@ pub(crate) async fn rotate(request: SignedInRequest) -> Result<HttpResponse, Pag
 pub(crate) async fn deletion(request: SignedInRequest) -> Result<HttpResponse, PageError> {
     let application = own_application(&request).await?;
     let t = &request.texts().application;
-    ok(&Confirmation {
-        frame: request.frame((t.confirm_title)(&application.name)),
-        action: request.path.clone(),
-        text: t.confirm_text,
-        submit: t.delete,
-        back: format!("{LIST}/{}", application.client_id),
-    })
+    let (title, back) = ((t.confirm_title)(&application.name), address(&application));
+    confirm(&request, title, t.confirm_text, t.delete, &back)
 }
 
 pub(crate) async fn delete(request: SignedInRequest) -> Result<HttpResponse, PageError> {
@@ -163,6 +155,11 @@ pub(crate) async fn delete(request: SignedInRequest) -> Result<HttpResponse, Pag
     });
     deleted.await?.map_err(|_| PageError::NotFound)?;
     done("deleted", LIST)
+}
+
+/// The address of the application's page.
+fn address(application: &Application) -> String {
+    format!("{LIST}/{}", application.client_id)
 }
 
 /// The application in the path; another seller's counts as not found (D91).

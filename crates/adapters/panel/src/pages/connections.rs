@@ -5,7 +5,7 @@ use askama::Template;
 use oauth::{ClientId, ConnectedApplication};
 use usecases::consent;
 
-use super::{Confirmation, ROWS, done, next_page, ok};
+use super::{ROWS, confirm, done, next_page, ok};
 use crate::frame::Frame;
 use crate::page_error::PageError;
 use crate::page_request::SignedInRequest;
@@ -39,13 +39,8 @@ pub(crate) async fn disconnection(request: SignedInRequest) -> Result<HttpRespon
     let (seller, client_id) = (request.seller().id, request.id::<ClientId>()?);
     let connection = request.panel.grants.connection(seller, client_id).await?;
     let t = &request.texts().connections;
-    ok(&Confirmation {
-        frame: request.frame((t.confirm_title)(&connection.ok_or(PageError::NotFound)?.name)),
-        action: request.path.clone(),
-        text: t.confirm_text,
-        submit: t.disconnect,
-        back: LIST.to_owned(),
-    })
+    let title = (t.confirm_title)(&connection.ok_or(PageError::NotFound)?.name);
+    confirm(&request, title, t.confirm_text, t.disconnect, LIST)
 }
 
 pub(crate) async fn disconnect(request: SignedInRequest) -> Result<HttpResponse, PageError> {

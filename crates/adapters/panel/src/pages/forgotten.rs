@@ -41,8 +41,9 @@ pub(crate) async fn submit(request: PageRequest) -> Result<HttpResponse, PageErr
     };
     let tasks = request.panel.ports.tasks.clone();
     drop(tasks.run(async move {
-        let _place = place;
-        if let Err(error) = send(&request, &email).await {
+        let sent = send(&request, &email).await;
+        drop(place);
+        if let Err(error) = sent {
             error.log(&request.trace_id, "a link for a new password was not queued");
         }
     }));

@@ -21,7 +21,7 @@ use crate::issues::Issues;
 use crate::next::Next;
 use crate::page_error::PageError;
 use crate::page_request::PageRequest;
-use crate::places::PasswordPlace;
+use crate::places::Place;
 
 #[derive(Template)]
 #[template(path = "sign_in.html")]
@@ -86,7 +86,7 @@ pub(super) async fn limit_attempts(request: &PageRequest, email: &str) -> Result
 }
 
 /// A place of the client's network for a password to be compared or hashed.
-pub(super) fn take_place(request: &PageRequest) -> Result<PasswordPlace, PageError> {
+pub(super) fn take_place(request: &PageRequest) -> Result<Place, PageError> {
     let place = request.panel.places.password(request.client);
     place.ok_or(PageError::Busy)
 }
@@ -153,7 +153,6 @@ fn render(
     let ticket = handle.and_then(|handle| open_ticket(request.panel.sealer.as_ref(), handle).ok());
     let template = SignInPage {
         frame: Frame {
-            notice: request.notice(),
             // After a mistake, too, it leads to the target.
             switch: request.in_other_language_at(&next.sign_in()),
             ..request.frame(request.texts().sign_in.title)

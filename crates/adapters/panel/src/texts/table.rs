@@ -159,6 +159,9 @@ texts! {
             "Przechowujemy tylko skrót sekretu i nie możemy go ponownie pokazać. Nowy sekret od razu zastępuje \
                           obecny; wydane tokeny działają dalej.";
         rotate => "Rotate secret", "Wymień sekret";
+        rotate_text =>
+            "The present secret cannot be brought back: the application gets no tokens until it has the new one.",
+            "Obecnego sekretu nie można przywrócić: aplikacja nie pobierze tokenów, dopóki nie dostanie nowego.";
         public_text =>
             "A public application has no secret: it proves itself by PKCE alone.",
             "Aplikacja publiczna nie ma sekretu: uwierzytelnia się wyłącznie przez PKCE.";
@@ -284,6 +287,9 @@ texts! {
         expires => "Expires", "Wygasa";
         never => "never", "nigdy";
         revoke => "Revoke", "Unieważnij";
+        revoke_text =>
+            "What uses it loses access to your account at once. This cannot be undone.",
+            "To, co z niego korzysta, od razu straci dostęp do Twojego konta. Tego nie można cofnąć.";
         issue_title => "Make a token", "Nowy token";
         expires_at => "Valid through", "Ważny do";
         expires_hint =>
@@ -444,12 +450,21 @@ texts! {
                 "Nic nie zostało wykonane. Otwórz stronę ponownie i powtórz czynność.",
             );
         too_many: fn(u32) -> (&'static str, String) =>
-            |seconds| ("Too many requests", format!("Wait {seconds} s, then try again.")),
             |seconds| {
-                (
-                    "Zbyt wiele żądań",
-                    format!("Odczekaj {seconds} s i spróbuj ponownie."),
-                )
+                let wait = match seconds {
+                    ..120 => format!("{seconds} s"),
+                    _ => format!("{} minutes", seconds.div_ceil(60)),
+                };
+                ("Too many requests", format!("Wait {wait}, then try again."))
+            },
+            |seconds| {
+                let minutes = seconds.div_ceil(60);
+                let wait = match (minutes % 100, minutes % 10) {
+                    _ if seconds < 120 => format!("{seconds} s"),
+                    (0..12 | 15.., 2..=4) => format!("{minutes} minuty"),
+                    _ => format!("{minutes} minut"),
+                };
+                ("Zbyt wiele żądań", format!("Odczekaj {wait} i spróbuj ponownie."))
             };
         unknown_consent: Message =>
             (

@@ -3,7 +3,6 @@
 use std::{error::Error, time::Duration};
 
 use diesel::result::{DatabaseErrorInformation, DatabaseErrorKind, Error as DieselError};
-use diesel_async::pooled_connection::deadpool::PoolError;
 use kernel::StoreError;
 
 use Meaning::{
@@ -60,7 +59,7 @@ enum Meaning {
 /// Diesel hides the SQLSTATE; until a version with its pull request 5232 is released, an error is known by
 /// the first of these words of an English server that it has. With another language it is `Unexpected`: a 500
 /// without the advice to retry.
-const WORDS: [(&str, &str, Meaning); 25] = [
+const WORDS: [(&str, &str, Meaning); 26] = [
     // Citus: a worker is away, silent or full, in its own words behind these. The coordinator's connection
     // stays usable.
     ("08006, Citus", "connection to the remote node", Outage),
@@ -81,6 +80,7 @@ const WORDS: [(&str, &str, Meaning); 25] = [
     ("40P01, Citus", "involved in a distributed deadlock", Deadlock),
     ("42501", "permission denied for", Denied),
     ("42501", "must be owner of", Denied),
+    ("42501", "violates row-level security policy", Denied),
     ("53100", "No space left on device", DiskFull),
     ("53200", "out of memory", Outage),
     ("53200", "out of shared memory", Outage),
@@ -174,11 +174,6 @@ pub(crate) struct SchemaOutdated(#[source] DieselError);
 #[derive(Debug, thiserror::Error)]
 #[error("a disk of the database server is full: make room there")]
 pub(crate) struct DiskIsFull(#[source] DieselError);
-
-/// A failure to get a connection, which always means that the database is unreachable.
-pub(crate) fn pool_error(error: PoolError) -> StoreError {
-    StoreError::Unavailable(error.into())
-}
 
 /// No response within the timeout.
 #[derive(Debug, Clone, Copy, thiserror::Error)]

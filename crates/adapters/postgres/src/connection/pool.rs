@@ -9,15 +9,16 @@ use diesel_async::pooled_connection::deadpool::{Object, Pool};
 use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection as _};
 use futures_util::future::BoxFuture;
 use kernel::{SellerId, StoreError};
+use metrics::Histogram;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 use tracing::Instrument as _;
 use usecases::LockSet;
 
 use super::Connector;
-use super::error::{AnswerTimeout, ends_connection, pool_error, store_error, with_timeout};
+use super::error::{AnswerTimeout, ends_connection, store_error, with_timeout};
 use crate::ANSWER_TIMEOUT;
-use crate::observe::{PoolWaits, StatementTimes};
+use crate::observe::StatementTimes;
 use crate::statement::{Prepared, Returns};
 use crate::turns::{Admission, Turns};
 
@@ -79,19 +80,11 @@ pub(crate) struct Connections {
     pub(crate) connector: Arc<Connector>,
     pub(crate) pool: Pool<AsyncPgConnection>,
     pub(crate) turns: Arc<Turns>,
-    pub(crate) waits: PoolWaits,
+    /// How long callers wait for a connection, including opening a new one.
+    pub(crate) waits: Histogram,
 }
 
 impl Connections {
-    pub(crate) fn new(connector: &Arc<Connector>, pool: Pool<AsyncPgConnection>, turns: Arc<Turns>) -> Self {
-        Self {
-            connector: Arc::clone(connector),
-            pool,
-            turns,
-            waits: PoolWaits::new(),
-        }
-    }
-
     /// Takes a turn and a connection, and begins with them. One time limit, that of a read, covers all of it. Who
     /// gives up after the turn leaves the rest to a task: a connection that is closed, or not opened to its end,
     /// is one more to open for the next, who then has less time for it. The task begins nothing for who has gone
@@ -110,7 +103,10 @@ impl Connections {
         let (pool, waits) = (self.pool.clone(), self.waits.clone());
         let (caller, _waiting) = oneshot::channel::<()>();
         let beginning = async move {
-            let connection = waits.measure(pool.get()).await.map_err(pool_error)?;
+            let start = Instant::now();
+            let connection = pool.get().await;
+            waits.record(start.elapsed());
+            let connection = connection.map_err(|error| StoreError::Unavailable(error.into()))?;
             if caller.is_closed() {
                 return Err(AnswerTimeout(ANSWER_TIMEOUT).into());
             }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use kernel::StoreError;
 use tokio::{sync::Mutex, time::timeout};
-use tokio_postgres::{Client, Error, SimpleQueryMessage, error::SqlState};
+use tokio_postgres::{Client, Error, error::SqlState};
 
 use super::{Connector, error::with_timeout};
 use crate::ANSWER_TIMEOUT;
@@ -48,12 +48,10 @@ impl Pooler {
 /// pooler hands out the most recently used one first.
 async fn is_still_prepared(preparing: &Client, blocking: &Client) -> Result<bool, Error> {
     // Another process may use the same statement name for a different statement.
-    let random = blocking.simple_query("select gen_random_uuid()").await?;
-    let expected = random.iter().find_map(|message| match message {
-        SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
-        _ => None,
-    });
-    let expected = expected.unwrap_or_default();
+    let random = blocking
+        .query_typed("select gen_random_uuid()::text", &[])
+        .await?;
+    let expected: String = random.first().map(|row| row.get(0)).unwrap_or_default();
     let statement = preparing.prepare(&format!("select '{expected}'")).await?;
     blocking.batch_execute("begin").await?;
     let found = match timeout(SECOND_CONNECTION_TIMEOUT, preparing.query_one(&statement, &[])).await {

@@ -188,10 +188,8 @@ async fn batched_counts_of_many_subjects_get_distinct_places() {
           'begin perform pg_sleep(0.001); return new; end'; \
         create trigger slow before insert or update on rate_windows for each row execute function slow()";
     fixture.tamper(slow).await;
-    let (one, other) = (
-        fixture.another(8).rate_counter(),
-        fixture.another(8).rate_counter(),
-    );
+    let one = fixture.another(8).rate_counter();
+    let other = fixture.another(8).rate_counter();
     let calls: Vec<_> = (0..54).map(|n| (limiters[n % 3], subjects[n / 3 % 9])).collect();
     let mut places = BTreeMap::<_, BTreeSet<_>>::new();
     for _ in 0..8 {

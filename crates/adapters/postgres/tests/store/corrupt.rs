@@ -80,10 +80,8 @@ async fn a_corrupt_part_is_named_without_its_buyer() {
 async fn a_corrupt_row_fails_its_own_caller_of_a_batch_alone() {
     let fixture = Fixture::new().await;
     let (seller, other) = (fixture.seller().await, fixture.seller().await);
-    let (application, broken) = (
-        fixture.application(seller).await,
-        fixture.application(other).await,
-    );
+    let application = fixture.application(seller).await;
+    let broken = fixture.application(other).await;
     let (fine, bad) = (fixture.token(&application).await, fixture.token(&broken).await);
     let all = "update families set scopes = x'7fffffff'::int where id = '{family}'; \
         update applications set scopes = x'7fffffff'::int";

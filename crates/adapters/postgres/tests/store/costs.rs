@@ -186,10 +186,8 @@ async fn deep_pages_of_lists_are_read_by_their_index() {
     fixture.costs("one", 12, one).await;
     let hundred = async |database: &Database| {
         let ids = (1..=100).map(|n| Uuid::from_u128(deep.as_u128() - n * 100));
-        let (offer_ids, order_ids) = (
-            ids.clone().map(Into::into).collect(),
-            ids.map(Into::into).collect(),
-        );
+        let offer_ids = ids.clone().map(Into::into).collect();
+        let order_ids = ids.map(Into::into).collect();
         let offers = database.offer_reader().offers_by_id(seller, &offer_ids).await;
         let orders = database.order_reader().orders_by_id(seller, &order_ids).await;
         assert_eq!((offers.unwrap().len(), orders.unwrap().len()), (100, 100));
@@ -253,10 +251,8 @@ async fn whatever_the_filter_a_page_examines_a_bounded_number_of_rows_and_leads_
     let fixture = Fixture::new().await;
     fixture.filled(FAR_END).await;
     let seller: SellerId = SELLER.parse().unwrap();
-    let (size, updated_after) = (
-        PageSize::clamped(200),
-        Some("2026-05-01T00:00:00Z".parse().unwrap()),
-    );
+    let size = PageSize::clamped(200);
+    let updated_after = Some("2026-05-01T00:00:00Z".parse().unwrap());
     for (rare, items) in [(false, 20_000), (true, 0)] {
         let filter = OfferFilter {
             status: rare.then_some(OfferStatus::Rejected),

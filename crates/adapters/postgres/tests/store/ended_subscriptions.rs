@@ -275,10 +275,8 @@ async fn a_claim_checks_again_that_the_subscription_is_alive() {
 #[tokio::test]
 async fn nothing_is_added_for_an_application_or_an_account_that_ends_meanwhile() {
     let fixture = Fixture::new().await;
-    let (reader, ending) = (
-        fixture.database.subscriptions(),
-        fixture.test_database.connect().await,
-    );
+    let reader = fixture.database.subscriptions();
+    let ending = fixture.test_database.connect().await;
     for end in [
         "update applications set deleted_at = api_now() where client_id = '{client}'",
         "update sellers set closed_at = api_now() where id = '{seller}'",

@@ -174,10 +174,8 @@ async fn a_second_a_late_and_a_foreign_use_and_one_of_a_deleted_application_drop
             Presented::Code(key, _) => Presented::Code(key, late.parties.presented()),
             Presented::RefreshToken(key, _) => Presented::RefreshToken(key, late.parties.client_id()),
         };
-        let (foreign, deleted) = (
-            exchange(presented, now),
-            exchange(deleted.exchange.presented, now),
-        );
+        let foreign = exchange(presented, now);
+        let deleted = exchange(deleted.exchange.presented, now);
         let batch = [&uses[0], &uses[1], &late.exchange, &foreign, &deleted];
         let outcomes = are_exchanged(&exchanges, batch).await;
         assert!(outcomes[0] ^ outcomes[1], "{table}");

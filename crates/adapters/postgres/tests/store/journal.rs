@@ -115,14 +115,15 @@ async fn a_reader_sees_each_event_once_in_order_while_many_commit() {
             }
         });
     }
-    let (mut seen, mut start) = (Vec::new(), JournalStart::Oldest);
-    while seen.len() < WRITERS * ORDERS {
+    let (mut seen, mut start, mut all_written) = (Vec::new(), JournalStart::Oldest, false);
+    while !all_written {
+        while let Some(ended) = writers.try_join_next() {
+            ended.unwrap();
+        }
+        all_written = writers.is_empty();
         let (events, place) = rest(&fixture.database, sellers[1], start).await;
         seen.extend(events);
         start = JournalStart::After(place);
-    }
-    while let Some(ended) = writers.join_next().await {
-        ended.unwrap();
     }
     let of = |seller: SellerId| {
         format!("select id::text from journal where seller_id = '{seller}' order by number")

@@ -183,12 +183,9 @@ async fn a_slow_list_ends_at_the_statement_timeout_after_its_caller_has_gone() {
     fixture
         .tamper("begin; lock table offers in access exclusive mode")
         .await;
-    {
-        let mut page = pin!(offers.offers(seller, filter, None, PageSize::clamped(1)));
-        tokio::select! {
-            page = &mut page => is_unavailable(page),
-            () = fixture.wait_for_blocked_session() => {}
-        }
+    tokio::select! {
+        page = offers.offers(seller, filter, None, PageSize::clamped(1)) => is_unavailable(page),
+        () = fixture.wait_for_blocked_session() => {}
     }
     fixture.nothing_waits().await;
     fixture.tamper("rollback").await;
@@ -211,12 +208,9 @@ async fn a_statement_that_nobody_waits_for_is_ended_in_the_server() {
         let grants = database.grants();
         assert!(grants.connections(seller, None, 50).await.unwrap().is_empty());
         fixture.tamper(lock).await;
-        {
-            let mut page = pin!(grants.connections(seller, None, 50));
-            tokio::select! {
-                page = &mut page => is_unavailable(page),
-                () = fixture.wait_for_blocked_session() => {}
-            }
+        tokio::select! {
+            page = grants.connections(seller, None, 50) => is_unavailable(page),
+            () = fixture.wait_for_blocked_session() => {}
         }
         fixture.nothing_waits().await;
         is_unavailable(database.applications().client(id().into()).await);

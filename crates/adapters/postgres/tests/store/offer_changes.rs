@@ -12,6 +12,7 @@ use usecases::change_offer::decide_patch;
 
 use crate::support::{
     Fixture, PlaceOrder, SetStock, again, answer, claim, handle, instant, request, settings, transact,
+    wait_for_blocked_session,
 };
 
 /// A request that sets the stock of an offer to 3.
@@ -254,9 +255,7 @@ async fn the_outcome_of_a_batch_whose_answer_is_lost_is_read_by_its_keys() {
         fixture.tamper(unfinished).await;
         let other = fixture.test_database.connect().await;
         let end = async {
-            let waiting = "select exists (select from pg_stat_activity where datname = current_database() \
-                and wait_event_type = 'Lock')";
-            while !other.query_one(waiting, &[]).await.unwrap().get::<_, bool>(0) {}
+            wait_for_blocked_session(&other).await;
             fixture.tamper(if commits { "commit" } else { "rollback" }).await;
         };
         let (outcome, ()) = join!(claims.outcome(&patch.claim), end);

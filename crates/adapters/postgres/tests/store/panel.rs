@@ -304,10 +304,8 @@ async fn of_two_changes_compared_with_the_same_password_the_first_takes_effect()
     let member = member(&fixture).await;
     let (first, second) = (fixture.begin().await, fixture.begin().await);
     change(&*first, member).await.unwrap();
-    let (changed, ()) = join!(
-        change(&*second, member),
-        fixture.end_once_it_blocks_another(first, true)
-    );
+    let ending = fixture.end_once_it_blocks_another(first, true);
+    let (changed, ()) = join!(change(&*second, member), ending);
     assert!(matches!(refused(changed), account_links::Refusal::WrongPassword));
 }
 
@@ -322,10 +320,8 @@ async fn a_session_that_a_link_opens_does_not_outlive_a_change_of_the_password()
         let enter = async |tx: &dyn Transaction| sign_in_by_link(tx, link, opened, hash(), HOME, now).await;
         if link_first {
             enter(&*first).await.unwrap();
-            let (changed, ()) = join!(
-                change(&*second, member),
-                fixture.end_once_it_blocks_another(first, true)
-            );
+            let ending = fixture.end_once_it_blocks_another(first, true);
+            let (changed, ()) = join!(change(&*second, member), ending);
             changed.unwrap();
             second.commit().await.unwrap();
         } else {

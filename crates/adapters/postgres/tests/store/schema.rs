@@ -180,6 +180,33 @@ async fn the_schema_state_follows_versions_and_writability() {
 }
 
 #[tokio::test]
+async fn row_security_without_a_policy_for_the_role_is_a_lacking_right() {
+    let test_database = TestDatabase::create().await;
+    let owner = test_database.connect().await;
+    // A role that every server has and that owns nothing.
+    let url = format!("{}?options=-c%20role%3Dpg_monitor", test_database.url());
+    let serving = Database::new(settings(&url, 2)).unwrap();
+    let secured = "grant select, insert, update, delete on all tables in schema public to pg_monitor;
+        alter table sellers enable row level security;
+        create policy of_others on sellers to pg_read_all_settings using (false);
+        create policy narrower on sellers as restrictive using (true)";
+    owner.batch_execute(secured).await.unwrap();
+    // `pg_monitor` is a member of the other policy's role: that policy is for it too.
+    assert_eq!(serving.missing_grants().await.unwrap(), None);
+    owner
+        .batch_execute("drop policy of_others on sellers")
+        .await
+        .unwrap();
+    let statements = serving.missing_grants().await.unwrap().unwrap();
+    assert_eq!(
+        statements,
+        "CREATE POLICY pg_monitor ON sellers TO pg_monitor USING (true);"
+    );
+    owner.batch_execute(&statements).await.unwrap();
+    assert_eq!(serving.missing_grants().await.unwrap(), None);
+}
+
+#[tokio::test]
 async fn a_schema_that_an_older_program_may_use_is_finished_on_request() {
     let fixture = Fixture::new().await;
     let facts = async || {
@@ -417,7 +444,7 @@ const TABLES: &str = "
     with tables as (
         select oid, relname::text from pg_class
         where relnamespace = 'public'::regnamespace and relkind = 'r' and relname not in
-            ('__diesel_schema_migrations', 'last_uses', 'schema_facts', 'subscription_quota')),
+            ('__diesel_schema_migrations', 'last_uses', 'personal_tokens', 'schema_facts', 'subscription_quota')),
     columns as (
         select attrelid, attnum, attname, format(case when attnotnull then '%s' else 'Nullable<%s>' end, format(
             case when t.typelem <> 0 and t.typlen = -1 then 'Array<%s>' else '%s' end,

@@ -23,15 +23,12 @@ use oauth::{
     Scope, ScopeSet, SecretHash, TokenKey,
 };
 use offers::{Offer, OfferStatus, Price, PriceSource, Product, Stock};
-use testkit::{TestClock, TestDatabase};
+use testkit::{TestClock, TestDatabase, lock_waits};
 use tokio_postgres::{Client, Row};
 use usecases::{Announcement, LockSet, Transaction};
 use uuid::Uuid;
 
 pub(crate) use self::{consents::*, trade::*, webhooks::*};
-
-/// The sessions that wait for a lock.
-const LOCK_WAITS: &str = "pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
 
 static NUMBER: AtomicU64 = AtomicU64::new(1);
 
@@ -202,17 +199,13 @@ impl Fixture {
 
     /// Waits until a session waits for a lock.
     pub(crate) async fn wait_for_blocked_session(&self) {
-        let end = Instant::now() + Duration::from_secs(20);
-        while self.rows_of(LOCK_WAITS).await == 0 {
-            assert!(Instant::now() < end, "no session waits for a lock");
-            tokio::task::yield_now().await;
-        }
+        wait_for_blocked_session(&self.client).await;
     }
 
     /// The sessions that wait for a lock end although it is still held.
     pub(crate) async fn nothing_waits(&self) {
         let end = Instant::now() + Duration::from_secs(20);
-        while self.rows_of(LOCK_WAITS).await > 0 {
+        while self.count(lock_waits()).await > 0 {
             assert!(Instant::now() < end, "a session waits for a lock");
             tokio::task::yield_now().await;
         }
@@ -231,7 +224,9 @@ impl Fixture {
     pub(crate) async fn wait_until_alone(&self) {
         let own = "pg_stat_activity where datname = current_database() and application_name = 'seller-api'";
         let end_idle = format!("select pg_terminate_backend(pid) from {own} and state = 'idle'");
+        let end = Instant::now() + Duration::from_secs(20);
         while self.rows_of(own).await > 0 {
+            assert!(Instant::now() < end, "a session stays");
             self.tamper(&end_idle).await;
         }
     }
@@ -345,6 +340,19 @@ impl Fixture {
         let changes = offers.into_iter().map(created);
         self.tx(async |tx| tx.save_offers(seller, changes.collect()).await.unwrap())
             .await;
+    }
+}
+
+/// Waits until a session of the client's database waits for a lock.
+pub(crate) async fn wait_for_blocked_session(client: &Client) {
+    let end = Instant::now() + Duration::from_secs(20);
+    loop {
+        let waiting = client.query_one(lock_waits(), &[]).await.unwrap();
+        if waiting.get::<_, i64>(0) > 0 {
+            return;
+        }
+        assert!(Instant::now() < end, "no session waits for a lock");
+        tokio::task::yield_now().await;
     }
 }
 

@@ -17,7 +17,6 @@ use testkit::{Pace, StatementProxy};
 use tokio::select;
 use tokio::time::{Instant, timeout};
 use usecases::LockSet;
-use webhooks::DeliveryFilter;
 
 use crate::support::{
     Fixture, LEASE, application, claim, created, id, instant, is_rolled_back, is_unavailable, new_seller,
@@ -48,24 +47,24 @@ async fn a_dropped_transaction_is_rolled_back_and_its_connection_reused() {
 async fn a_connection_that_is_being_opened_is_left_to_others_by_who_gives_up() {
     let fixture = Fixture::new().await;
     let proxy = StatementProxy::to(&fixture.test_database);
-    // To open one takes three round trips of 60 ms at least, BEGIN one, to prepare and run a statement two.
+    // To open one takes three round trips of 300 ms at least, BEGIN one, to prepare and run a statement two.
     proxy.slow_down(Pace {
-        delay: Duration::from_millis(30),
+        delay: Duration::from_millis(150),
         ..Pace::default()
     });
     let [transactions, reads] = [(); 2].map(|()| Database::new(settings(proxy.url(), 1)).unwrap());
     let (units, sellers) = (transactions.units(), reads.sellers());
     let none = LockSet::default();
     let begins = async || {
-        let begun = timeout(Duration::from_millis(200), units.begin(&none));
+        let begun = timeout(Duration::from_millis(700), units.begin(&none));
         begun.await.is_ok()
     };
     let finds = async || {
-        let found = timeout(Duration::from_millis(280), sellers.seller(id().into()));
+        let found = timeout(Duration::from_millis(1_100), sellers.seller(id().into()));
         found.await.is_ok()
     };
     for _ in 0..2 {
-        let mut tries = 0..50;
+        let mut tries = 0..20;
         while !begins().await {
             assert!(tries.next().is_some(), "no transaction begins");
         }
@@ -79,10 +78,8 @@ async fn a_connection_that_is_being_opened_is_left_to_others_by_who_gives_up() {
 async fn who_gives_up_before_it_has_a_connection_begins_nothing() {
     let fixture = Fixture::new().await;
     let proxy = StatementProxy::to(&fixture.test_database);
-    let (units, none) = (
-        Database::new(settings(proxy.url(), 1)).unwrap().units(),
-        LockSet::default(),
-    );
+    let units = Database::new(settings(proxy.url(), 1)).unwrap().units();
+    let none = LockSet::default();
     let held = units.begin(&none).await.unwrap();
     for _ in 0..5 {
         let given_up = timeout(Duration::from_millis(10), units.begin(&none)).await;
@@ -111,17 +108,7 @@ async fn a_sellers_claims_and_reads_wait_for_its_share_of_the_pool_and_delay_no_
             let history = subscriptions.history(seller, client, id().into()).await;
             assert!(history.unwrap().is_none());
         };
-        let shown = async move {
-            let filter = DeliveryFilter::default();
-            let page = subscriptions.deliveries_of_seller(seller, filter, None, 50).await;
-            assert!(page.unwrap().is_empty());
-        };
-        [
-            claims.boxed_local(),
-            list.boxed_local(),
-            history.boxed_local(),
-            shown.boxed_local(),
-        ]
+        [claims.boxed_local(), list.boxed_local(), history.boxed_local()]
     };
     let held = database.units().begin(&LockSet::of_seller(busy)).await.unwrap();
     let mut waiting: FuturesUnordered<_> = requests(busy).into_iter().collect();
@@ -207,16 +194,22 @@ async fn a_transaction_dropped_during_a_statement_is_rolled_back() {
     let holder = fixture.begin().await;
     holder.lock_seller(seller).await.unwrap();
     let waiting = fixture.begin().await;
-    let gave_up = timeout(Duration::from_millis(100), waiting.lock_seller(seller)).await;
-    assert!(gave_up.is_err());
+    select! {
+        _ = waiting.lock_seller(seller) => panic!("another holds the lock"),
+        () = fixture.wait_for_blocked_session() => {}
+    }
     is_rolled_back(waiting).await;
-    // A wait for a row lock ends with an error.
+    // A wait for a row lock ends with an error, long before a statement would.
     let other = fixture.seller().await;
     holder.lock_seller(other).await.unwrap();
+    let mut patient = settings(fixture.test_database.url(), 1);
+    patient.statement_timeout = Duration::from_mins(1);
+    let patient = Database::new(patient).unwrap().units();
+    let waiting = patient.begin(&LockSet::default()).await.unwrap();
     let began = Instant::now();
-    is_unavailable(fixture.begin().await.lock_seller(other).await);
+    is_unavailable(waiting.lock_seller(other).await);
     let took = began.elapsed();
-    assert!(took < Duration::from_millis(4_500), "{took:?}");
+    assert!(took < Duration::from_secs(30), "{took:?}");
     holder.commit().await.unwrap();
     assert!(fixture.begin().await.lock_seller(seller).await.unwrap().is_some());
 }

@@ -199,11 +199,9 @@ async fn leases_do_not_read_what_was_leased_since_an_old_snapshot() {
     let _old = fixture.old_snapshot().await;
     let lease = async |number: usize| {
         let (database, time) = (fixture.another(1), TimeDelta::minutes(5));
-        let (parcels, mails, links) = (
-            database.tracking_queue(),
-            database.mail_queue(),
-            database.account_mail_queue(),
-        );
+        let parcels = database.tracking_queue();
+        let mails = database.mail_queue();
+        let links = database.account_mail_queue();
         for _ in 0..number {
             let leased = parcels.lease_parcel(Carrier::Dhl, id(), time).await;
             assert!(leased.unwrap().is_some());

@@ -5,7 +5,6 @@ use actix_web::HttpRequest;
 use actix_web::http::StatusCode;
 use actix_web::test::TestRequest;
 use actix_web::web::Bytes;
-use adapter_sealing::SystemClock;
 use changes::{ChangeKind, ChangePage, MockChangeReader};
 use kernel::Money;
 use uuid::Uuid;
@@ -143,10 +142,7 @@ fn of_the_panel_neither_addresses_nor_forms_are_kept() {
 
 #[test]
 fn what_the_page_itself_loads_is_left_out() {
-    let observing = Observing {
-        timeline: Timeline::default(),
-        clock: Arc::new(SystemClock),
-    };
+    let observing = Observing::default();
     for path in [
         "/sandbox",
         "/sandbox/live",

@@ -11,10 +11,8 @@ use testkit::TestDatabase;
 /// A cluster for one test; dropping it deletes its data. A process that another test is just starting may
 /// briefly hold the lock of the directory's previous owner.
 pub(crate) async fn start(options: Options) -> Cluster {
-    let (options, end) = (
-        options.delete_at_end(true),
-        Instant::now() + Duration::from_secs(10),
-    );
+    let options = options.delete_at_end(true);
+    let end = Instant::now() + Duration::from_secs(10);
     let start = move || loop {
         match Cluster::start(options.clone()) {
             Err(Error::InUse(_)) if Instant::now() < end => std::thread::yield_now(),
