@@ -4,7 +4,7 @@ const faults = [];
 const root = document.documentElement;
 const shown = (one) => {
     const box = one.getBoundingClientRect();
-    return box.width > 1 && box.height > 1 && getComputedStyle(one).visibility !== 'hidden';
+    return box.width > 1 && box.height > 1 && one.checkVisibility({ visibilityProperty: true });
 };
 
 // Wide text may scroll in a box of its own, never the page.

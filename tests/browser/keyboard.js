@@ -7,7 +7,7 @@ const reachable = () => {
     const all = [...document.querySelectorAll('a[href], button, input:not([type=hidden]), select, textarea, summary')];
     const radios = new Set();
     return all.filter((one) => {
-        if (one.tabIndex < 0 || one.disabled || !one.getClientRects().length) return false;
+        if (one.tabIndex < 0 || one.disabled || !one.checkVisibility()) return false;
         if (one.type !== 'radio') return true;
         // The arrow keys lead through a group; the tabulator comes to it once.
         const group = [...one.form.elements[one.name]];

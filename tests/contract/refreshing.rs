@@ -119,8 +119,9 @@ async fn a_refresh_with_a_key_is_repeated_until_its_new_refresh_token_is_used() 
     let clock = world.stop_clock("2040-01-01T12:00:00Z").await;
     let mut browser = world.browser_of(&member.seller).await;
     let used = world.pair(&mut browser, &app, "offers:read").await.refresh;
-    for malformed in ["15 characters..", &"x".repeat(129)] {
-        keyed(&world, &app, &used, malformed)
+    let long = "x".repeat(129);
+    for (token, malformed) in [(&*used, "15 characters.."), (&*used, &*long), ("ps_rt_x", &*long)] {
+        keyed(&world, &app, token, malformed)
             .send()
             .await
             .oauth_error(400, "invalid_request");

@@ -76,6 +76,11 @@ async fn forms_and_json_are_accepted_and_any_other_body_is_refused() {
         assert_eq!(answer.status, 400, "{kind}: {body}");
         answer.oauth_error(400, "invalid_request");
     }
+    for (coding, status) in [("identity", 200), ("gzip", 400)] {
+        let coded = asking(&world).header("content-encoding", coding);
+        let coded = coded.header("content-type", URLENCODED).body(form.as_str());
+        coded.send().await.expect(status);
+    }
 }
 
 #[tokio::test]

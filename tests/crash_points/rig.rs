@@ -552,7 +552,9 @@ pub(crate) async fn at_each(
                 }
             }
             if !came {
-                return Err(format!("{statement:?} is not sent again"));
+                return Err(format!(
+                    "{fault:?} at {statement:?}: not sent again, or not overtaken"
+                ));
             }
         }
     }

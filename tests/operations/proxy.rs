@@ -60,7 +60,8 @@ impl Proxy {
         let own = |port| tls.replace(":443", &format!("{}:{port}", addresses[0]));
         let plain = whole.replace(tls, &format!("    bind {}:8080\n{}", addresses[0], own(8443)));
         // A client of HTTP/1.1 has no more requests in flight than its 200 connections.
-        fs::write(&file, plain.replace("(in_flight) gt 200", "(in_flight) gt 20")).unwrap();
+        let plain = plain.replace("(in_flight) gt 200", "(in_flight) gt 20");
+        fs::write(&file, plain.replace("(waiting) gt 1000", "(waiting) gt 30")).unwrap();
         let log = File::create(folder.path().join("log")).unwrap();
         haproxy.args(["-W", "-db", "-f"]).arg(&file);
         let stderr = log.try_clone().unwrap();
@@ -321,7 +322,9 @@ async fn one_address_has_few_requests_in_flight_beside_readers_that_wait() {
             while !received.recv().await.unwrap().target().ends_with("?wait=30") {}
         }
     }
-    proxy.get("/v1/me").await.refused(429, "rate_limited");
+    for path in ["/v1/me", "/v1/events"] {
+        proxy.get(path).await.refused(429, "rate_limited");
+    }
     proxy.get("/oauth/token").await.oauth_error(429, "rate_limited");
 }
 

@@ -1,5 +1,5 @@
 //! The primary is killed under write load and its synchronous standby is promoted. Every process finds the
-//! new primary by itself, and all acknowledged writes are there.
+//! new primary by itself, and all acknowledged writes are there. One that was only silent is left, too.
 
 use std::{sync::Arc, time::Instant};
 
@@ -68,8 +68,12 @@ impl Pair {
 /// Kills a server's postmaster, as in a sudden crash of the machine. Its child processes exit when they
 /// notice.
 pub(crate) fn kill_postmaster(cluster: &Cluster) {
+    signal_postmaster(cluster, Signal::KILL);
+}
+
+fn signal_postmaster(cluster: &Cluster, signal: Signal) {
     let process = i32::try_from(cluster.server_process().unwrap()).unwrap();
-    kill_process(Pid::from_raw(process).unwrap(), Signal::KILL).unwrap();
+    kill_process(Pid::from_raw(process).unwrap(), signal).unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -120,4 +124,45 @@ async fn a_promoted_standby_is_found_and_nothing_that_was_answered_is_lost() {
         .await;
     }
     drop(pair);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_primary_that_took_no_connections_while_it_was_replaced_is_left_and_never_used_again() {
+    let pair = tokio::task::spawn_blocking(Pair::start).await.unwrap();
+    pair.synchronise().await;
+    let url = pair.url();
+    run_over(&url, "migrate").await.success();
+    let world = World::over(PROGRAM, TestDatabase::at_url(&url), without_workers).await;
+    let mut probe = Ledger::several(&world, 1).await.remove(0);
+    assert_eq!(probe.write(&world, 1).await, 1);
+    let former = TestDatabase::at_url(&pair.primary.url("postgres"))
+        .connect()
+        .await;
+    let connections = async || -> i64 {
+        let own = "select count(*) from pg_stat_activity where application_name = 'seller-api'";
+        former.query_one(own, &[]).await.unwrap().get(0)
+    };
+    assert!(connections().await > 0);
+
+    // Connections that are open work on.
+    signal_postmaster(&pair.primary, Signal::STOP);
+    assert_eq!(probe.write(&world, 1).await, 1);
+    let pair = tokio::task::spawn_blocking(move || {
+        pair.standby.promote().unwrap();
+        pair
+    });
+    let pair = pair.await.unwrap();
+    until("no connection is left", async || connections().await == 0).await;
+    until("an answer of the new primary", async || {
+        probe.write(&world, 1).await == 1
+    })
+    .await;
+    probe.holds(&world).await;
+
+    signal_postmaster(&pair.primary, Signal::CONT);
+    kill_postmaster(&pair.standby);
+    world.server.not_ready().await;
+    let replaced = "a former primary: another server has replaced it since";
+    world.server.log_with(|log| log.contains(replaced)).await;
+    assert_eq!(probe.write(&world, 1).await, 0);
 }

@@ -179,12 +179,12 @@ impl World {
         .await
     }
 
-    /// Sends requests for the journal and waits until all are counted: each token has been looked up then,
-    /// and the wait for an event begins.
+    /// Sends requests for the journal and waits until all are counted: each token has been looked up then.
     pub async fn admitted_to_journal(
         &self,
         requests: impl IntoIterator<Item = Request>,
     ) -> Vec<JoinHandle<Answer>> {
+        // `Limiter::Events`.
         let counted = "select coalesce(sum(used), 0)::bigint from rate_windows where kind = 12";
         let before = self.count(counted, &[]).await;
         let requests = requests.into_iter();

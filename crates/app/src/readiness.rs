@@ -197,15 +197,19 @@ impl Readiness {
         let identity = self.database.identity().await?;
         // A proxy may send requests to a process that is not ready.
         self.database.connector().set_foreign(!identity.is_own());
+        let is_reached = *self.reached.borrow();
+        // Row security may hide the row that tells where the rows were written.
+        if (!is_reached || !identity.is_own())
+            && let Some(statements) = self.database.missing_grants().await?
+        {
+            return Ok(State::Schema(SchemaState::Forbidden { statements }));
+        }
         if !identity.is_own() {
             return Ok(State::NotAdopted(identity));
         }
         let ready = State::Ready(identity);
-        if *self.reached.borrow() {
+        if is_reached {
             return Ok(ready);
-        }
-        if let Some(statements) = self.database.missing_grants().await? {
-            return Ok(State::Schema(SchemaState::Forbidden { statements }));
         }
         if let Err(mismatched) = self.compare_keys(KEYS_TIMEOUT).await {
             return Ok(mismatched);

@@ -38,8 +38,7 @@ impl MediaType {
     /// Requires an uncompressed body of this type. Otherwise there is one violation with the path `Content-Type` or
     /// `Content-Encoding` (D8).
     pub fn require(self, headers: &HeaderMap) -> Result<(), Violations> {
-        let plain = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"identity");
-        if !headers.get_all(CONTENT_ENCODING).all(plain) {
+        if is_compressed(headers) {
             let message = "Must be absent: compressed bodies are not supported.";
             return Err(Entry::validation("Content-Encoding", message).into());
         }
@@ -53,6 +52,12 @@ impl MediaType {
         };
         Err(Entry::validation("Content-Type", message).into())
     }
+}
+
+/// Whether a body has a coding other than `identity`: none is supported.
+pub fn is_compressed(headers: &HeaderMap) -> bool {
+    let plain = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"identity");
+    !headers.get_all(CONTENT_ENCODING).all(plain)
 }
 
 /// Whether a parameter is compatible with UTF-8. The value may be quoted (RFC 9110 §5.6.6).

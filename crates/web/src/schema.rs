@@ -301,6 +301,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg(debug_assertions)]
     #[should_panic(expected = "two schemas have the name X")]
     fn two_schemas_with_one_name_clash() {
         let mut components = Components::default();

@@ -36,7 +36,7 @@ pub(crate) struct Frame {
     pub(crate) seller_name: String,
     /// Path, label and value of `aria-current` of each page.
     pub(crate) navigation: Vec<(&'static str, &'static str, &'static str)>,
-    /// The CSS class and the text of the notice about the result of the form that led here; empty for none.
+    /// The CSS class and the text of the notice; empty for none.
     pub(crate) notice: (&'static str, &'static str),
 }
 
@@ -65,9 +65,13 @@ impl PageRequest {
         Frame {
             csrf: self.browser.csrf_token(),
             switch: self.in_other_language(),
-            notice: notice(self.query.get("done").unwrap_or_default(), self.texts()),
             ..Frame::bare(&self.panel.ports.service, self.language, title.into())
         }
+    }
+
+    /// The notice about the result of the form that led here.
+    pub(crate) fn notice(&self) -> (&'static str, &'static str) {
+        notice(self.query.get("done").unwrap_or_default(), self.texts())
     }
 
     /// The address of this page in the other language, without the notice.
@@ -107,6 +111,7 @@ impl SignedInRequest {
         Frame {
             seller_name: self.seller().name.clone(),
             navigation: pages.map(|(path, label)| (path, label, current(path))).into(),
+            notice: self.notice(),
             ..self.request.frame(title)
         }
     }

@@ -62,7 +62,7 @@ impl Places {
     }
 }
 
-/// Takes a place, and forgets those who have none any more: few requests hold one at a time.
+/// Takes a place. Keys without holders go first; few requests hold places at a time, so few keys are there.
 fn take<K: Eq + Hash>(taken: &Mutex<HashMap<K, Place>>, of: K, most: usize) -> Option<Place> {
     let mut taken = taken.lock();
     taken.retain(|_, place| Arc::strong_count(place) > 1);

@@ -24,7 +24,7 @@ use tokio::runtime::Handle;
 use tokio::select;
 use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::time::Instant;
-use tokio_postgres::{Client, Config, SimpleQueryMessage, error::SqlState};
+use tokio_postgres::{Client, Config, SimpleQueryMessage, SimpleQueryRow, error::SqlState};
 use tokio_postgres_rustls::MakeRustlsConnect;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -154,9 +154,7 @@ enum Unusable {
     Refused(#[from] tokio_postgres::Error),
     #[error(transparent)]
     Silent(#[from] AnswerTimeout),
-    #[error(
-        "a former primary: another server has replaced it since (if this is a restored backup, restart the program)"
-    )]
+    #[error("a former primary: another server has replaced it since")]
     Replaced,
 }
 
@@ -185,6 +183,9 @@ impl HostFailure {
 
     /// Advice about this failure, if there is any; never names the server.
     fn advice(&self) -> Option<&'static str> {
+        if matches!(self.error, Unusable::Replaced) {
+            return Some("if this server is meant, after all or as a restored backup, restart the process");
+        }
         let of_tls = self.refusal().and_then(tls::advice);
         of_tls.or_else(|| login_advice(&self.rejection()?))
     }
@@ -358,7 +359,7 @@ impl Connector {
 
     pub(crate) async fn open(&self) -> Result<OpenConnection, ConnectError> {
         let opening = async {
-            let (client, driver) = self.connect_to_any().await?;
+            let (client, driver) = self.connect_to_any(true).await?;
             let connection = AsyncPgConnection::try_from(client).await;
             let open = connection.map(|connection| OpenConnection { connection, driver });
             open.map_err(ConnectError::SetUp)
@@ -380,30 +381,9 @@ impl Connector {
         Ok(open.connection)
     }
 
-    /// Looks whether the database of a new connection is the rows' own: another one may have taken the place of
-    /// the one before. Whoever looks at the identity from time to time unsets what this sets. Looks as well
-    /// whether the schema is finished, so that nobody who has read from the database takes it for unfinished.
-    /// Before the tables are there, there is nothing to look at. Returns a primary's timeline.
-    async fn look_at_identity(&self, client: &Client) -> Option<Timeline> {
-        let found = client.simple_query(IDENTITY.text).await.ok()?;
-        let row = found.iter().find_map(|message| match message {
-            SimpleQueryMessage::Row(row) => Some(row),
-            _ => None,
-        })?;
-        self.finished
-            .store(row.get("is_finished") == Some("t"), Ordering::Relaxed);
-        if row.get("here") != row.get("written_in") {
-            self.set_foreign(true);
-        }
-        Some(Timeline {
-            here: row.get("here")?.to_owned(),
-            number: u32::from_str_radix(row.get("timeline")?, 16).ok()?,
-        })
-    }
-
-    /// Opens a connection as a bare `tokio_postgres` client. Its I/O task ends with it.
+    /// Opens a connection as a bare `tokio_postgres` client, for work on the schema. Its I/O task ends with it.
     pub(crate) async fn open_bare(&self) -> Result<Client, ConnectError> {
-        let (client, driver) = self.connect_to_any().await?;
+        let (client, driver) = self.connect_to_any(false).await?;
         drop(driver.detach());
         Ok(client)
     }
@@ -411,7 +391,7 @@ impl Connector {
     /// Whether a new connection is refused because of the role's name or password; None if no server has
     /// answered.
     pub async fn refuses_role(&self) -> Option<bool> {
-        match self.open_bare().await {
+        match self.connect_to_any(true).await {
             Ok(_) => Some(false),
             Err(ConnectError::NoHost(failures)) => {
                 failures.iter().any(HostFailure::is_of_role).then_some(true)
@@ -420,8 +400,9 @@ impl Connector {
         }
     }
 
-    /// Tries the hosts in turn; each gets its share of the remaining time.
-    async fn connect_to_any(&self) -> Result<(Client, AbortOnDropHandle<()>), ConnectError> {
+    /// Tries the hosts in turn; each gets its share of the remaining time. `looks`: whether the identity of the
+    /// database is looked at, see [`Self::accept`].
+    async fn connect_to_any(&self, looks: bool) -> Result<(Client, AbortOnDropHandle<()>), ConnectError> {
         let end = Instant::now() + self.timeout;
         let first = self.last.load(Ordering::Relaxed);
         let order = self.hosts.iter().enumerate().cycle().skip(first);
@@ -429,7 +410,7 @@ impl Connector {
         for (index, host) in order.take(self.hosts.len()) {
             let untried = u32::try_from(self.hosts.len().saturating_sub(failures.len()));
             let share = end.saturating_duration_since(Instant::now()) / untried.unwrap_or(u32::MAX).max(1);
-            let error = match tokio::time::timeout(share, self.connect(host)).await {
+            let error = match tokio::time::timeout(share, self.connect(host, looks)).await {
                 Ok(Ok(connected)) => {
                     *self.advice.lock() = None;
                     if self.last.swap(index, Ordering::Relaxed) != index {
@@ -449,27 +430,61 @@ impl Connector {
         Err(ConnectError::NoHost(failures))
     }
 
-    /// Connects to a host, unless a primary there has been replaced: whoever wrote to it, or read from it, would
-    /// be alone. Once a connection shows a newer timeline, those with an older one end: a server that was silent
-    /// for a while does not know that it was replaced.
-    async fn connect(&self, host: &Host) -> Result<(Client, AbortOnDropHandle<()>), Unusable> {
+    async fn connect(&self, host: &Host, looks: bool) -> Result<(Client, AbortOnDropHandle<()>), Unusable> {
         let (client, connection) = host.connect().await?;
         let (own, of_driver) = oneshot::channel();
         let driver = AbortOnDropHandle::new(tokio::spawn(self.drive(connection, of_driver)));
-        if let Some(timeline) = self.look_at_identity(&client).await {
-            if timeline.is_older_than(&self.newest.borrow()) {
-                return Err(Unusable::Replaced);
+        // Before the tables are there, there is nothing to look at.
+        let found = if looks {
+            client.simple_query(IDENTITY.text).await.unwrap_or_default()
+        } else {
+            Vec::new()
+        };
+        for message in found {
+            if let SimpleQueryMessage::Row(row) = message {
+                self.accept(&row, own)?;
+                break;
             }
+        }
+        Ok((client, driver))
+    }
+
+    /// Takes notice of the database of a new connection. Refuses a primary that another has replaced: whoever
+    /// wrote to it would be alone. Once one shows a newer timeline, connections with an older one end: a server
+    /// that was silent for a while does not know that it was replaced.
+    ///
+    /// Looks whether the rows are the database's own: another one may have taken the place of the one before.
+    /// Whoever looks at the identity from time to time unsets what this sets. Looks as well whether the schema is
+    /// finished, so that nobody who has read from the database takes it for unfinished.
+    fn accept(&self, row: &SimpleQueryRow, own: oneshot::Sender<Timeline>) -> Result<(), Unusable> {
+        let number = row.get("timeline").map(|hex| u32::from_str_radix(hex, 16));
+        if let (Some(here), Some(Ok(number))) = (row.get("here"), number) {
+            let here = here.to_owned();
+            let timeline = Timeline { here, number };
             self.newest.send_if_modified(|newest| {
-                let is_newer = timeline != *newest && !timeline.is_older_than(newest);
+                let is_newer = newest.here != timeline.here || newest.is_older_than(&timeline);
+                if newest.is_older_than(&timeline) {
+                    tracing::info!(
+                        timeline = timeline.number,
+                        "another server has become the primary: connections to the former one end"
+                    );
+                }
                 if is_newer {
                     newest.clone_from(&timeline);
                 }
                 is_newer
             });
+            if timeline.is_older_than(&self.newest.borrow()) {
+                return Err(Unusable::Replaced);
+            }
             drop(own.send(timeline));
         }
-        Ok((client, driver))
+        self.finished
+            .store(row.get("is_finished") == Some("t"), Ordering::Relaxed);
+        if row.get("here") != row.get("written_in") {
+            self.set_foreign(true);
+        }
+        Ok(())
     }
 
     /// Performs a connection's I/O until it ends, or its timeline is no longer the newest.
@@ -481,7 +496,15 @@ impl Connector {
         let (is_done, lost) = (Arc::clone(&self.is_done), Arc::clone(&self.lost));
         let mut newest = self.newest.subscribe();
         let replaced = async move {
-            if let Ok(own) = timeline.await
+            // Where it is not known, that of the first connection of which it is.
+            let own = match timeline.await {
+                Ok(own) => Ok(own),
+                Err(_) => newest
+                    .wait_for(|newest| !newest.here.is_empty())
+                    .await
+                    .map(|newest| newest.clone()),
+            };
+            if let Ok(own) = own
                 && newest.wait_for(|newest| own.is_older_than(newest)).await.is_ok()
             {
                 return;

@@ -44,7 +44,7 @@ trait StoredMail: Mail + Sized {
     fn leased(row: Self::Row, fence: Uuid, sealing: &Sealing) -> Result<Option<DueMail<Self>>, StoreError>;
 }
 
-/// The queue of one table. Each call is one autocommitted statement.
+/// The queue of one table. Each statement is autocommitted.
 pub(crate) struct Mails {
     pub(crate) statements: Autocommit,
     pub(crate) sealing: Sealing,

@@ -74,14 +74,20 @@ lacking (n, statements) as (
     join pg_class as c on c.relnamespace = place.oid
     where c.relname = any($1::text[])
       and row_security_active(c.oid)
-      and not exists (
+      and exists (
           select
-          from pg_policy as p
-          cross join unnest(p.polroles) as grantee
-          where p.polrelid = c.oid
-            and p.polpermissive
-            -- 0 stands for PUBLIC.
-            and (grantee = 0 or pg_has_role(grantee, 'usage'))
+          -- Of the migrations, rows are only read.
+          from unnest(case when c.relname = '__diesel_schema_migrations' then array['r'] else array['r', 'a', 'w', 'd'] end) as command
+          where not exists (
+              select
+              from pg_policy as p
+              cross join unnest(p.polroles) as grantee
+              where p.polrelid = c.oid
+                and p.polpermissive
+                and p.polcmd::text in ('*', command)
+                -- 0 stands for PUBLIC.
+                and (grantee = 0 or pg_has_role(grantee, 'usage'))
+          )
       )
     having count(*) > 0
 )

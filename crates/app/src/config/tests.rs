@@ -127,7 +127,7 @@ mail.sender_address=shop@example.com; mail.host=mail.example.com | `mail.sender_
 carriers.dpd.password=hush; log.level=info | `carriers.dpd.login`
 carriers.gls.client_id=hush; log.level=info | `carriers.gls.client_secret`
 server.tls.key=key.pem; log.level=info | `server.tls.certificate`
-SELLER_API_SERVER_PUBLIC_URL=https://api.example.com | `server.public_url` is set by SELLER_API_SERVER__PUBLIC_URL
+SELLER_API_SERVER_PUBLIC_URL=https://api.example.com | `server.public_url` is set by SELLER_API__SERVER__PUBLIC_URL
 carriers.inpost.enabled=false; carriers.inpost.token=hush | `carriers.inpost.enabled` must not be false
 server.bind=127.0.0.1:80; server.backoffice_bind=127.0.0.1:80 | `server.backoffice_bind` must have another port
 server.bind=0.0.0.0:80; server.backoffice_bind=127.0.0.1:80 | `server.backoffice_bind` must have another port

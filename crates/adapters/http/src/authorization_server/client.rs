@@ -12,7 +12,7 @@ use web::body::BodyLimits;
 use web::deadline::Deadline;
 use web::form::Form;
 use web::json::{Json, Object};
-use web::media_type::MediaType;
+use web::media_type::{MediaType, is_compressed};
 use web::request::Request;
 
 use super::PresentedKey;
@@ -36,6 +36,10 @@ impl Parameters {
         };
         let body = request.body(limits).await;
         let body = body.map_err(|error| OAuthError::closing(error.to_string()))?;
+        if is_compressed(request.headers()) {
+            let description = "Send no Content-Encoding: compressed bodies are not supported.";
+            return Err(OAuthError::invalid_request(description));
+        }
         match MediaType::of(request.headers()) {
             Some(MediaType::Form) => from_form(&body).map(Self),
             Some(MediaType::Json) => from_json(&body).map(Self),

@@ -80,8 +80,10 @@ async fn check_and_issue(
             (Some(code), None)
         }
         GrantType::RefreshToken => {
+            // Before the token: a malformed key is reported whether or not the token is known.
+            let key = repeat_key(request.headers())?;
             let token = presented_refresh_token(&parameters, credential.as_ref(), client.client_id)?;
-            (Some(token), repeat_key(request.headers())?)
+            (Some(token), key)
         }
     };
     let issued = match presented.zip(key.clone()) {

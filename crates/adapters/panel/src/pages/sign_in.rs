@@ -153,6 +153,7 @@ fn render(
     let ticket = handle.and_then(|handle| open_ticket(request.panel.sealer.as_ref(), handle).ok());
     let template = SignInPage {
         frame: Frame {
+            notice: request.notice(),
             // After a mistake, too, it leads to the target.
             switch: request.in_other_language_at(&next.sign_in()),
             ..request.frame(request.texts().sign_in.title)

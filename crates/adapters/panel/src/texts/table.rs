@@ -160,8 +160,8 @@ texts! {
                           obecny; wydane tokeny działają dalej.";
         rotate => "Rotate secret", "Wymień sekret";
         rotate_text =>
-            "The present secret cannot be brought back: the application gets no tokens until it has the new one.",
-            "Obecnego sekretu nie można przywrócić: aplikacja nie pobierze tokenów, dopóki nie dostanie nowego.";
+            "You cannot get the current secret back: the application gets no new tokens until it has the new one.",
+            "Obecnego sekretu nie można przywrócić: aplikacja nie pobierze nowych tokenów, dopóki nie dostanie nowego sekretu.";
         public_text =>
             "A public application has no secret: it proves itself by PKCE alone.",
             "Aplikacja publiczna nie ma sekretu: uwierzytelnia się wyłącznie przez PKCE.";
@@ -288,8 +288,8 @@ texts! {
         never => "never", "nigdy";
         revoke => "Revoke", "Unieważnij";
         revoke_text =>
-            "What uses it loses access to your account at once. This cannot be undone.",
-            "To, co z niego korzysta, od razu straci dostęp do Twojego konta. Tego nie można cofnąć.";
+            "Programs that use it lose access to your account at once. This cannot be undone.",
+            "Programy, które z niego korzystają, od razu stracą dostęp do Twojego konta. Tego nie można cofnąć.";
         issue_title => "Make a token", "Nowy token";
         expires_at => "Valid through", "Ważny do";
         expires_hint =>

@@ -276,8 +276,9 @@ impl ApplicationStore<Announcement> for Tx {
         let own = kept()
             .filter(not(applications::built_in))
             .filter(applications::owner_id.eq(owner.uuid()))
-            .select(applications::client_id);
-        self.execute(own).await
+            .count();
+        let count = self.run(async { own.get_result::<i64>(&mut self.connection()).await });
+        usize::try_from(count.await?).map_err(StoreError::unexpected)
     }
 
     async fn save_application(&self, change: Change<Application, Announcement>) -> Result<(), StoreError> {
