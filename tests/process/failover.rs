@@ -68,12 +68,30 @@ impl Pair {
 /// Kills a server's postmaster, as in a sudden crash of the machine. Its child processes exit when they
 /// notice.
 pub(crate) fn kill_postmaster(cluster: &Cluster) {
-    signal_postmaster(cluster, Signal::KILL);
+    kill_process(postmaster(cluster), Signal::KILL).unwrap();
 }
 
-fn signal_postmaster(cluster: &Cluster, signal: Signal) {
+fn postmaster(cluster: &Cluster) -> Pid {
     let process = i32::try_from(cluster.server_process().unwrap()).unwrap();
-    kill_process(Pid::from_raw(process).unwrap(), signal).unwrap();
+    Pid::from_raw(process).unwrap()
+}
+
+/// A postmaster that takes no connections until this is dropped. Those that are open work on.
+struct Silent(Pid);
+
+impl Silent {
+    fn new(cluster: &Cluster) -> Self {
+        let process = postmaster(cluster);
+        kill_process(process, Signal::STOP).unwrap();
+        Self(process)
+    }
+}
+
+impl Drop for Silent {
+    fn drop(&mut self) {
+        // It may have been killed since.
+        drop(kill_process(self.0, Signal::CONT));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -128,8 +146,7 @@ async fn a_promoted_standby_is_found_and_nothing_that_was_answered_is_lost() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_primary_that_took_no_connections_while_it_was_replaced_is_left_and_never_used_again() {
-    let pair = tokio::task::spawn_blocking(Pair::start).await.unwrap();
-    pair.synchronise().await;
+    let pair = Arc::new(tokio::task::spawn_blocking(Pair::start).await.unwrap());
     let url = pair.url();
     run_over(&url, "migrate").await.success();
     let world = World::over(PROGRAM, TestDatabase::at_url(&url), without_workers).await;
@@ -144,22 +161,18 @@ async fn a_primary_that_took_no_connections_while_it_was_replaced_is_left_and_ne
     };
     assert!(connections().await > 0);
 
-    // Connections that are open work on.
-    signal_postmaster(&pair.primary, Signal::STOP);
-    assert_eq!(probe.write(&world, 1).await, 1);
-    let pair = tokio::task::spawn_blocking(move || {
-        pair.standby.promote().unwrap();
-        pair
-    });
-    let pair = pair.await.unwrap();
+    let silent = Silent::new(&pair.primary);
+    let promoted = Arc::clone(&pair);
+    let promotion = tokio::task::spawn_blocking(move || promoted.standby.promote().unwrap());
+    promotion.await.unwrap();
     until("no connection is left", async || connections().await == 0).await;
     until("an answer of the new primary", async || {
         probe.write(&world, 1).await == 1
     })
     .await;
-    probe.holds(&world).await;
+    probe.ends_with_the_last(&world).await;
 
-    signal_postmaster(&pair.primary, Signal::CONT);
+    drop(silent);
     kill_postmaster(&pair.standby);
     world.server.not_ready().await;
     let replaced = "a former primary: another server has replaced it since";
