@@ -90,7 +90,7 @@ impl Silent {
 impl Drop for Silent {
     fn drop(&mut self) {
         // It may have been killed since.
-        drop(kill_process(self.0, Signal::CONT));
+        let _ = kill_process(self.0, Signal::CONT);
     }
 }
 
