@@ -2,13 +2,13 @@
 //! host used last.
 
 pub(crate) mod error;
+mod host;
 pub(crate) mod pool;
 pub(crate) mod pooler;
 pub(crate) mod shared;
 mod tls;
 pub(crate) mod url;
 
-use std::fmt;
 use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -17,18 +17,18 @@ use std::time::Duration;
 use diesel::ConnectionError;
 use diesel::sql_types::{Bool, Nullable, Text};
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection as _};
-use futures_util::future::BoxFuture;
 use kernel::{StoreError, error_chain};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::select;
 use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::time::Instant;
-use tokio_postgres::{Client, Config, SimpleQueryMessage, SimpleQueryRow, error::SqlState};
-use tokio_postgres_rustls::MakeRustlsConnect;
+use tokio_postgres::{Client, SimpleQueryMessage, SimpleQueryRow};
 use tokio_util::task::AbortOnDropHandle;
 
 use self::error::AnswerTimeout;
+pub(crate) use self::host::ConnectError;
+use self::host::{Driver, Host, HostFailure, Unusable};
 use crate::statement::statements;
 
 statements! {
@@ -78,9 +78,6 @@ impl Timeline {
     }
 }
 
-/// The future that performs a connection's I/O while it lasts.
-type Driver = BoxFuture<'static, Result<(), tokio_postgres::Error>>;
-
 /// READ COMMITTED, whatever the default of role or server is.
 pub(crate) const BEGIN: &str = "begin isolation level read committed read write";
 /// For maintenance, which may take long.
@@ -92,22 +89,6 @@ pub(crate) const NOT_ADOPTED: &str =
 
 /// The most connections of a process that cancel statements.
 const CANCELLATIONS: usize = 2;
-
-/// One of the servers in the database URL; it may be the primary.
-pub(crate) struct Host {
-    /// `db1.internal:5432`, or the directory of a Unix socket.
-    name: String,
-    config: Config,
-    /// Unused if `config` disables TLS.
-    tls: MakeRustlsConnect,
-}
-
-impl Host {
-    async fn connect(&self) -> Result<(Client, Driver), tokio_postgres::Error> {
-        let (client, connection) = self.config.connect(self.tls.clone()).await?;
-        Ok((client, Box::pin(connection)))
-    }
-}
 
 /// How the servers of a database are reached.
 pub struct Connector {
@@ -131,121 +112,6 @@ pub struct Connector {
     pub(crate) finished: Arc<AtomicBool>,
     /// Places of cancellations, each of which opens a connection: many callers may give up at once.
     cancellations: Arc<Semaphore>,
-}
-
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ConnectError {
-    #[error("no connection to the database: {}", list(.0))]
-    NoHost(Vec<HostFailure>),
-    #[error("the new connection could not be set up")]
-    SetUp(#[source] ConnectionError),
-}
-
-/// Why a host was not used.
-#[derive(Debug)]
-pub(crate) struct HostFailure {
-    host: String,
-    error: Unusable,
-}
-
-#[derive(Debug, thiserror::Error)]
-enum Unusable {
-    #[error(transparent)]
-    Refused(#[from] tokio_postgres::Error),
-    #[error(transparent)]
-    Silent(#[from] AnswerTimeout),
-    #[error("a former primary: another server has replaced it since")]
-    Replaced,
-}
-
-impl HostFailure {
-    const fn refusal(&self) -> Option<&tokio_postgres::Error> {
-        match &self.error {
-            Unusable::Refused(error) => Some(error),
-            Unusable::Silent(_) | Unusable::Replaced => None,
-        }
-    }
-
-    /// Why the server has rejected the login, if it has.
-    fn rejection(&self) -> Option<SqlState> {
-        let rejection = self.refusal()?.as_db_error()?;
-        Some(cause(rejection.code(), rejection.message()))
-    }
-
-    /// Whether the server rejects new logins of the role; open connections may still work.
-    fn is_of_role(&self) -> bool {
-        let of_role = [
-            SqlState::INVALID_PASSWORD,
-            SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
-        ];
-        self.rejection().is_some_and(|code| of_role.contains(&code))
-    }
-
-    /// Advice about this failure, if there is any; never names the server.
-    fn advice(&self) -> Option<&'static str> {
-        if matches!(self.error, Unusable::Replaced) {
-            return Some("if this server is meant, after all or as a restored backup, restart the process");
-        }
-        let of_tls = self.refusal().and_then(tls::advice);
-        of_tls.or_else(|| login_advice(&self.rejection()?))
-    }
-}
-
-impl fmt::Display for HostFailure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.host, error_chain(&self.error))?;
-        self.advice().map_or(Ok(()), |advice| write!(f, " ({advice})"))
-    }
-}
-
-fn list(failures: &[HostFailure]) -> String {
-    let each = failures.iter().map(ToString::to_string);
-    each.collect::<Vec<_>>().join("; ")
-}
-
-/// The code of a rejection. PgBouncer sends 08P01 for every rejection, its own and the server's, so the
-/// message decides.
-fn cause(code: &SqlState, message: &str) -> SqlState {
-    let of_pooler = [
-        ("authentication failed", SqlState::INVALID_PASSWORD),
-        ("no such user", SqlState::INVALID_PASSWORD),
-        ("no such database", SqlState::INVALID_CATALOG_NAME),
-        ("no more connections allowed", SqlState::TOO_MANY_CONNECTIONS),
-    ];
-    let mut by_message = of_pooler
-        .into_iter()
-        .filter(|_| *code == SqlState::PROTOCOL_VIOLATION);
-    let by_message = by_message.find(|(words, _)| message.contains(words));
-    by_message.map_or_else(|| code.clone(), |(_, cause)| cause)
-}
-
-/// Advice about a server that is reachable but rejects the role.
-fn login_advice(code: &SqlState) -> Option<&'static str> {
-    match *code {
-        SqlState::INVALID_PASSWORD => {
-            Some("the server refuses the role's name or password: compare those in the URL with the server's")
-        }
-        SqlState::INVALID_AUTHORIZATION_SPECIFICATION => Some(
-            "the server does not let the role in from here: look at the role's name in the URL, whether it has LOGIN, and at the server's pg_hba.conf",
-        ),
-        SqlState::INVALID_CATALOG_NAME => {
-            Some("the server has no database of that name: create it, or correct the name in the URL")
-        }
-        SqlState::INSUFFICIENT_PRIVILEGE => {
-            Some("the role may not connect to the database: grant it CONNECT")
-        }
-        SqlState::TOO_MANY_CONNECTIONS => Some(
-            "all its connections are taken: raise the server's max_connections, the role's or the database's CONNECTION LIMIT, or PgBouncer's \
-             max_client_conn, lower database.pool_size of the processes, or put a PgBouncer between",
-        ),
-        _ => None,
-    }
-}
-
-impl From<ConnectError> for StoreError {
-    fn from(error: ConnectError) -> Self {
-        Self::Unavailable(error.into())
-    }
 }
 
 /// A connection, and the task that performs its I/O on the runtime that opened it. The task ends with this
@@ -462,17 +328,18 @@ impl Connector {
             let here = here.to_owned();
             let timeline = Timeline { here, number };
             self.newest.send_if_modified(|newest| {
-                let is_newer = newest.here != timeline.here || newest.is_older_than(&timeline);
-                if newest.is_older_than(&timeline) {
+                let replaces = newest.is_older_than(&timeline);
+                if replaces {
                     tracing::info!(
                         timeline = timeline.number,
                         "another server has become the primary: connections to the former one end"
                     );
                 }
-                if is_newer {
+                let is_taken = replaces || newest.here != timeline.here;
+                if is_taken {
                     newest.clone_from(&timeline);
                 }
-                is_newer
+                is_taken
             });
             if timeline.is_older_than(&self.newest.borrow()) {
                 return Err(Unusable::Replaced);
@@ -542,6 +409,8 @@ impl Connector {
 mod tests {
     use std::io::Read as _;
 
+    use tokio_postgres::Config;
+
     use super::*;
 
     #[tokio::test]
@@ -577,35 +446,28 @@ mod tests {
         assert!(names.iter().all(|name| error.contains(name)), "{error}");
     }
 
-    #[test]
-    fn login_errors_have_advice() {
-        let password = login_advice(&SqlState::INVALID_PASSWORD).unwrap();
-        assert!(password.contains("password"), "{password}");
-        let name = login_advice(&SqlState::INVALID_CATALOG_NAME).unwrap();
-        assert!(name.contains("database of that name"), "{name}");
-        let full = login_advice(&SqlState::TOO_MANY_CONNECTIONS).unwrap();
-        assert!(full.contains("max_connections"), "{full}");
-        assert_eq!(login_advice(&SqlState::ADMIN_SHUTDOWN), None);
-    }
-
-    #[test]
-    fn rejections_of_a_pooler_are_known_by_their_message() {
-        let of_pooler = |message| cause(&SqlState::PROTOCOL_VIOLATION, message);
-        assert_eq!(
-            of_pooler("SASL authentication failed"),
-            SqlState::INVALID_PASSWORD
-        );
-        let repeated =
-            "server login has been failing, cached error: password authentication failed for user \"shop\"";
-        assert_eq!(of_pooler(repeated), SqlState::INVALID_PASSWORD);
-        assert_eq!(
-            of_pooler("no such database: shop"),
-            SqlState::INVALID_CATALOG_NAME
-        );
-        let full = "no more connections allowed (max_client_conn)";
-        assert_eq!(of_pooler(full), SqlState::TOO_MANY_CONNECTIONS);
-        assert_eq!(of_pooler("client_login_timeout"), SqlState::PROTOCOL_VIOLATION);
-        let other = cause(&SqlState::ADMIN_SHUTDOWN, "SASL authentication failed");
-        assert_eq!(other, SqlState::ADMIN_SHUTDOWN);
+    #[tokio::test]
+    async fn a_connection_ends_once_another_shows_a_newer_timeline_of_its_database() {
+        let on = |here: &str, number| Timeline {
+            here: here.to_owned(),
+            number,
+        };
+        // None: a server that told nothing has the first timeline that is known.
+        for own in [Some(on("a", 4)), None] {
+            let connector = Connector::new(Vec::new(), Duration::ZERO);
+            let (known, timeline) = oneshot::channel();
+            let driven = tokio::spawn(connector.drive(Box::pin(pending()), timeline));
+            match own {
+                Some(own) => known.send(own).unwrap(),
+                None => drop(known),
+            }
+            for newest in [on("a", 4), on("b", 9)] {
+                connector.newest.send_replace(newest);
+                tokio::task::yield_now().await;
+                assert!(!driven.is_finished());
+            }
+            connector.newest.send_replace(on("a", 5));
+            driven.await.unwrap();
+        }
     }
 }

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use actix_web::HttpResponse;
 use actix_web::http::Method;
-use actix_web::http::header::{ALLOW, ORIGIN};
+use actix_web::http::header::ORIGIN;
 use actix_web::web::{ServiceConfig, scope};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use futures_util::future::BoxFuture;
@@ -181,11 +181,7 @@ impl SandboxPage {
                 Ok(form) => form,
                 Err(refused) => return refused,
             },
-            _ => {
-                let mut refused = HttpResponse::MethodNotAllowed();
-                let refused = refused.insert_header((ALLOW, "GET, HEAD, POST"));
-                return refused.body("This page knows GET and POST.\n");
-            }
+            _ => return HttpResponse::MethodNotAllowed().body("This page knows GET and POST.\n"),
         };
         // A filter of the timeline, which has the same name, is an id.
         let n = form.get("seller").and_then(|n| n.parse::<usize>().ok());

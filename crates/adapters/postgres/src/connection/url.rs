@@ -6,7 +6,7 @@ use percent_encoding::percent_decode_str;
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host as ConfigHost, SslMode, TargetSessionAttrs};
 
-use super::{Host, tls::TlsParameters};
+use super::{host::Host, tls::TlsParameters};
 
 /// Checks a URL and the files that it names, without connecting.
 pub fn check_url(url: &str) -> Result<(), DatabaseUrlError> {
