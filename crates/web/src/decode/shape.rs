@@ -295,7 +295,8 @@ pub fn parsed<T: FromStr<Err: Display>>() -> impl Shape<Value = T> {
     text().checked(|text: String| text.parse())
 }
 
-/// An array of elements of this shape, as many as `count` has. Fewer or more are refused at the array's path, undecoded (D124).
+/// An array of elements of this shape, as many as `count` has. Fewer or more are refused at the array's path,
+/// undecoded (D124).
 pub fn list<S: Shape>(element: S, count: RangeInclusive<usize>) -> impl Shape<Value = Vec<S::Value>> {
     List { element, count }
 }
