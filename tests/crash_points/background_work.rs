@@ -13,6 +13,7 @@ use chrono::TimeDelta;
 use serde_json::json;
 use testkit::{Fault, Statement, StatementProxy, TestWorker};
 use tokio::time::timeout;
+use uuid::Uuid;
 
 use crate::changes::{Trade, asks, pays};
 use crate::footprint::{Footprint, difference};
@@ -169,11 +170,10 @@ impl Workers {
         // After an error the worker continues by itself.
         let continues = matches!(fault, Fault::FailsBefore | Fault::AnswerLost);
         if reached && !(continues && timeout(CONTINUES, self.done::<W>()).await.is_ok()) {
-            let before = self.rig.list(W::LEASED).await;
             self.rig.clock.advance(WORK_LEASE).await;
             self.resume_other();
             if fault == Fault::Waits {
-                self.overtaken::<W>(proxy, &before).await?;
+                self.overtaken::<W>(proxy).await?;
             }
         }
         self.finish::<W>().await
@@ -192,33 +192,43 @@ impl Workers {
 
     /// Resumes a waiting statement after another worker has leased the work. The first worker must leave the
     /// work to it.
-    async fn overtaken<W: Work>(&self, proxy: &StatementProxy, before: &[String]) -> Verdict {
-        let has_moved = async || {
-            let now = self.rig.list(W::LEASED).await;
-            !now.is_empty() && now != before
+    async fn overtaken<W: Work>(&self, proxy: &StatementProxy) -> Verdict {
+        // Once its release was carried out, the first one may lease the work again itself.
+        let leased_by_other = async || {
+            let mut leases = self.rig.list(W::LEASED).await;
+            leases.retain(|lease| {
+                let fence = lease
+                    .split(' ')
+                    .next_back()
+                    .and_then(|fence| fence.parse::<Uuid>().ok());
+                fence.is_some_and(|fence| self.other_proxy.has_sent(fence.as_bytes()))
+            });
+            leases
         };
         // Another one's transaction may hide the work until its end.
         let overtaken = eventually_or(OVERTAKING, async || {
-            has_moved().await || self.rig.waits_for_lock().await || self.rig.count(W::OPEN).await == 0
+            !leased_by_other().await.is_empty()
+                || self.rig.waits_for_lock().await
+                || self.rig.count(W::OPEN).await == 0
         })
         .await;
         self.has_overtaken.fetch_or(overtaken, Ordering::Relaxed);
         self.pause_other().await;
         // What it has sent may still be under way.
         eventually_or(RESUMED, async || self.rig.count(UNDER_WAY).await == 0).await;
-        let others = self.rig.list(W::LEASED).await;
+        let others = leased_by_other().await;
         let sent = proxy.recorded().len();
         proxy.resume();
         eventually_or(RESUMED, async || {
-            proxy.recorded().len() > sent + 2 || self.rig.list(W::LEASED).await != others
+            proxy.recorded().len() > sent + 2 || leased_by_other().await != others
         })
         .await;
-        let after = self.rig.list(W::LEASED).await;
+        let after = leased_by_other().await;
         self.resume_other();
-        match others {
-            others if others.is_empty() || others == before || others == after => Ok(()),
-            others => Err(format!("the other worker's {others:?} has become {after:?}")),
+        if others.is_empty() || others == after {
+            return Ok(());
         }
+        Err(format!("the other worker's {others:?} has become {after:?}"))
     }
 
     async fn done<W: Work>(&self) {

@@ -210,6 +210,12 @@ impl StatementProxy {
         with_text.map(|(_, batch)| batch.clone()).collect()
     }
 
+    /// Whether these bytes were sent with any statement since the last [`Self::record`] or [`Self::arm`].
+    pub fn has_sent(&self, bytes: &[u8]) -> bool {
+        let has = |batch: &Vec<u8>| batch.windows(bytes.len()).any(|part| part == bytes);
+        self.shared.state().batches.iter().any(has)
+    }
+
     /// Sets the process that [`Fault::ProcessDies`] kills.
     pub fn set_process(&self, process: u32) {
         self.shared.state().process = Some(process);
