@@ -153,18 +153,21 @@ impl TestDatabase {
     pub async fn block_connections(&self) {
         let admin = connect(&cluster().url("postgres")).await;
         let name = self.name();
-        let statements = format!(
-            "alter database {name} allow_connections false;
-             select pg_terminate_backend(pid)
+        // One transaction each: whoever reconnects is refused before anybody is made to.
+        let block = format!("alter database {name} allow_connections false");
+        let terminate = format!(
+            "select pg_terminate_backend(pid)
              from (
                  select pid from pg_stat_activity where datname = '{name}'
                  order by wait_event_type is distinct from 'Lock'
-             ) as backend;"
+             ) as backend"
         );
-        admin
-            .batch_execute(&statements)
-            .await
-            .expect("connections are blocked");
+        for statement in [block, terminate] {
+            admin
+                .batch_execute(&statement)
+                .await
+                .expect("connections are blocked");
+        }
     }
 
     pub async fn allow_connections(&self) {
