@@ -131,9 +131,9 @@ async fn every_write_operation_is_409_while_the_first_request_runs() {
             "correctShipment" => &shipment,
             _ => &hook,
         };
-        let ask = || {
+        let ask = |key: &str| {
             let request = asking(&world, operation, id, "").bearer(&token);
-            let request = request.header("idempotency-key", &operation.id);
+            let request = request.header("idempotency-key", key);
             match operation.id.as_str() {
                 "createWebhook" => request.without("content-type").json(&subscription),
                 "updateOffers" => request
@@ -147,16 +147,21 @@ async fn every_write_operation_is_409_while_the_first_request_runs() {
              lock table seller_orders, subscriptions, subscription_quota in exclusive mode",
             trader.seller.id
         );
-        let held = world.open_transaction(&rows).await;
-        let first = tokio::spawn(ask().send());
-        // A worker may wait for a lock too, so that a wait alone would not show that the key is claimed.
-        let claimed = "select count(*) from idempotency where key = $1 and status is null";
-        world.until_count("the claim", claimed, &[&operation.id], 1).await;
-        let second = ask().send().await;
-        held.end("rollback").await;
-        second.is_problem(409, &[whole("idempotency_in_progress")]);
-        let first = first.await.unwrap();
-        assert!(first.status < 300, "{}: {first:?}", operation.name());
+        for n in 0.. {
+            let key = format!("{}-{n}", operation.id);
+            let held = world.open_transaction(&rows).await;
+            let first = tokio::spawn(ask(&key).send());
+            world.until_claimed(&key, &first).await;
+            let second = ask(&key).send().await;
+            held.end("rollback").await;
+            let first = first.await.unwrap();
+            if first.status < 300 {
+                second.is_problem(409, &[whole("idempotency_in_progress")]);
+                break;
+            }
+            // It waits for two seconds, and a busy machine may take longer.
+            assert!(first.status == 500 && n < 5, "{}: {first:?}", operation.name());
+        }
     }
 }
 

@@ -72,13 +72,13 @@ async fn of_concurrent_refreshes_or_exchanges_one_succeeds_and_its_pair_is_revok
     for _ in 0..3 {
         let first = world.pair(&mut member.browser, &app, "offers:read").await;
         let refresh = refreshing(&first.refresh);
-        let won = the_only_pair(&world, &second, &app, 50, &refresh).await;
+        let won = the_only_pair(&world, &second, &app, 20, &refresh).await;
         world.has_ended(&app, &first).await;
         world.has_ended(&app, &won).await;
         let asking = world.asking(&app, "offers:read");
         let code = world.code(&mut member.browser, &asking).await;
         let exchange = asking.exchanging(&code);
-        let won = the_only_pair(&world, &second, &app, 30, &exchange).await;
+        let won = the_only_pair(&world, &second, &app, 15, &exchange).await;
         world.has_ended(&app, &won).await;
     }
 }

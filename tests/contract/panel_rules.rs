@@ -199,7 +199,7 @@ async fn a_sign_in_is_503_while_the_queue_of_password_hashes_is_full() {
     let mut browser = world.visitor();
     let page = browser.page("/panel/sign-in").await;
     let sign_in = |n| sign_in_form(&page, &format!("nobody-{n}@shop.example"), "wrong horse battery");
-    let crowd = (0..300).map(|n| browser.posting(&sign_in(n)));
+    let crowd = (0..120).map(|n| browser.posting(&sign_in(n)));
     let mut statuses = BTreeSet::new();
     for answer in at_once(crowd).await {
         let retry_after = (answer.status == 503).then_some("1");

@@ -37,7 +37,7 @@ const LOOKS: usize = 3;
 /// Time for a worker to continue by itself after a failure.
 const CONTINUES: Duration = Duration::from_millis(400);
 /// Advance the clock if the work has not ended after this time, at most this often.
-const POSTPONED: Duration = Duration::from_secs(3);
+const POSTPONED: Duration = Duration::from_secs(6);
 const TRIES: usize = 8;
 /// Time for a worker to start and send a statement for the first time.
 const STARTS: Duration = Duration::from_secs(20);
@@ -45,6 +45,8 @@ const STARTS: Duration = Duration::from_secs(20);
 const REACHED: Duration = Duration::from_secs(2);
 /// Maximum time for the other worker while a statement's answer waits.
 const OVERTAKING: Duration = Duration::from_secs(3);
+/// Time for what was sent to be carried out; it takes moments, or a lock's two seconds.
+const SETTLES: Duration = Duration::from_secs(20);
 /// Time for the first worker to act after its statement's answer.
 const RESUMED: Duration = Duration::from_millis(1_500);
 /// Longer than any lease of background work.
@@ -96,7 +98,7 @@ impl Workers {
     async fn pause_other(&self) {
         self.other.pause().await;
         self.other_proxy.block();
-        eventually_or(OVERTAKING, async || {
+        eventually_or(SETTLES, async || {
             self.other_proxy.under_way() == 0 || self.rig.count(HELD_UP).await > 0
         })
         .await;
@@ -215,7 +217,7 @@ impl Workers {
         self.has_overtaken.fetch_or(overtaken, Ordering::Relaxed);
         self.pause_other().await;
         // What it has sent may still be under way.
-        eventually_or(RESUMED, async || self.rig.count(UNDER_WAY).await == 0).await;
+        eventually_or(SETTLES, async || self.rig.count(UNDER_WAY).await == 0).await;
         let others = leased_by_other().await;
         let sent = proxy.recorded().len();
         proxy.resume();
@@ -241,7 +243,7 @@ impl Workers {
 async fn end(worker: TestWorker, proxy: &StatementProxy) {
     drop(worker);
     proxy.block();
-    eventually_or(OVERTAKING, async || proxy.under_way() == 0).await;
+    eventually_or(SETTLES, async || proxy.under_way() == 0).await;
 }
 
 /// A worker that reaches the database through a proxy.

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use blackbox::{Exchange, RecordingProxy, Sandbox, text, until};
+use blackbox::{Exchange, RecordingProxy, Sandbox, free_port, text, until};
 use reqwest::Method;
 use ring::hmac;
 use serde_json::{Value, json};
@@ -43,8 +43,7 @@ impl Shop {
     pub(crate) async fn open() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let sandbox = Sandbox::open(PROGRAM, folder.path()).await;
-        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = free.local_addr().unwrap().port();
+        let port = free_port();
         Self {
             calls: RecordingProxy::start(&sandbox.text("base_url")).await,
             events: RecordingProxy::start(&format!("http://127.0.0.1:{port}")).await,

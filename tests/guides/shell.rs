@@ -2,13 +2,12 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use blackbox::{Sandbox, on_path};
+use blackbox::{Sandbox, free_port, on_path};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tempfile::TempDir;
 use tokio::process::Command;
@@ -48,14 +47,14 @@ pub(crate) async fn run(root: &Path, page: &Page) -> (Vec<Ran>, bool) {
 
 /// The commands with the sandbox's actual ports in place of the default ones.
 fn script_of(page: &Page, sandbox: &Sandbox, notes: &Path) -> String {
-    let own = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let own = free_port();
     let mut script = "set -eu\ntrap 'kill $(jobs -p) 2>/dev/null || :' EXIT\n".to_owned();
     for (number, block) in page.blocks.iter().enumerate() {
         let commands = block
             .commands
             .replace("http://127.0.0.1:8080", &sandbox.text("base_url"))
             .replace("http://127.0.0.1:8081", &sandbox.text("backoffice_url"))
-            .replace(OWN_RECEIVER, &own.port().to_string());
+            .replace(OWN_RECEIVER, &own.to_string());
         let note = notes.join(number.to_string());
         let note = note.display();
         writeln!(

@@ -5,6 +5,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use blackbox::until;
 use testkit::TestDatabase;
 
 use crate::configured::ConfigFile;
@@ -68,7 +69,7 @@ async fn the_health_check_detects_a_dead_process() {
         let file = ConfigFile::of("[log]\nformat = \"json\"\n");
         let started = Started::with(&words.map(str::to_owned), &file, &database).await;
         let port = started.probes.rsplit_once(':').unwrap().1.to_owned();
-        assert!(alive(&port), "{words:?}");
+        until("it is alive", async || alive(&port)).await;
         started.end().await;
         assert!(!alive(&port), "{words:?}");
     }

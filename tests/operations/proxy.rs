@@ -168,7 +168,7 @@ async fn without_the_database_clients_get_the_services_own_answer() {
     }
     let metrics = format!("http://{address}:8405/metrics");
     let is_up = r#"haproxy_server_status{proxy="public",server="two",state="UP"} 1"#;
-    assert!(shows(&metrics, is_up).await);
+    until("both are up", async || shows(&metrics, is_up).await).await;
 
     let started = proxy.log().len();
     tokio::task::block_in_place(|| postgres.cluster().stop()).unwrap();

@@ -232,8 +232,7 @@ async fn any_bytes_get_an_answer_or_the_connection_ends() {
     for answered in [api, panel, office] {
         assert!(answered.all > answered.not && answered.well > 2, "{answered:?}");
     }
-    let ready = world.client.get(&format!("{office_url}/readyz")).send().await;
-    assert_eq!(ready.status, 200);
+    world.server.ready().await;
     let log = world.server.log();
     assert!(!log.contains("\"ERROR\"") && !log.contains("panicked"), "{log}");
 }

@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 use tokio_postgres::Client;
 
 use crate::PROGRAM;
-use crate::outage::may_be_repeated;
+use crate::outage::{IN_TIME, may_be_repeated};
 
 /// Advances the clock by more than the lease of an idempotency key.
 const LEASE_ENDS: &str = "update test_clock set shift = shift + interval '61 s'";
@@ -202,9 +202,6 @@ impl Ledger {
     }
 }
 
-/// Maximum duration of a request.
-const PROMISED: Duration = Duration::from_secs(3);
-
 /// Asserts by the server's log that all requests ended within the maximum duration.
 pub(crate) fn in_time(world: &World) {
     in_time_but_for(world, "", Duration::ZERO);
@@ -219,7 +216,7 @@ pub(crate) fn in_time_but_for(world: &World, method: &str, longer: Duration) {
         let time = if request["method"] == method {
             longer
         } else {
-            PROMISED
+            IN_TIME
         };
         assert!(took <= 1_000.0 * time.as_secs_f64(), "{request}");
     }

@@ -136,7 +136,7 @@ async fn a_slow_mail_server_gets_each_mail_once_and_no_attempt_is_lost() {
     const MAILS: usize = 60;
     let server = MailServer::start().await;
     server.fails("CONTENT", After(Duration::from_millis(150)));
-    let settings = [("MAIL__TIMEOUT", "1s"), ("MAIL__MAX_CONNECTIONS", "2")];
+    let settings = [("MAIL__TIMEOUT", "3s"), ("MAIL__MAX_CONNECTIONS", "2")];
     let world = World::with(PROGRAM, |options| set(server.given_to(options), &settings)).await;
     let queue = "insert into mails (id, order_id, order_number, recipient, carrier, tracking_number)
         select gen_random_uuid(), gen_random_uuid(), 'SLOW-' || n, 'ewa@buyer.example', 'dpd', 'SLOW-' || n

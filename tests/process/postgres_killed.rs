@@ -21,11 +21,11 @@ use crate::paused::OUTCOME_WITHIN;
 /// Maximum number of answered writes before a kill.
 const MOST_ANSWERS: u64 = 120;
 /// Time until the service answers again.
-pub(crate) const BACK_WITHIN: Duration = Duration::from_secs(10);
+pub(crate) const BACK_WITHIN: Duration = Duration::from_secs(20);
 const CLIENTS: i32 = 6;
 const KILLS: usize = 3;
 /// Time for a writer's last write after the recovery.
-const ENDS_WITHIN: Duration = Duration::from_secs(20);
+const ENDS_WITHIN: Duration = Duration::from_mins(1);
 
 /// PostgreSQL's defaults, which this test is about.
 const DURABLE: &str = "select count(*) from pg_settings

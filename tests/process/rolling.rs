@@ -22,7 +22,7 @@ const AT_LEAST: usize = 1_000;
 fn settings(options: ServerOptions) -> ServerOptions {
     options
         // Longer than the balancer needs to notice, and than any client is idle.
-        .set("SELLER_API__SERVER__DRAIN", "1s")
+        .set("SELLER_API__SERVER__DRAIN", "3s")
         .set("SELLER_API__RATE_LIMIT__DEFAULT", 1_000_000)
         .set("SELLER_API__OAUTH__TOKEN_LIMIT_PER_IP", 1_000_000)
         .set("SELLER_API__OAUTH__TOKEN_LIMIT_PER_CLIENT", 1_000_000)

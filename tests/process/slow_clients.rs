@@ -112,13 +112,13 @@ async fn a_connection_that_idles_is_closed() {
 
 #[tokio::test]
 async fn an_import_may_take_longer_than_other_bodies() {
-    let world = world_with(&[("SERVER__BODY_TIMEOUT", "1s")]).await;
+    let world = world_with(&[("SERVER__BODY_TIMEOUT", "3s")]).await;
     let seller = world.seller().await;
     let mut wire = Wire::importing(&world.server, &seller.id).await;
     for n in 1..=12 {
         let line = offer_line(n, json!({})) + "\n";
         assert!(wire.send_chunk(&line).await);
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        tokio::time::sleep(Duration::from_millis(300)).await;
     }
     wire.send("0\r\n\r\n").await;
     assert_eq!(wire.answer().await.unwrap().expect(200).json()["created"], 12);

@@ -44,7 +44,7 @@ async fn a_slow_way_to_the_database_slows_and_breaks_nothing() {
     for slow in [
         pace(10, 0, None),
         // Like a bad line across a continent.
-        pace(30, 30, Some(200_000)),
+        pace(15, 15, Some(200_000)),
     ] {
         link.slow_down(slow);
         assert_eq!(ledger.write(&world, 8).await, 8, "{slow:?}");

@@ -154,7 +154,7 @@ async fn ask_until_closed(base_url: String, token: String, all_begun: Arc<Barrie
 
 #[tokio::test]
 async fn a_busy_connection_is_closed_with_notice_and_loses_no_request() {
-    let mut world = world_with(&[("SERVER__DRAIN", "1s"), ("RATE_LIMIT__DEFAULT", "1000000")]).await;
+    let mut world = world_with(&[("SERVER__DRAIN", "5s"), ("RATE_LIMIT__DEFAULT", "1000000")]).await;
     let (_, token) = world.reader().await;
     let server = take_server(&mut world).await;
     let all_begun = Arc::new(Barrier::new(9));
@@ -170,7 +170,7 @@ async fn a_busy_connection_is_closed_with_notice_and_loses_no_request() {
 
 #[tokio::test]
 async fn while_it_drains_it_answers_but_is_not_ready() {
-    let mut world = world_with(&[("SERVER__DRAIN", "3s")]).await;
+    let mut world = world_with(&[("SERVER__DRAIN", "6s")]).await;
     let server = take_server(&mut world).await;
     let began = Instant::now();
     server.terminate();
@@ -185,5 +185,5 @@ async fn while_it_drains_it_answers_but_is_not_ready() {
         assert_eq!(answer.must("connection").to_lowercase(), "close");
     }
     assert_eq!(server.exit_code().await, Some(0));
-    assert!(began.elapsed() >= Duration::from_secs(3), "{:?}", began.elapsed());
+    assert!(began.elapsed() >= Duration::from_secs(6), "{:?}", began.elapsed());
 }

@@ -1,10 +1,9 @@
 //! Runs the guide's example receivers as printed.
 
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command as Probe, Stdio};
 
-use blackbox::{World, eventually, local_receivers, on_path, signature, skipped};
+use blackbox::{World, eventually, free_port, local_receivers, on_path, signature, skipped};
 use testkit::Client;
 use tokio::{net::TcpStream, process::Command};
 
@@ -66,8 +65,7 @@ impl Language {
     /// Runs the receiver and sends it one real and two forged deliveries.
     async fn is_proved(&self, world: &World, folder: &Path, guide: &str) {
         self.prepare(folder, guide);
-        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr();
-        let port = free.unwrap().port();
+        let port = free_port();
         let url = format!("http://127.0.0.1:{port}/");
         let own = world.integration().await;
         let made = world.subscription(&own.token, &url, &["order.created"]).await;

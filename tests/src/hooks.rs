@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use testkit::{Answer, Request, ServerOptions};
 use tokio::task::JoinHandle;
 
-use crate::{Application, Receiver, Seller, Trader, World, eventually, items, text};
+use crate::{Application, Receiver, Seller, Trader, World, eventually, items, text, until};
 
 /// The scopes of an application that trades and has webhooks.
 pub const HOOK_SCOPES: [&str; 7] = [
@@ -190,7 +190,7 @@ impl World {
         let requests = requests.into_iter();
         let sent: Vec<_> = requests.map(|request| tokio::spawn(request.send())).collect();
         let all = before + i64::try_from(sent.len()).expect("few requests");
-        self.until_count("all are counted", counted, &[], all).await;
+        until("all are counted", async || self.count(counted, &[]).await >= all).await;
         sent
     }
 

@@ -57,7 +57,7 @@ pub use process::{Finished, resident_kib, run, run_command, run_fed, run_unread,
 pub use receiver::{Receiver, Reply};
 pub use recording_proxy::{Disturbance, Exchange, RecordingProxy};
 pub use sandbox::Sandbox;
-pub use serving::{listen, own_loopback};
+pub use serving::{free_port, listen, own_loopback};
 pub use testkit::{Received, lock_waits, signature};
 pub use tools::{on_path, skipped, there};
 pub use trade::{Order, TRADE_SCOPES, Trader, eventually, line, order_body, parcel, until};

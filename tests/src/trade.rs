@@ -6,6 +6,7 @@ use std::time::Duration;
 use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::{Answer, Request};
+use tokio::task::JoinHandle;
 use tokio_postgres::types::ToSql;
 
 use crate::{Seller, World, merged, number_of, offer_body, offer_id, text};
@@ -19,7 +20,7 @@ pub const TRADE_SCOPES: [&str; 5] = [
     "shipments:read",
 ];
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 static OFFERS: AtomicUsize = AtomicUsize::new(1_000);
 
@@ -269,6 +270,18 @@ impl World {
         let client = self.database.connect().await;
         let counted = client.query_one(statement, parameters).await;
         counted.expect("the rows are counted").get(0)
+    }
+
+    /// Waits until a request has claimed its idempotency key, or has ended.
+    pub async fn until_claimed<T>(&self, key: &str, request: &JoinHandle<T>) {
+        let client = self.database.connect().await;
+        // A worker may wait for a lock too: a wait alone would not show that the key is claimed.
+        let claimed = "select count(*) from idempotency where key = $1 and status is null";
+        until("the claim", async || {
+            let counted = client.query_one(claimed, &[&key]).await;
+            request.is_finished() || counted.expect("the rows are counted").get::<_, i64>(0) == 1
+        })
+        .await;
     }
 
     /// Waits until a statement returns this count.

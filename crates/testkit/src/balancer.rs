@@ -148,16 +148,25 @@ impl Backend {
     }
 }
 
-/// Polls the readiness of all servers.
+/// Polls the readiness of all servers, of each by itself: a slow answer of one hides the stop of no other.
 async fn watch(backends: &Backends) {
-    let client = Client::new();
+    let (client, mut watched, mut checks) = (Client::new(), Vec::new(), JoinSet::new());
     loop {
-        let all = backends.all().clone();
-        let checks = all.into_iter().map(|backend| {
+        for backend in backends.all().clone() {
+            let own = Arc::downgrade(&backend);
+            if watched.iter().any(|other| own.ptr_eq(other)) {
+                continue;
+            }
+            watched.push(own.clone());
             let client = client.clone();
-            async move { backend.check_readiness(&client).await }
-        });
-        checks.collect::<JoinSet<_>>().join_all().await;
+            checks.spawn(async move {
+                while let Some(backend) = own.upgrade() {
+                    backend.check_readiness(&client).await;
+                    drop(backend);
+                    sleep(INTERVAL).await;
+                }
+            });
+        }
         sleep(INTERVAL).await;
     }
 }

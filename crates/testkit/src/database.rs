@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use adapter_postgres::Layout;
 use private_postgres::{Binaries, Cluster, Error, Options};
+use tokio::time::sleep;
 use tokio_postgres::{Client, Config, NoTls, config::Host};
 use uuid::Uuid;
 
@@ -162,11 +164,13 @@ impl TestDatabase {
                  order by wait_event_type is distinct from 'Lock'
              ) as backend"
         );
-        for statement in [block, terminate] {
+        for (statement, pause) in [(&block, 0), (&terminate, 50), (&terminate, 0)] {
             admin
-                .batch_execute(&statement)
+                .batch_execute(statement)
                 .await
                 .expect("connections are blocked");
+            // Those that were let in are listed a moment later.
+            sleep(Duration::from_millis(pause)).await;
         }
     }
 

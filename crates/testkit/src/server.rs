@@ -13,7 +13,7 @@ use crate::{Client, Process, TestDatabase, wait_until};
 
 /// Which workers a server runs.
 pub(crate) const WORKERS: &str = "SELLER_API__SERVER__WORKERS";
-const LOG_TIMEOUT: Duration = Duration::from_secs(10);
+const LOG_TIMEOUT: Duration = Duration::from_mins(1);
 
 #[derive(Debug, Clone)]
 pub struct ServerOptions {

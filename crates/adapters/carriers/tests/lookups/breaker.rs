@@ -8,6 +8,9 @@ use orders::{Carrier, CarrierLookup, Lookup};
 use crate::world::{CARRIERS, SILENCE, World, number, reply, throttled};
 use crate::{fixtures, world};
 
+/// Long enough for an answer of the stub on a busy machine.
+const LONG: Duration = Duration::from_secs(30);
+
 /// Asserts that the breaker stays open for exactly this number of seconds.
 async fn is_open_for(world: &World, seconds: i64) {
     let before = world.count();
@@ -27,22 +30,30 @@ async fn is_open_for(world: &World, seconds: i64) {
 
 #[tokio::test]
 async fn three_timeouts_or_five_failures_open_it_and_a_probe_closes_it() {
-    let deadline = Duration::from_millis(400);
-    world::each(&CARRIERS, deadline, async |world| {
+    let short = Duration::from_millis(400);
+    world::each(&CARRIERS, short, async |world| {
+        let mut took = Vec::new();
         for _ in 0..3 {
             let began = Instant::now();
             assert_eq!(world.fails_with(SILENCE).await, "no answer in time");
-            let took = began.elapsed();
-            assert!((deadline..Duration::from_secs(2)).contains(&took), "{took:?}");
+            took.push(began.elapsed());
         }
+        // A busy machine makes some longer.
+        let shortest = took.iter().min().unwrap();
+        assert!((short..DEADLINE).contains(shortest), "{took:?}");
         is_open_for(world, 30).await;
-        world.clock.advance(60);
-        world.recovers().await;
-        for _ in 0..5 {
-            assert_eq!(world.fails_with(reply(500, "")).await, "HTTP status 500");
+    })
+    .await;
+    world::each(&CARRIERS, LONG, async |world| {
+        for _ in 0..2 {
+            for _ in 0..5 {
+                assert_eq!(world.fails_with(reply(500, "")).await, "HTTP status 500");
+            }
+            is_open_for(world, 30).await;
+            is_open_for(world, 60).await;
+            world.clock.advance(120);
+            world.recovers().await;
         }
-        is_open_for(world, 30).await;
-        is_open_for(world, 60).await;
     })
     .await;
 }

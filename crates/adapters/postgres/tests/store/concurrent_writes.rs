@@ -1,11 +1,12 @@
 //! Many concurrent transactions over the same rows: no deadlocks, so nothing has to be repeated.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use accounts::{UsageCount, UsageKey};
 use chrono::{TimeDelta, Timelike as _};
 use futures_util::{future::join_all, join};
-use kernel::SellerId;
+use kernel::{SellerId, StoreError, TransactionError};
 use oauth::{Limiter, Subject};
 use offers::Decision;
 use orders::OrderRef;
@@ -23,10 +24,22 @@ async fn deadlocks(fixture: &Fixture) -> i64 {
     fixture.count(seen).await
 }
 
+/// Repeats what a busy machine makes wait for a lock for too long; deadlocks are counted.
+async fn patient<T, R: fmt::Debug>(run: impl AsyncFn() -> Result<T, Failure<R>>) -> Result<T, Failure<R>> {
+    loop {
+        match run().await {
+            Err(Failure::Store(TransactionError::Store(StoreError::Unavailable(_)))) => {}
+            done => return done,
+        }
+    }
+}
+
 /// One writer's operation on an order; refusals are allowed.
 async fn change_order(busy: &adapter_postgres::Database, order: &OrderRef, owner: SellerId, n: usize) {
     let units = busy.units();
-    let transition = async |step| match transact(&*units, &TransitionOrder(order.clone(), step)).await {
+    let step =
+        async |step| patient(async || transact(&*units, &TransitionOrder(order.clone(), step)).await).await;
+    let transition = async |transition| match step(transition).await {
         Ok(_) | Err(Failure::Refused(transition_order::Refusal::Impossible(_))) => {}
         Err(error) => panic!("{error:?}"),
     };
@@ -34,7 +47,7 @@ async fn change_order(busy: &adapter_postgres::Database, order: &OrderRef, owner
         0 => transition(Transition::Pay).await,
         1 => transition(Transition::Cancel).await,
         2 => transition(Transition::Deliver).await,
-        _ => match transact(&*units, &ReportShipment(owner, order.clone())).await {
+        _ => match patient(async || transact(&*units, &ReportShipment(owner, order.clone())).await).await {
             Ok(_) | Err(Failure::Refused(ship_order::Refusal::Impossible { .. })) => {}
             Err(error) => panic!("{error:?}"),
         },
@@ -71,7 +84,8 @@ async fn concurrent_writers_of_the_same_offers_and_orders_meet_no_deadlock() {
                 let (order, owner) = &orders[(n * 7) % 20];
                 change_order(busy, order, *owner, n).await;
                 let items = [offers[n % 20], offers[(n + 5) % 20]];
-                match transact(&*busy.units(), &PlaceOrder(request(&items))).await {
+                let place = PlaceOrder(request(&items));
+                match patient(async || transact(&*busy.units(), &place).await).await {
                     Ok(placed) if n % 3 == 0 => {
                         change_order(busy, &OrderRef::Id(placed.id), items[0].0, 1).await;
                     }
@@ -80,9 +94,14 @@ async fn concurrent_writers_of_the_same_offers_and_orders_meet_no_deadlock() {
                 }
                 let (seller, offer) = offers[(n + 3) % 20];
                 for decision in [Decision::Reject, Decision::Approve] {
-                    transact(&*busy.units(), &ModerateOffer(seller, offer, decision))
-                        .await
-                        .unwrap();
+                    let moderate = ModerateOffer(seller, offer, decision);
+                    patient(async || {
+                        transact(&*busy.units(), &moderate)
+                            .await
+                            .map_err(Failure::<()>::Store)
+                    })
+                    .await
+                    .unwrap();
                 }
             }
         }
@@ -133,15 +152,21 @@ async fn transactions_lock_offers_in_one_order() {
         if reversed {
             ids.reverse();
         }
-        for _ in 0..20 {
+        let mut done = 0;
+        while done < 20 {
             let tx = fixture.begin().await;
-            let locked = tx.lock_offers(seller, &ids).await.unwrap().into_iter();
-            let mut changes: Vec<_> = locked.map(changed).collect();
+            // On a busy machine the others may hold them for longer than a lock is waited for.
+            let locked = tx.lock_offers(seller, &ids).await;
+            if let Err(StoreError::Unavailable(_)) = locked {
+                continue;
+            }
+            let mut changes: Vec<_> = locked.unwrap().into_iter().map(changed).collect();
             if reversed {
                 changes.reverse();
             }
             tx.save_offers(seller, changes).await.unwrap();
             tx.commit().await.unwrap();
+            done += 1;
         }
     };
     join!(run(false), run(true), run(false), run(true));

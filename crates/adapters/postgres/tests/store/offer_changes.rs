@@ -155,7 +155,7 @@ async fn a_member_drops_out_of_its_batch_alone() {
 
 #[tokio::test]
 async fn a_batch_that_the_server_rejects_or_that_waits_for_a_key_changes_nothing() {
-    let fixture = Fixture::new().await;
+    let (fixture, _clock) = Fixture::frozen().await;
     let changes = fixture.database.offer_changes().unwrap();
     let [fine, other] = Patch::several(&fixture).await;
     let mut decided = vec![
@@ -293,7 +293,7 @@ async fn a_lost_answer_is_unknown_and_an_unsent_change_is_not() {
 async fn a_change_that_is_given_up_is_not_cancelled() {
     let fixture = Fixture::new().await;
     let slow = "create function slow() returns trigger language plpgsql as $$ begin
-            perform pg_sleep(4); return null; end $$;
+            perform pg_sleep(8); return null; end $$;
         create constraint trigger slow after update on offers deferrable initially deferred
             for each row execute function slow()";
     fixture.tamper(slow).await;

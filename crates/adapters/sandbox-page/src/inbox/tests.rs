@@ -125,7 +125,12 @@ async fn over_a_socket(behaviour: Behaviour) -> Option<String> {
     let request = "POST / HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{}";
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut response = String::new();
-    let read = timeout(Duration::from_secs(5), stream.read_to_string(&mut response)).await;
+    let patience = if behaviour == Behaviour::Silent { 5 } else { 60 };
+    let read = timeout(
+        Duration::from_secs(patience),
+        stream.read_to_string(&mut response),
+    )
+    .await;
     read.ok().map(|read| {
         read.unwrap();
         response.lines().next().unwrap_or_default().to_owned()

@@ -257,6 +257,7 @@ async fn of_several_servers_the_first_usable_answer_counts() {
     ] {
         let sender = failing.sender_with(AddressPolicy::Any, |settings| {
             settings.name_servers = servers.iter().map(|server| server.address).collect();
+            settings.resolve_timeout = LONG * 2;
         });
         let attempted = send(&sender, &hook).await;
         let expected = if is_found {
@@ -265,6 +266,6 @@ async fn of_several_servers_the_first_usable_answer_counts() {
             failed(AttemptFailure::Dns)
         };
         assert_eq!(attempted.outcome, expected);
-        assert!(attempted.duration < Duration::from_secs(1), "{attempted:?}");
+        assert!(attempted.duration < LONG, "{attempted:?}");
     }
 }
