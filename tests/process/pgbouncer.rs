@@ -2,12 +2,13 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use blackbox::{Expect as _, World};
+use blackbox::{Expect as _, World, until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use testkit::{OwnPostgres, PgBouncer, ServerOptions, TestDatabase, TestServer};
 use tokio::task::JoinSet;
 
+use crate::starts::refuses_with;
 use crate::{PROGRAM, run_alone, run_over};
 
 /// The pooler's connections to the database.
@@ -105,6 +106,38 @@ async fn migrate_reports_a_pooler_without_prepared_statements_and_can_bypass_it(
     server.not_ready().await;
     let log = server.log_with(|log| log.contains("not ready")).await;
     assert!(log.contains("`max_prepared_statements`"), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pooler_that_begins_to_lose_prepared_statements_is_not_used() {
+    if !PgBouncer::is_installed() {
+        return;
+    }
+    let database = TestDatabase::create().await;
+    let mut pgbouncer = PgBouncer::start(&database, CONNECTIONS, STATEMENTS).await;
+    let pooled = TestDatabase::at_url(pgbouncer.url());
+    let world = World::over(PROGRAM, pooled, settings).await;
+    let trader = world.trader().await;
+    let offer = world.any_offer(&trader.seller, json!({})).await;
+    let change = || world.patching(&trader.token, &offer, &json!({"stock": 1})).send();
+    change().await.expect(200);
+    pgbouncer.restart(0).await;
+    until("it is not ready for that", async || {
+        // Reads and changes of one process give one name to different statements.
+        change().await;
+        let ready = format!("{}/readyz", world.server.backoffice_url);
+        let ready = world.client.get(&ready).send().await;
+        String::from_utf8_lossy(&ready.bytes).contains("max_prepared_statements")
+    })
+    .await;
+    // And it stays so, whatever a statement finds by chance.
+    for _ in 0..5 {
+        change().await.expect(500).must("retry-after");
+        refuses_with(&world.server, &["max_prepared_statements"]).await;
+    }
+    pgbouncer.restart(STATEMENTS).await;
+    world.server.ready().await;
+    change().await.expect(200);
 }
 
 /// PgBouncer reports the loss in words and under a code of its own.

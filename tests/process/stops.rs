@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use blackbox::{Expect, Wire, World, offer_line, request, text, until};
+use blackbox::{Expect, Wire, World, at_once, offer_line, request, text, until};
+use reqwest::Method;
 use rustix::process::Signal;
 use serde_json::json;
 use testkit::Answer;
@@ -166,6 +167,30 @@ async fn a_busy_connection_is_closed_with_notice_and_loses_no_request() {
         assert!(client.await.unwrap() > 1);
     }
     assert_eq!(server.exit_code().await, Some(0));
+}
+
+/// Threads without a connection end at once; what they have opened is still used by others.
+#[tokio::test]
+async fn a_request_in_flight_outlives_the_threads_that_have_nothing_to_do() {
+    for _ in 0..3 {
+        let mut world = world().await;
+        let trader = world.trader().await;
+        let offer = world.any_offer(&trader.seller, json!({})).await;
+        // The back office's threads open the pool's connections.
+        at_once((0..40).map(|_| world.office(Method::GET, "/changes"))).await;
+        let held = world.open_transaction("select from offers for update").await;
+        let patching = world.patching(&trader.token, &offer, &json!({"stock": 3}));
+        let patching = tokio::spawn(patching.send());
+        world.waiters(1).await;
+        let server = take_server(&mut world).await;
+        server.terminate();
+        for url in [&server.base_url, &server.backoffice_url] {
+            refuses_connections(url).await;
+        }
+        held.end("rollback").await;
+        patching.await.unwrap().expect(200);
+        assert_eq!(server.exit_code().await, Some(0));
+    }
 }
 
 #[tokio::test]

@@ -15,6 +15,7 @@ use crate::{TestDatabase, report_skipped, wait_until};
 const START_TIMEOUT: Duration = Duration::from_secs(10);
 /// Any number works: the socket is in a separate folder.
 const PORT: u16 = 6432;
+const SETTINGS: &str = "pgbouncer.ini";
 const MISSING: &str = "no PgBouncer: run tests/pgbouncer/install";
 
 /// A running pooler. Dropping it kills it.
@@ -40,13 +41,12 @@ impl PgBouncer {
     /// Starts a pooler with this many connections to the database, and this many prepared statements kept per
     /// connection. With 0 it keeps none, as before version 1.21.
     pub async fn start(database: &TestDatabase, connections: u32, statements: u32) -> Self {
-        let program = program().expect(MISSING);
         let socket = database.socket_folder();
         let folder = tempfile::tempdir().expect("a folder for the pooler");
         // PgBouncer refuses to run as root, and only its owner can use the server's socket.
         let owner = fs::metadata(&socket).expect("the cluster's socket folder");
         let own = |path: &Path| chown(path, Some(owner.uid()), Some(owner.gid()));
-        let settings = folder.path().join("pgbouncer.ini");
+        let settings = folder.path().join(SETTINGS);
         let (url, path) = (database.url_at(folder.path(), PORT), folder.path().display());
         // With `auth_type = any` the pooler needs the name of a role.
         let user = url.split(['/', '@']).nth(2).expect("a user");
@@ -59,20 +59,23 @@ impl PgBouncer {
         fs::write(&settings, text).expect("the settings are written");
         own(folder.path()).expect("the folder is given away");
         own(&settings).expect("the settings are given away");
-        let child = Command::new(program)
-            .arg("--quiet")
-            .arg(&settings)
-            .uid(owner.uid())
-            .gid(owner.gid())
-            .current_dir(folder.path())
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("PgBouncer starts");
+        let child = spawn(folder.path());
         let started = Self { child, url, folder };
         started.listens().await;
         started
+    }
+
+    /// Ends it and starts it again, with this many prepared statements kept per connection.
+    pub async fn restart(&mut self, statements: u32) {
+        self.child.kill().expect("PgBouncer is killed");
+        self.child.wait().expect("PgBouncer ends");
+        let settings = self.folder.path().join(SETTINGS);
+        let text = fs::read_to_string(&settings).expect("the settings are there");
+        // The last of two counts.
+        let text = format!("{text}max_prepared_statements = {statements}\n");
+        fs::write(&settings, text).expect("the settings are written");
+        self.child = spawn(self.folder.path());
+        self.listens().await;
     }
 
     /// The database's URL through the pooler.
@@ -96,6 +99,21 @@ impl Drop for PgBouncer {
         drop(self.child.kill());
         drop(self.child.wait());
     }
+}
+
+/// Starts it in its folder, as the folder's owner.
+fn spawn(folder: &Path) -> Child {
+    let owner = fs::metadata(folder).expect("the folder is there");
+    Command::new(program().expect(MISSING))
+        .args(["--quiet", SETTINGS])
+        .uid(owner.uid())
+        .gid(owner.gid())
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("PgBouncer starts")
 }
 
 /// The executable that was installed for this program's build.

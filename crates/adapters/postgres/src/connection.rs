@@ -24,11 +24,11 @@ use tokio::select;
 use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::time::Instant;
 use tokio_postgres::{Client, SimpleQueryMessage, SimpleQueryRow};
-use tokio_util::task::AbortOnDropHandle;
+use tokio_util::{context::TokioContext, task::AbortOnDropHandle};
 
-use self::error::AnswerTimeout;
+use self::error::{AnswerTimeout, is_statement_lost};
 pub(crate) use self::host::ConnectError;
-use self::host::{Driver, Host, HostFailure, Unusable};
+use self::host::{Driver, Host, HostFailure, Unusable, ends};
 use crate::statement::statements;
 
 statements! {
@@ -94,6 +94,8 @@ const CANCELLATIONS: usize = 2;
 pub struct Connector {
     hosts: Vec<Host>,
     timeout: Duration,
+    /// Of the process; absent where there was none yet.
+    runtime: Option<Handle>,
     /// The index of the host that accepted the last connection. The next attempt starts there, so that a dead
     /// host costs its timeout only once.
     last: AtomicUsize,
@@ -108,6 +110,9 @@ pub struct Connector {
     lost: Arc<AtomicU64>,
     /// Set while the database's rows are known to be another database's.
     is_foreign: AtomicBool,
+    /// Set while a pooler is known to lose prepared statements: under a name that two processes use, one would
+    /// execute the other's.
+    pub(crate) loses_statements: AtomicBool,
     /// Whether the schema was last found finished.
     pub(crate) finished: Arc<AtomicBool>,
     /// Places of cancellations, each of which opens a connection: many callers may give up at once.
@@ -138,12 +143,14 @@ impl Connector {
         Self {
             hosts,
             timeout,
+            runtime: Handle::try_current().ok(),
             last: AtomicUsize::new(0),
             newest: watch::Sender::default(),
             advice: Mutex::new(None),
             is_done: Arc::default(),
             lost: Arc::default(),
             is_foreign: AtomicBool::new(false),
+            loses_statements: AtomicBool::new(false),
             finished: Arc::default(),
             cancellations: Arc::new(Semaphore::new(CANCELLATIONS)),
         }
@@ -155,12 +162,23 @@ impl Connector {
         self.is_foreign.store(is_foreign, Ordering::Relaxed);
     }
 
-    /// Fails while the database is not adopted.
-    pub(crate) fn require_own(&self) -> Result<(), StoreError> {
-        if self.is_foreign.load(Ordering::Relaxed) {
-            return Err(StoreError::Unavailable(NOT_ADOPTED.into()));
+    /// Fails while the database is not adopted, or prepared statements are lost.
+    pub(crate) fn require_use(&self) -> Result<(), StoreError> {
+        let reason = if self.is_foreign.load(Ordering::Relaxed) {
+            NOT_ADOPTED
+        } else if self.loses_statements.load(Ordering::Relaxed) {
+            "the pooler in front of the database loses prepared statements"
+        } else {
+            return Ok(());
+        };
+        Err(StoreError::Unavailable(reason.into()))
+    }
+
+    /// Call it with each statement's error.
+    pub(crate) fn takes_notice(&self, error: &diesel::result::Error) {
+        if is_statement_lost(error) {
+            self.loses_statements.store(true, Ordering::Relaxed);
         }
-        Ok(())
     }
 
     /// The names of all hosts, for the operator.
@@ -239,10 +257,15 @@ impl Connector {
         })
     }
 
-    /// Opens a connection for the pool. Its driver ends with its last statement.
+    /// Opens a connection for the pool. Its driver ends with its last statement. It lives on the runtime of the
+    /// process: a stopping server's threads end one by one, and others still use what one has opened.
     pub(crate) async fn open_for_pool(&self) -> Result<AsyncPgConnection, ConnectionError> {
         let refused = |error| ConnectionError::BadConnection(error_chain(&error));
-        let open = self.open().await.map_err(refused)?;
+        let opened = match &self.runtime {
+            Some(runtime) => TokioContext::new(self.open(), runtime.clone()).await,
+            None => self.open().await,
+        };
+        let open = opened.map_err(refused)?;
         drop(open.driver.detach());
         Ok(open.connection)
     }
@@ -292,7 +315,11 @@ impl Connector {
                 error,
             });
         }
-        *self.advice.lock() = failures.iter().find_map(HostFailure::advice);
+        // A pooler that cannot log in tells why from time to time, and else closes the connection.
+        let advice = failures.iter().find_map(HostFailure::advice);
+        if advice.is_some() || !failures.iter().any(HostFailure::is_closed) {
+            *self.advice.lock() = advice;
+        }
         Err(ConnectError::NoHost(failures))
     }
 
@@ -300,12 +327,12 @@ impl Connector {
         let (client, connection) = host.connect().await?;
         let (own, of_driver) = oneshot::channel();
         let driver = AbortOnDropHandle::new(tokio::spawn(self.drive(connection, of_driver)));
-        // Before the tables are there, there is nothing to look at.
-        let found = if looks {
-            client.simple_query(IDENTITY.text).await.unwrap_or_default()
-        } else {
-            Vec::new()
+        let found = match looks.then(|| client.simple_query(IDENTITY.text)) {
+            Some(looking) => looking.await,
+            None => Ok(Vec::new()),
         };
+        // Before the tables are there, there is nothing to look at.
+        let found = found.or_else(|error| if ends(&error) { Err(error) } else { Ok(Vec::new()) })?;
         for message in found {
             if let SimpleQueryMessage::Row(row) = message {
                 self.accept(&row, own)?;

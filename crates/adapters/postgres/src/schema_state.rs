@@ -1,6 +1,7 @@
 //! Whether this program can work with the database's schema.
 
 use std::error::Error;
+use std::sync::atomic::Ordering;
 
 use diesel::sql_types::{Array, Bool, Nullable, Text};
 use kernel::StoreError;
@@ -98,15 +99,19 @@ struct Applied {
 impl Database {
     /// Whether this program can work with the schema. Fails while the database is unreachable, so it also
     /// serves as a probe. The first call also checks whether a pooler in between supports prepared
-    /// statements.
+    /// statements, and so does the next one after it has lost one.
     pub async fn schema_state(&self) -> Result<SchemaState, StoreError> {
         let connector = self.connector();
         if !self.pooler.supports_prepared_statements(connector).await? {
             return Ok(SchemaState::PreparedStatementsLost);
         }
         let statements = self.autocommit("schema").of_any_database();
-        let facts = statements.row(FACTS.bind(())).await?;
-        let facts = facts.ok_or_else(|| StoreError::unexpected("the server returned no row about itself"))?;
+        let facts = statements.row(FACTS.bind(())).await;
+        if connector.loses_statements.load(Ordering::Relaxed) {
+            return Ok(SchemaState::PreparedStatementsLost);
+        }
+        let facts =
+            facts?.ok_or_else(|| StoreError::unexpected("the server returned no row about itself"))?;
         if !facts.takes_writes {
             return Ok(SchemaState::ReadOnly);
         }

@@ -95,7 +95,7 @@ impl PgUnitOfWork {
         connection: Object<AsyncPgConnection>,
         admission: Admission,
     ) -> Result<Tx, StoreError> {
-        self.connections.connector.require_own()?;
+        self.connections.connector.require_use()?;
         let leased = Leased::new(connection);
         // PostgreSQL's transaction begins at some time after this.
         let sent = Instant::now();
@@ -140,6 +140,7 @@ impl PgUnitOfWork {
             reading.get_result::<Opened>(&mut { connection })
         );
         begun.map_err(store_error)?;
+        let read = read.inspect_err(|error| self.connections.connector.takes_notice(error));
         Ok(read.map_err(store_error)?.0)
     }
 }

@@ -6,7 +6,8 @@ use diesel::result::{DatabaseErrorInformation, DatabaseErrorKind, Error as Diese
 use kernel::StoreError;
 
 use Meaning::{
-    Aborted, Deadlock, Denied, DiskFull, Duplicate, EndsConnection, LockTimeout, Outage, Violation,
+    Aborted, Deadlock, Denied, DiskFull, Duplicate, EndsConnection, LockTimeout, Outage, StatementLost,
+    Violation,
 };
 
 pub(crate) fn store_error(error: DieselError) -> StoreError {
@@ -18,7 +19,7 @@ pub(crate) fn store_error(error: DieselError) -> StoreError {
             constraint: constraint(information.as_ref()).to_owned(),
         },
         Some(Deadlock) => StoreError::Retryable(error.into()),
-        Some(LockTimeout | Outage | EndsConnection) => StoreError::Unavailable(error.into()),
+        Some(LockTimeout | Outage | EndsConnection | StatementLost) => StoreError::Unavailable(error.into()),
         Some(DiskFull) => StoreError::Unavailable(DiskIsFull(error).into()),
         _ if is_schema_outdated(information.message()) => {
             StoreError::Unavailable(SchemaOutdated(error).into())
@@ -52,6 +53,8 @@ enum Meaning {
     LockTimeout,
     /// The server cannot answer now.
     Outage,
+    /// A pooler has led a prepared statement to a server connection that lacks it, or has another one's.
+    StatementLost,
     /// As an outage, and the connection is of no use any more: a new one may find the primary elsewhere.
     EndsConnection,
 }
@@ -59,7 +62,7 @@ enum Meaning {
 /// Diesel hides the SQLSTATE; until a version with its pull request 5232 is released, an error is known by
 /// the first of these words of an English server that it has. With another language it is `Unexpected`: a 500
 /// without the advice to retry.
-const WORDS: [(&str, &str, Meaning); 26] = [
+const WORDS: [(&str, &str, Meaning); 27] = [
     // Citus: a worker is away, silent or full, in its own words behind these. The coordinator's connection
     // stays usable.
     ("08006, Citus", "connection to the remote node", Outage),
@@ -78,6 +81,7 @@ const WORDS: [(&str, &str, Meaning); 26] = [
     ("25P02", "current transaction is aborted", Aborted),
     ("40P01", "deadlock detected", Deadlock),
     ("40P01, Citus", "involved in a distributed deadlock", Deadlock),
+    ("26000, 42P05, 08P01", "prepared statement \"", StatementLost),
     ("42501", "permission denied for", Denied),
     ("42501", "must be owner of", Denied),
     ("42501", "violates row-level security policy", Denied),
@@ -145,6 +149,11 @@ pub(crate) fn is_rolled_back(error: &DieselError) -> bool {
 /// closes it.
 pub(crate) fn ends_connection(error: &DieselError) -> bool {
     meaning(error) == Some(EndsConnection)
+}
+
+/// True if a pooler loses prepared statements.
+pub(crate) fn is_statement_lost(error: &DieselError) -> bool {
+    meaning(error) == Some(StatementLost)
 }
 
 /// True if a statement exceeded the lock timeout.

@@ -78,6 +78,11 @@ impl HostFailure {
         self.rejection().is_some_and(|code| of_role.contains(&code))
     }
 
+    /// Whether the connection was closed without a reason.
+    pub(super) fn is_closed(&self) -> bool {
+        self.refusal().is_some_and(tokio_postgres::Error::is_closed)
+    }
+
     /// Advice about this failure, if there is any; never names the server.
     pub(super) fn advice(&self) -> Option<&'static str> {
         if matches!(self.error, Unusable::Replaced) {
@@ -95,6 +100,14 @@ impl fmt::Display for HostFailure {
     }
 }
 
+/// True if an error of a statement ended its connection.
+pub(super) fn ends(error: &tokio_postgres::Error) -> bool {
+    error.is_closed()
+        || error
+            .as_db_error()
+            .is_some_and(|error| error.severity() == "FATAL")
+}
+
 fn list(failures: &[HostFailure]) -> String {
     let each = failures.iter().map(ToString::to_string);
     each.collect::<Vec<_>>().join("; ")
@@ -107,6 +120,14 @@ fn cause(code: &SqlState, message: &str) -> SqlState {
         ("authentication failed", SqlState::INVALID_PASSWORD),
         ("no such user", SqlState::INVALID_PASSWORD),
         ("no such database", SqlState::INVALID_CATALOG_NAME),
+        (
+            "not permitted to log in",
+            SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
+        ),
+        (
+            "no pg_hba.conf entry",
+            SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
+        ),
         ("no more connections allowed", SqlState::TOO_MANY_CONNECTIONS),
     ];
     let mut by_message = of_pooler
@@ -173,6 +194,12 @@ mod tests {
         assert_eq!(
             of_pooler("no such database: shop"),
             SqlState::INVALID_CATALOG_NAME
+        );
+        let locked_out =
+            "server login has been failing, cached error: role \"shop\" is not permitted to log in";
+        assert_eq!(
+            of_pooler(locked_out),
+            SqlState::INVALID_AUTHORIZATION_SPECIFICATION
         );
         let full = "no more connections allowed (max_client_conn)";
         assert_eq!(of_pooler(full), SqlState::TOO_MANY_CONNECTIONS);

@@ -211,7 +211,7 @@ impl Autocommit {
             });
             let (connection, _admission) = taken.await?;
             if !self.for_any_database {
-                self.connections.connector.require_own()?;
+                self.connections.connector.require_use()?;
             }
             let leased = Arc::new(Leased::new(connection));
             let answer = self.times.measure(statement(Arc::clone(&leased))).await;
@@ -222,6 +222,7 @@ impl Autocommit {
                     leased.return_to_pool();
                 }
             }
+            let answer = answer.inspect_err(|error| self.connections.connector.takes_notice(error));
             answer.map_err(store_error)
         })
         .await

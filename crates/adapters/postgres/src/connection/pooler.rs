@@ -1,6 +1,7 @@
 //! The requirement on a pooler between the program and the server: it must support named prepared statements,
 //! that is, make them available on whichever server connection a transaction gets.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use kernel::StoreError;
@@ -13,6 +14,9 @@ use crate::ANSWER_TIMEOUT;
 /// How long the check waits for a second server connection; a pooler with a single one provides none.
 const SECOND_CONNECTION_TIMEOUT: Duration = Duration::from_millis(500);
 
+/// How often the statement has to be found.
+const ROUNDS: usize = 5;
+
 /// Whether prepared statements are known to be supported.
 #[derive(Debug, Default)]
 pub(crate) struct Pooler {
@@ -23,20 +27,24 @@ pub(crate) struct Pooler {
 
 impl Pooler {
     /// False if a prepared statement is not found again. Checks on two connections of its own, until it has
-    /// succeeded once.
+    /// succeeded, and again once a statement was lost: a pooler may be restarted with other settings, or another
+    /// one take its place.
     pub(crate) async fn supports_prepared_statements(
         &self,
         connector: &Connector,
     ) -> Result<bool, StoreError> {
         let check = with_timeout(ANSWER_TIMEOUT, async {
             let mut is_proven = self.is_proven.lock().await;
-            if !*is_proven {
+            let is_doubted = connector.loses_statements.load(Ordering::Relaxed);
+            if !*is_proven || is_doubted {
                 let (preparing, blocking) = (connector.open_bare().await?, connector.open_bare().await?);
-                *is_proven = match is_still_prepared(&preparing, &blocking).await {
+                let found = match is_still_prepared(&preparing, &blocking).await {
                     Ok(found) => found,
-                    Err(error) if is_statement_error(&error) => false,
+                    Err(error) if is_statement_error(&error) => Some(false),
                     Err(error) => return Err(StoreError::Unavailable(error.into())),
                 };
+                *is_proven = found.unwrap_or(!is_doubted);
+                connector.loses_statements.store(!*is_proven, Ordering::Relaxed);
             }
             Ok(*is_proven)
         });
@@ -45,21 +53,25 @@ impl Pooler {
 }
 
 /// Prepares a statement, and executes it while the server connection that prepared it is most likely busy: a
-/// pooler hands out the most recently used one first.
-async fn is_still_prepared(preparing: &Client, blocking: &Client) -> Result<bool, Error> {
+/// pooler hands out the most recently used one first. Other clients may come in between, hence the rounds. `None`
+/// if there is no second connection.
+async fn is_still_prepared(preparing: &Client, blocking: &Client) -> Result<Option<bool>, Error> {
     // Another process may use the same statement name for a different statement.
     let random = blocking
         .query_typed("select gen_random_uuid()::text", &[])
         .await?;
     let expected: String = random.first().map(|row| row.get(0)).unwrap_or_default();
     let statement = preparing.prepare(&format!("select '{expected}'")).await?;
-    blocking.batch_execute("begin").await?;
-    let found = match timeout(SECOND_CONNECTION_TIMEOUT, preparing.query_one(&statement, &[])).await {
-        Ok(row) => row?.try_get::<_, String>(0).is_ok_and(|found| found == expected),
-        Err(_) => true,
-    };
-    blocking.batch_execute("rollback").await?;
-    Ok(found)
+    for _ in 0..ROUNDS {
+        blocking.batch_execute("begin").await?;
+        let found = timeout(SECOND_CONNECTION_TIMEOUT, preparing.query_one(&statement, &[])).await;
+        blocking.batch_execute("rollback").await?;
+        let Ok(row) = found else { return Ok(None) };
+        if row?.try_get::<_, String>(0).ok().as_ref() != Some(&expected) {
+            return Ok(Some(false));
+        }
+    }
+    Ok(Some(true))
 }
 
 /// True if a statement name is unknown, belongs to another process, or names a statement of another kind. A

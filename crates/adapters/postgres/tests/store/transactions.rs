@@ -321,19 +321,20 @@ async fn a_blocked_statement_times_out() {
 }
 
 #[test]
-fn a_handle_outlives_the_runtime_that_first_used_it() {
+fn a_database_outlives_the_threads_that_use_it() {
+    let process = tokio::runtime::Runtime::new().unwrap();
+    let fixture = process.block_on(Fixture::new());
     let runtime = || {
         let mut builder = tokio::runtime::Builder::new_current_thread();
         builder.enable_all().build().unwrap()
     };
     let first = runtime();
-    let (fixture, token, seller) = first.block_on(async {
-        let fixture = Fixture::new().await;
+    let (token, seller) = first.block_on(async {
         let seller = fixture.seller().await;
         let application = fixture.application(seller).await;
         let token = fixture.token(&application).await;
         assert!(fixture.admits(token).await);
-        (fixture, token, seller)
+        (token, seller)
     });
     drop(first);
     runtime().block_on(async {
