@@ -1,4 +1,4 @@
-//! The disk of the program's log is full: the log cannot be written, everything else works.
+//! The program's log cannot be written, on a full disk or since nobody reads it: everything else works.
 
 use std::fs;
 use std::fs::File;
@@ -7,17 +7,77 @@ use std::time::Duration;
 
 use blackbox::{World, eventually, until};
 use serde_json::Value;
-use tokio::process::Command;
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, Command};
 
 use crate::{PROGRAM, disk_full::small_disk, metrics::value_at};
 
 /// Enough requests that their log lines exceed the rest of a block and are written in several batches.
 const REQUESTS: usize = 100;
 
+/// Requests whose lines are more than 64 KiB, a pipe's room, and a thousand more.
+const UNREAD: usize = 1_500;
+
 /// The number of log lines about requests with this name.
 fn lines_of(log: &str, name: &str) -> usize {
     let name = format!("\"{name}\"");
     log.lines().filter(|line| line.contains(&name)).count()
+}
+
+fn serve(world: &World, log: impl Into<Stdio>) -> Child {
+    Command::new(PROGRAM)
+        .args(["serve", "--workers", "none"])
+        .env("DATABASE_URL", world.database.url())
+        .env("SELLER_API__KEYS__SEALING", testkit::sealing_key())
+        .env("SELLER_API__LOG__FORMAT", "json")
+        .env("SELLER_API__SERVER__BIND", "127.0.0.1:0")
+        .env("SELLER_API__SERVER__BACKOFFICE_BIND", "127.0.0.1:0")
+        .stdin(Stdio::null())
+        .stderr(log)
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap()
+}
+
+/// The addresses of both listeners, where a line tells them.
+fn addresses(line: &str) -> Option<[String; 2]> {
+    let event: Value = serde_json::from_str(line).ok()?;
+    let of = |name: &str| event["fields"][name].as_str().map(str::to_owned);
+    Some([of("public")?, of("backoffice")?])
+}
+
+#[tokio::test]
+async fn a_log_that_nobody_reads_stops_no_request_and_goes_on_without_a_gap() {
+    let world = World::start(PROGRAM).await;
+    let (_, token) = world.reader().await;
+    let mut server = serve(&world, Stdio::piped());
+    let mut log = BufReader::new(server.stderr.take().unwrap()).lines();
+    let mut next = async || log.next_line().await.unwrap().unwrap();
+    let address = loop {
+        if let Some([address, _]) = addresses(&next().await) {
+            break address;
+        }
+    };
+    let ask = async |path: &str, name: &str| {
+        let request = world.client.get(&format!("http://{address}{path}"));
+        request.bearer(&token).header("x-request-id", name).send().await
+    };
+    until("a first answer", async || ask("/v1/me", "log-before").await.status == 200).await;
+    // More than a pipe has room for.
+    for _ in 0..UNREAD {
+        ask("/nothing", "log-unread").await.expect(404);
+    }
+    world.database.block_connections().await;
+    ask("/v1/me", "log-error").await.expect(500);
+    world.database.allow_connections().await;
+    let (mut unread, mut line) = (0, String::new());
+    while !line.contains("\"log-error\"") {
+        line = next().await;
+        assert!(serde_json::from_str::<Value>(&line).is_ok(), "{line}");
+        unread += usize::from(line.contains("\"log-unread\""));
+    }
+    assert_eq!(unread, UNREAD);
+    server.kill().await.unwrap();
 }
 
 #[tokio::test]
@@ -26,25 +86,11 @@ async fn a_log_that_cannot_be_written_stops_no_request_and_continues_with_whole_
     let world = World::start(PROGRAM).await;
     let (_, token) = world.reader().await;
     let path = disk.path().join("log");
-    let mut server = Command::new(PROGRAM)
-        .args(["serve", "--workers", "none"])
-        .env("DATABASE_URL", world.database.url())
-        .env("SELLER_API__KEYS__SEALING", testkit::sealing_key())
-        .env("SELLER_API__LOG__FORMAT", "json")
-        .env("SELLER_API__SERVER__BIND", "127.0.0.1:0")
-        .env("SELLER_API__SERVER__BACKOFFICE_BIND", "127.0.0.1:0")
-        .stdin(Stdio::null())
-        .stderr(File::options().create(true).append(true).open(&path).unwrap())
-        .kill_on_drop(true)
-        .spawn()
-        .unwrap();
+    let file = File::options().create(true).append(true).open(&path);
+    let mut server = serve(&world, file.unwrap());
     let [address, office] = eventually("the addresses", async || {
         let log = fs::read_to_string(&path).unwrap();
-        let mut events = log
-            .lines()
-            .filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        let of = |event: &Value, name: &str| event["fields"][name].as_str().map(str::to_owned);
-        events.find_map(|event| Some([of(&event, "public")?, of(&event, "backoffice")?]))
+        log.lines().find_map(addresses)
     })
     .await;
     let ask = async |name: &str| {

@@ -12,10 +12,11 @@ use anyhow::Context as _;
 use chrono::SecondsFormat;
 use kernel::{Clock as _, SPANS, error_chain};
 use parking_lot::Mutex;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::json;
 use tokio::task::spawn_blocking;
 use tracing::{Event, Level, Subscriber};
-use tracing_appender::non_blocking::{NonBlocking, NonBlockingBuilder, WorkerGuard};
+use tracing_appender::non_blocking::{ErrorCounter, NonBlocking, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::writer::MakeWriterExt as _;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
@@ -36,13 +37,22 @@ const QUIET_TARGETS: [(&str, &str); 2] = [
 /// The most that a pipe takes atomically (`PIPE_BUF`): larger writes could interleave with lines of other
 /// processes on the same pipe.
 const PIPE_BUF: usize = 4096;
-/// Capacity of the writer's queue, in lines. If it is full, logging blocks.
-const QUEUE_LINES: usize = 1024;
-/// How long lines gather after each flush. The queue is not full by then at 500 000 lines a second.
+/// Capacity of the writer's queue, in lines of some 500 bytes. While nobody reads the log, requests go on, and
+/// what finds the queue full is lost.
+const QUEUE_LINES: usize = 32 * 1024;
+/// How long lines gather after each flush.
 const COALESCE_DELAY: Duration = Duration::from_millis(2);
 
-/// When it is dropped, the remaining lines are written, within about a second.
-static WRITER: Mutex<Option<WorkerGuard>> = Mutex::new(None);
+/// The writer's thread.
+struct LogThread {
+    /// When it is dropped, the remaining lines are written, within about a second.
+    _guard: WorkerGuard,
+    lost: ErrorCounter,
+    /// How many of the lost ones are counted.
+    counted: usize,
+}
+
+static WRITER: Mutex<Option<LogThread>> = Mutex::new(None);
 /// Whether the program reports its own failure as a line of JSON.
 static REPORTS_JSON: AtomicBool = AtomicBool::new(false);
 /// The exporter to the trace collector, set by [`start_traced`].
@@ -85,7 +95,8 @@ where
 {
     // Warnings and errors do not pass through the queue: they are written even if the process is killed.
     let direct = || LogWriter(io::stderr());
-    let layer = fmt::layer().with_writer(direct.with_max_level(Level::WARN).or_else(writer()));
+    let direct = direct.with_filter(|line| *line.level() <= Level::WARN && is_writable());
+    let layer = fmt::layer().with_writer(direct.or_else(writer()));
     let format = config.format;
     match format {
         LogFormat::Json => layer
@@ -103,12 +114,31 @@ where
 /// lines.
 fn writer() -> NonBlocking {
     let (writer, guard) = NonBlockingBuilder::default()
-        .lossy(false)
         .buffered_lines_limit(QUEUE_LINES)
         .thread_name("log")
         .finish(LogWriter(BufWriter::with_capacity(PIPE_BUF, io::stderr())));
-    *WRITER.lock() = Some(guard);
+    *WRITER.lock() = Some(LogThread {
+        _guard: guard,
+        lost: writer.error_counter(),
+        counted: 0,
+    });
     writer
+}
+
+/// Whether stderr takes a line at once: a pipe that nobody reads does not.
+fn is_writable() -> bool {
+    let stderr = io::stderr();
+    let mut asked = [PollFd::new(&stderr, PollFlags::OUT)];
+    poll(&mut asked, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
+}
+
+/// Counts the lines that have found the queue full since the last call.
+pub(crate) fn count_lost() {
+    if let Some(thread) = &mut *WRITER.lock() {
+        let lost = thread.lost.dropped_lines();
+        metrics::counter!("log_lines_lost_total").increment(u64::try_from(lost.saturating_sub(thread.counted)).unwrap_or(u64::MAX));
+        thread.counted = lost;
+    }
 }
 
 /// Counts lines that cannot be written; one that a failed flush leaves in the buffer is written later. Pauses

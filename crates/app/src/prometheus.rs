@@ -15,7 +15,7 @@ use orders::Carrier;
 use rlimit::{INFINITY, Resource};
 use tokio::time::sleep;
 
-use crate::readiness::Readiness;
+use crate::{logging, readiness::Readiness};
 
 pub use self::table::{Kind, Label, Metric, page, table};
 
@@ -105,6 +105,7 @@ impl Metrics {
             metrics::gauge!("process_virtual_memory_max_bytes").set(f64::INFINITY);
         }
         measure_pool(database);
+        logging::count_lost();
         self.recorder.render()
     }
 

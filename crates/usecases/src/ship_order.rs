@@ -62,7 +62,7 @@ pub async fn ask_carrier(
     }
     match carriers.look_up(carrier, number).await {
         Lookup::Found(tracking_report) => Some(tracking_report),
-        Lookup::NotFound | Lookup::Unavailable(_) => None,
+        Lookup::NotFound | Lookup::NotConfigured | Lookup::Unavailable(_) => None,
     }
 }
 

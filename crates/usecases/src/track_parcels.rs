@@ -14,6 +14,9 @@ use crate::{Announcement, LockSet, Row, Transaction, UnitOfWork, transact};
 /// How long a lease lasts: longer than a look-up and its record can take.
 pub const LEASE: TimeDelta = TimeDelta::minutes(5);
 
+/// The pause of a parcel whose carrier is not configured. It may be, later.
+const UNTIL_CONFIGURED: TimeDelta = TimeDelta::days(1);
+
 #[derive(Clone, Copy)]
 pub struct Tracking<'a> {
     pub queue: &'a dyn TrackingQueue,
@@ -31,6 +34,7 @@ pub async fn track_parcel(tracking: Tracking<'_>, parcel: &DueParcel) -> Result<
     let (tracking_report, least) = match look_up.await {
         Lookup::Found(tracking_report) => (Some(tracking_report), tracking.least),
         Lookup::NotFound => (None, tracking.least),
+        Lookup::NotConfigured => (None, UNTIL_CONFIGURED),
         // Perhaps the carrier was not asked at all.
         Lookup::Unavailable(_) => (None, TimeDelta::zero()),
     };
@@ -201,5 +205,6 @@ mod tests {
         // A carrier that has answered is left alone for a while.
         track(Lookup::NotFound, None, Some(INTERVAL * 3 / 2)).await;
         track(Lookup::Unavailable("busy".to_owned()), None, Some(INTERVAL)).await;
+        track(Lookup::NotConfigured, None, Some(UNTIL_CONFIGURED)).await;
     }
 }

@@ -126,7 +126,7 @@ impl CarrierLookup for Carriers {
     async fn look_up(&self, carrier: Carrier, number: &TrackingNumber) -> Lookup {
         match self.clients.get(&carrier) {
             Some(client) => client.look_up(number, self.is_patient).await,
-            None => Lookup::Unavailable("not asked: the carrier is not configured".to_owned()),
+            None => Lookup::NotConfigured,
         }
     }
 

@@ -75,7 +75,7 @@ impl CarrierClient {
         let lookup = self.limited(number, is_patient).instrument(span.clone()).await;
         let outcome = match &lookup {
             Lookup::Found(_) => "found",
-            Lookup::NotFound => "not_found",
+            Lookup::NotFound | Lookup::NotConfigured => "not_found",
             Lookup::Unavailable(_) => {
                 span.record("otel.status_code", "ERROR");
                 "unavailable"

@@ -105,6 +105,8 @@ pub enum Lookup {
     Found(TrackingReport),
     /// The carrier does not know the parcel, or not yet.
     NotFound,
+    /// This service has no access to the carrier.
+    NotConfigured,
     /// The carrier was not asked, or gave no usable response; with the reason.
     Unavailable(String),
 }

@@ -160,8 +160,8 @@ pub struct GivenUpMail {
 /// Looks up parcels at carriers.
 ///
 /// An adapter MUST respond within the deadline that it was created with (2.5 s within a seller's request),
-/// MUST NOT query [`Carrier::Other`] or a carrier without credentials, and MUST turn every failure into
-/// [`Lookup::Unavailable`]. A caller MUST NOT hold a connection or a transaction meanwhile.
+/// MUST NOT query [`Carrier::Other`] or a carrier without credentials ([`Lookup::NotConfigured`]), and MUST turn
+/// every failure into [`Lookup::Unavailable`]. A caller MUST NOT hold a connection or a transaction meanwhile.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait CarrierLookup: Send + Sync {

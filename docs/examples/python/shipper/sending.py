@@ -62,7 +62,7 @@ def send(method: str, url: str, headers: dict[str, str], body: bytes | None) -> 
 def _is_passing(answer: Answer) -> bool:
     if answer.status == 409:
         return "idempotency_in_progress" in answer.error_codes()
-    return answer.status == 429 or answer.status >= 500
+    return answer.status in (408, 429) or answer.status >= 500
 
 
 def _send_once(method: str, url: str, headers: dict[str, str], body: bytes | None) -> Answer:

@@ -62,7 +62,7 @@ export async function send(request: Outgoing): Promise<Answer> {
 
 function isPassing(answer: Answer): boolean {
   if (answer.status === 409) return errorCodes(answer).includes("idempotency_in_progress");
-  return answer.status === 429 || answer.status >= 500;
+  return [408, 429].includes(answer.status) || answer.status >= 500;
 }
 
 async function sendOnce(request: Outgoing): Promise<Answer | Error> {
