@@ -21,10 +21,10 @@ use crate::{PROGRAM, metrics, rounds, run_alone, run_over};
 /// Time until a request of a seller whose worker is away has failed.
 const FAILS_WITHIN: Duration = Duration::from_secs(5);
 /// Time until what the feed lists can be read: until the worker, too, has committed.
-const AHEAD: Duration = Duration::from_secs(5);
+const AHEAD: Duration = Duration::from_secs(2);
 /// The same after a crash: until Citus has recovered the transactions in doubt (every
 /// `citus.recover_2pc_interval`, here a second).
-const IN_DOUBT: Duration = Duration::from_secs(15);
+const IN_DOUBT: Duration = Duration::from_secs(10);
 /// How many pages of the feed are followed.
 const PAGES: usize = 60;
 /// The most that a kill of the program comes after the requests, in microseconds: a little longer than they

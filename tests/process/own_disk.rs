@@ -62,7 +62,10 @@ async fn a_log_that_nobody_reads_stops_no_request_and_goes_on_without_a_gap() {
         let request = world.client.get(&format!("http://{address}{path}"));
         request.bearer(&token).header("x-request-id", name).send().await
     };
-    until("a first answer", async || ask("/v1/me", "log-before").await.status == 200).await;
+    until("a first answer", async || {
+        ask("/v1/me", "log-before").await.status == 200
+    })
+    .await;
     // More than a pipe has room for.
     for _ in 0..UNREAD {
         ask("/nothing", "log-unread").await.expect(404);

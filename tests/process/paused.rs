@@ -14,14 +14,14 @@ use crate::outage::holds_out;
 use crate::{PROGRAM, take_server};
 
 /// Time for looking up a transaction's outcome, plus one last statement.
-pub(crate) const OUTCOME_WITHIN: Duration = Duration::from_secs(25);
+pub(crate) const OUTCOME_WITHIN: Duration = Duration::from_secs(20);
 
 /// PostgreSQL's timeout for an idle transaction.
 const LEFT_OPEN: Duration = Duration::from_secs(10);
 
 /// Maximum time until its locks are free: it may have waited for a lock for two seconds, and the machine is
 /// busy.
-const FREE_WITHIN: Duration = Duration::from_secs(20);
+const FREE_WITHIN: Duration = Duration::from_secs(14);
 
 /// Pauses the database this long after writes have begun.
 async fn paused_after(delay: Duration) {

@@ -21,7 +21,7 @@ use crate::paused::OUTCOME_WITHIN;
 /// Maximum number of answered writes before a kill.
 const MOST_ANSWERS: u64 = 120;
 /// Time until the service answers again.
-pub(crate) const BACK_WITHIN: Duration = Duration::from_secs(20);
+pub(crate) const BACK_WITHIN: Duration = Duration::from_secs(15);
 const CLIENTS: i32 = 6;
 const KILLS: usize = 3;
 /// Time for a writer's last write after the recovery.

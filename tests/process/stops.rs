@@ -178,11 +178,11 @@ async fn a_request_in_flight_outlives_the_threads_that_have_nothing_to_do() {
         let offer = world.any_offer(&trader.seller, json!({})).await;
         // The back office's threads open the pool's connections.
         at_once((0..40).map(|_| world.office(Method::GET, "/changes"))).await;
-        let held = world.open_transaction("select from offers for update").await;
         let patching = world.patching(&trader.token, &offer, &json!({"stock": 3}));
+        let server = take_server(&mut world).await;
+        let held = world.open_transaction("select from offers for update").await;
         let patching = tokio::spawn(patching.send());
         world.waiters(1).await;
-        let server = take_server(&mut world).await;
         server.terminate();
         for url in [&server.base_url, &server.backoffice_url] {
             refuses_connections(url).await;

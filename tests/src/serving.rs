@@ -29,11 +29,15 @@ pub fn own_loopback() -> Ipv4Addr {
     Ipv4Addr::new(127, 83, high, low)
 }
 
-/// A port that is free until another program has it: below those that the system gives out.
+/// A free port below those that the system gives out.
 pub fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let given = listener.local_addr().expect("an address").port();
-    10_000 + given % 20_000
+    loop {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let port = 10_000 + listener.local_addr().expect("an address").port() % 20_000;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
 }
 
 /// Binds a port at a test's own address. `None` if the port is taken at every address that was tried.

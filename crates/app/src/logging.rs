@@ -136,7 +136,8 @@ fn is_writable() -> bool {
 pub(crate) fn count_lost() {
     if let Some(thread) = &mut *WRITER.lock() {
         let lost = thread.lost.dropped_lines();
-        metrics::counter!("log_lines_lost_total").increment(u64::try_from(lost.saturating_sub(thread.counted)).unwrap_or(u64::MAX));
+        metrics::counter!("log_lines_lost_total")
+            .increment(u64::try_from(lost.saturating_sub(thread.counted)).unwrap_or(u64::MAX));
         thread.counted = lost;
     }
 }

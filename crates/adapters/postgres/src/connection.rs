@@ -163,21 +163,30 @@ impl Connector {
     }
 
     /// Fails while the database is not adopted, or prepared statements are lost.
-    pub(crate) fn require_use(&self) -> Result<(), StoreError> {
-        let reason = if self.is_foreign.load(Ordering::Relaxed) {
-            NOT_ADOPTED
-        } else if self.loses_statements.load(Ordering::Relaxed) {
-            "the pooler in front of the database loses prepared statements"
-        } else {
-            return Ok(());
-        };
-        Err(StoreError::Unavailable(reason.into()))
+    pub(crate) fn require_usable(&self) -> Result<(), StoreError> {
+        if self.is_foreign.load(Ordering::Relaxed) {
+            return Err(StoreError::Unavailable(NOT_ADOPTED.into()));
+        }
+        self.require_statements()
     }
 
-    /// Call it with each statement's error.
-    pub(crate) fn takes_notice(&self, error: &diesel::result::Error) {
-        if is_statement_lost(error) {
-            self.loses_statements.store(true, Ordering::Relaxed);
+    /// Fails while prepared statements are lost.
+    pub(crate) fn require_statements(&self) -> Result<(), StoreError> {
+        if self.loses_statements.load(Ordering::Relaxed) {
+            let reason = "the pooler in front of the database loses prepared statements";
+            return Err(StoreError::Unavailable(reason.into()));
+        }
+        Ok(())
+    }
+
+    /// Call it with the errors of statements.
+    pub(crate) fn notice(&self, error: &diesel::result::Error) {
+        if is_statement_lost(error) && !self.loses_statements.swap(true, Ordering::Relaxed) {
+            let error = error_chain(error);
+            tracing::warn!(
+                error,
+                "a pooler has lost a prepared statement: nothing is read or written until it is found to keep them"
+            );
         }
     }
 
@@ -315,11 +324,14 @@ impl Connector {
                 error,
             });
         }
-        // A pooler that cannot log in tells why from time to time, and else closes the connection.
         let advice = failures.iter().find_map(HostFailure::advice);
-        if advice.is_some() || !failures.iter().any(HostFailure::is_closed) {
-            *self.advice.lock() = advice;
+        let mut last = self.advice.lock();
+        // A pooler that cannot log in tells why from time to time, and else closes the connection.
+        let is_kept = advice.is_none() && failures.iter().any(HostFailure::is_closed);
+        if !(is_kept && last.is_some_and(host::is_of_role)) {
+            *last = advice;
         }
+        drop(last);
         Err(ConnectError::NoHost(failures))
     }
 
@@ -327,9 +339,10 @@ impl Connector {
         let (client, connection) = host.connect().await?;
         let (own, of_driver) = oneshot::channel();
         let driver = AbortOnDropHandle::new(tokio::spawn(self.drive(connection, of_driver)));
-        let found = match looks.then(|| client.simple_query(IDENTITY.text)) {
-            Some(looking) => looking.await,
-            None => Ok(Vec::new()),
+        let found = if looks {
+            client.simple_query(IDENTITY.text).await
+        } else {
+            Ok(Vec::new())
         };
         // Before the tables are there, there is nothing to look at.
         let found = found.or_else(|error| if ends(&error) { Err(error) } else { Ok(Vec::new()) })?;

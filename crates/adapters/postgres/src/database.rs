@@ -106,6 +106,8 @@ pub struct Database {
 }
 
 impl Database {
+    /// Its pools' connections live on the present runtime, which must be multi-threaded where other runtimes use
+    /// them, and outlive these.
     pub fn new(settings: DatabaseSettings) -> Result<Self, DatabaseUrlError> {
         let DatabaseSettings {
             url,

@@ -95,7 +95,7 @@ impl PgUnitOfWork {
         connection: Object<AsyncPgConnection>,
         admission: Admission,
     ) -> Result<Tx, StoreError> {
-        self.connections.connector.require_use()?;
+        self.connections.connector.require_usable()?;
         let leased = Leased::new(connection);
         // PostgreSQL's transaction begins at some time after this.
         let sent = Instant::now();
@@ -140,7 +140,7 @@ impl PgUnitOfWork {
             reading.get_result::<Opened>(&mut { connection })
         );
         begun.map_err(store_error)?;
-        let read = read.inspect_err(|error| self.connections.connector.takes_notice(error));
+        let read = read.inspect_err(|error| self.connections.connector.notice(error));
         Ok(read.map_err(store_error)?.0)
     }
 }
@@ -294,6 +294,7 @@ impl Tx {
             let both = async {
                 let (written, answer) = join!(send_all(writes, self.connection()), statement);
                 written?;
+                let answer = answer.inspect_err(|error| self.units.connections.connector.notice(error));
                 answer.map_err(store_error)
             };
             self.settle(span, both).await

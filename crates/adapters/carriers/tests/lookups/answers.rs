@@ -37,7 +37,7 @@ fn read(carrier: &str, status: u16, body: &str) -> String {
         }
         Some(Lookup::NotFound) => "not found".to_owned(),
         Some(Lookup::Unavailable(reason)) => reason,
-        None => panic!("{carrier:?} is not configured"),
+        None | Some(Lookup::NotConfigured) => panic!("{carrier:?} is not configured"),
     }
 }
 

@@ -90,10 +90,16 @@ async fn connecting_is_tried_twice_for_a_second() {
     }
     let settings = settings(Carrier::Inpost, &format!("http://{address}/"), DEADLINE * 8);
     let carriers = Carriers::new(&settings, clock()).unwrap();
-    let began = Instant::now();
-    let lookup = carriers.look_up(Carrier::Inpost, &number()).await;
-    assert_eq!(reason(lookup), "no connection in time");
-    assert!(began.elapsed() >= Duration::from_secs(2), "{:?}", began.elapsed());
+    let mut took = Vec::new();
+    for _ in 0..3 {
+        let began = Instant::now();
+        let lookup = carriers.look_up(Carrier::Inpost, &number()).await;
+        assert_eq!(reason(lookup), "no connection in time");
+        took.push(began.elapsed());
+    }
+    // A busy machine makes some longer.
+    let twice = Duration::from_secs(2)..Duration::from_secs(3);
+    assert!(twice.contains(took.iter().min().unwrap()), "{took:?}");
 }
 
 #[tokio::test]

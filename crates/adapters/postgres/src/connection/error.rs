@@ -62,7 +62,7 @@ enum Meaning {
 /// Diesel hides the SQLSTATE; until a version with its pull request 5232 is released, an error is known by
 /// the first of these words of an English server that it has. With another language it is `Unexpected`: a 500
 /// without the advice to retry.
-const WORDS: [(&str, &str, Meaning); 27] = [
+const WORDS: [(&str, &str, Meaning); 28] = [
     // Citus: a worker is away, silent or full, in its own words behind these. The coordinator's connection
     // stays usable.
     ("08006, Citus", "connection to the remote node", Outage),
@@ -104,6 +104,12 @@ const WORDS: [(&str, &str, Meaning); 27] = [
     ("08P01, PgBouncer", "server conn crashed?", EndsConnection),
     ("08P01, PgBouncer", "server shutting down", EndsConnection),
     ("08P01, PgBouncer", "database removed", EndsConnection),
+    // Its `max_prepared_statements` was raised meanwhile.
+    (
+        "08P01, PgBouncer",
+        "prepared statement did not exist",
+        EndsConnection,
+    ),
 ];
 
 fn meaning_of(message: &str) -> Option<Meaning> {
@@ -141,14 +147,14 @@ fn meaning(error: &DieselError) -> Option<Meaning> {
 pub(crate) fn is_rolled_back(error: &DieselError) -> bool {
     matches!(
         meaning(error),
-        Some(Aborted | Deadlock | DiskFull | Duplicate | Violation)
+        Some(Aborted | Deadlock | DiskFull | Duplicate | StatementLost | Violation)
     )
 }
 
 /// True if the connection is unusable: it is broken, its server is read-only or shutting down, or a pooler
 /// closes it.
 pub(crate) fn ends_connection(error: &DieselError) -> bool {
-    meaning(error) == Some(EndsConnection)
+    matches!(meaning(error), Some(EndsConnection | StatementLost))
 }
 
 /// True if a pooler loses prepared statements.

@@ -30,6 +30,12 @@ impl Host {
     }
 }
 
+/// The rejections of a role, by whichever name or password it logs in.
+const OF_ROLE: [SqlState; 2] = [
+    SqlState::INVALID_PASSWORD,
+    SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
+];
+
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConnectError {
     #[error("no connection to the database: {}", list(.0))]
@@ -71,11 +77,7 @@ impl HostFailure {
 
     /// Whether the server rejects new logins of the role; open connections may still work.
     pub(super) fn is_of_role(&self) -> bool {
-        let of_role = [
-            SqlState::INVALID_PASSWORD,
-            SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
-        ];
-        self.rejection().is_some_and(|code| of_role.contains(&code))
+        self.rejection().is_some_and(|code| OF_ROLE.contains(&code))
     }
 
     /// Whether the connection was closed without a reason.
@@ -98,6 +100,11 @@ impl fmt::Display for HostFailure {
         write!(f, "{}: {}", self.host, error_chain(&self.error))?;
         self.advice().map_or(Ok(()), |advice| write!(f, " ({advice})"))
     }
+}
+
+/// Whether advice is about the role's name, password or login.
+pub(super) fn is_of_role(advice: &str) -> bool {
+    OF_ROLE.iter().any(|code| login_advice(code) == Some(advice))
 }
 
 /// True if an error of a statement ended its connection.

@@ -210,8 +210,11 @@ impl Autocommit {
                 Ok((connection, admission))
             });
             let (connection, _admission) = taken.await?;
-            if !self.for_any_database {
-                self.connections.connector.require_use()?;
+            let connector = &self.connections.connector;
+            if self.for_any_database {
+                connector.require_statements()?;
+            } else {
+                connector.require_usable()?;
             }
             let leased = Arc::new(Leased::new(connection));
             let answer = self.times.measure(statement(Arc::clone(&leased))).await;
@@ -222,7 +225,7 @@ impl Autocommit {
                     leased.return_to_pool();
                 }
             }
-            let answer = answer.inspect_err(|error| self.connections.connector.takes_notice(error));
+            let answer = answer.inspect_err(|error| connector.notice(error));
             answer.map_err(store_error)
         })
         .await

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use kernel::StoreError;
-use tokio::{sync::Mutex, time::timeout};
+use tokio::{sync::Mutex, time::timeout, try_join};
 use tokio_postgres::{Client, Error, error::SqlState};
 
 use super::{Connector, error::with_timeout};
@@ -16,6 +16,9 @@ const SECOND_CONNECTION_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// How often the statement has to be found.
 const ROUNDS: usize = 5;
+
+const UNDECIDED: &str = "the pooler in front of the database has lost a prepared statement, and has no second connection \
+    free to show that it keeps others: if it has only one, restart this process";
 
 /// Whether prepared statements are known to be supported.
 #[derive(Debug, Default)]
@@ -37,13 +40,14 @@ impl Pooler {
             let mut is_proven = self.is_proven.lock().await;
             let is_doubted = connector.loses_statements.load(Ordering::Relaxed);
             if !*is_proven || is_doubted {
-                let (preparing, blocking) = (connector.open_bare().await?, connector.open_bare().await?);
-                let found = match is_still_prepared(&preparing, &blocking).await {
-                    Ok(found) => found,
-                    Err(error) if is_statement_error(&error) => Some(false),
+                let (preparing, blocking) =
+                    try_join!(Box::pin(connector.open_bare()), Box::pin(connector.open_bare()))?;
+                *is_proven = match is_still_prepared(&preparing, &blocking).await {
+                    Ok(None) if is_doubted => return Err(StoreError::Unavailable(UNDECIDED.into())),
+                    Ok(found) => found.unwrap_or(true),
+                    Err(error) if is_statement_error(&error) => false,
                     Err(error) => return Err(StoreError::Unavailable(error.into())),
                 };
-                *is_proven = found.unwrap_or(!is_doubted);
                 connector.loses_statements.store(!*is_proven, Ordering::Relaxed);
             }
             Ok(*is_proven)
@@ -63,9 +67,12 @@ async fn is_still_prepared(preparing: &Client, blocking: &Client) -> Result<Opti
     let expected: String = random.first().map(|row| row.get(0)).unwrap_or_default();
     let statement = preparing.prepare(&format!("select '{expected}'")).await?;
     for _ in 0..ROUNDS {
-        blocking.batch_execute("begin").await?;
+        // Two messages: after the first one the pooler takes the connection back.
+        try_join!(
+            blocking.batch_execute("rollback"),
+            blocking.batch_execute("begin")
+        )?;
         let found = timeout(SECOND_CONNECTION_TIMEOUT, preparing.query_one(&statement, &[])).await;
-        blocking.batch_execute("rollback").await?;
         let Ok(row) = found else { return Ok(None) };
         if row?.try_get::<_, String>(0).ok().as_ref() != Some(&expected) {
             return Ok(Some(false));

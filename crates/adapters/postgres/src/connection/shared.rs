@@ -46,12 +46,12 @@ impl SharedConnection {
         let open = tokio::time::timeout_at(end, self.connection())
             .await
             .map_err(timed_out)??;
-        self.connector.require_use()?;
+        self.connector.require_usable()?;
         let answer = self.times.measure(statement(Arc::clone(&open)));
         match tokio::time::timeout_at(end, answer).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => {
-                self.connector.takes_notice(&error);
+                self.connector.notice(&error);
                 if ends_connection(&error) {
                     self.discard(&open).await;
                 }

@@ -320,30 +320,31 @@ async fn a_blocked_statement_times_out() {
     works().await;
 }
 
+/// As server threads do, one of which ends before another one's transaction.
 #[test]
-fn a_database_outlives_the_threads_that_use_it() {
+fn a_transaction_outlives_the_thread_that_opened_its_connection() {
     let process = tokio::runtime::Runtime::new().unwrap();
-    let fixture = process.block_on(Fixture::new());
+    let (fixture, seller) = process.block_on(async {
+        let fixture = Fixture::new().await;
+        let seller = fixture.seller().await;
+        (fixture, seller)
+    });
     let runtime = || {
         let mut builder = tokio::runtime::Builder::new_current_thread();
         builder.enable_all().build().unwrap()
     };
-    let first = runtime();
-    let (token, seller) = first.block_on(async {
-        let seller = fixture.seller().await;
-        let application = fixture.application(seller).await;
-        let token = fixture.token(&application).await;
-        assert!(fixture.admits(token).await);
-        (token, seller)
+    let busy = process.block_on(async { fixture.another(1) });
+    let (opening, second) = (runtime(), runtime());
+    assert_eq!(opening.block_on(busy.has_sellers()).unwrap(), Some(true));
+    let offer = offer(seller);
+    let tx = second.block_on(async {
+        let tx = busy.units().begin(&LockSet::default()).await.unwrap();
+        assert!(tx.lock_offers(seller, &[offer.id]).await.unwrap().is_empty());
+        tx
     });
-    drop(first);
-    runtime().block_on(async {
-        assert!(fixture.admits(token).await);
-        let reader = fixture.database.offer_reader();
-        let page = reader
-            .offers(seller, OfferFilter::default(), None, PageSize::clamped(50))
-            .await;
-        assert!(page.unwrap().items.is_empty());
-        fixture.seller().await;
+    drop(opening);
+    second.block_on(async {
+        assert!(tx.lock_offers(seller, &[offer.id]).await.unwrap().is_empty());
+        tx.commit().await.unwrap();
     });
 }
