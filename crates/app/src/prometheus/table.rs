@@ -176,7 +176,7 @@ metrics! {
     "The process" {
         Counter "trace_spans_exported_total" [SPAN_OUTCOME] "Spans for the collector, by outcome.";
         Counter "log_lines_lost_total" []
-            "Lines of the log that could not be written. The first 4 KiB after a failure wait in a buffer, uncounted.";
+            "Lines of the log that could not be written, or waited in vain for a reader. The first 4 KiB after a failure wait in a buffer, uncounted.";
         Gauge "sealing_keys_missing" []
             "Keys of stored values that keys.sealing lacked at the start, or had another one for, in a sample of 500 rows of each table; NaN for unknown.";
         Gauge "ready" [] "1 while /readyz is 200, else 0.";

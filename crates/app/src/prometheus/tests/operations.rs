@@ -13,10 +13,11 @@ const ALERTS: &str = include_str!("../../../../../docs/operations/alerts.yml");
 /// Labels that Prometheus adds to every target.
 const OF_TARGETS: [&str; 2] = ["instance", "job"];
 /// Metrics of exporters around the service, with the prefixes of their names.
-const OF_OTHERS: [&str; 5] = [
+const OF_OTHERS: [&str; 6] = [
     "up",
     "probe_",
     "haproxy_",
+    "pgbouncer_",
     "pg_stat_archiver_",
     "seller_api_backup_",
 ];
