@@ -9,6 +9,7 @@ use blackbox::{World, eventually, until};
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
+use tokio::time::timeout;
 
 use crate::{PROGRAM, disk_full::small_disk, metrics::value_at};
 
@@ -67,11 +68,16 @@ async fn a_log_that_nobody_reads_stops_no_request_and_goes_on_without_a_gap() {
     })
     .await;
     // More than a pipe has room for.
-    for _ in 0..UNREAD {
-        ask("/nothing", "log-unread").await.expect(404);
-    }
-    world.database.block_connections().await;
-    ask("/v1/me", "log-error").await.expect(500);
+    let asked = async {
+        for _ in 0..UNREAD {
+            ask("/nothing", "log-unread").await.expect(404);
+        }
+        world.database.block_connections().await;
+        ask("/v1/me", "log-error").await.expect(500);
+    };
+    timeout(Duration::from_mins(1), asked)
+        .await
+        .expect("all are answered");
     world.database.allow_connections().await;
     let (mut unread, mut line) = (0, String::new());
     while !line.contains("\"log-error\"") {
