@@ -93,7 +93,8 @@ fn layer<S>(config: &LogConfig) -> Box<dyn tracing_subscriber::Layer<S> + Send +
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
 {
-    // Warnings and errors do not pass through the queue: they are written even if the process is killed.
+    // Warnings and errors do not pass through the queue while the log is read: they are written even if the
+    // process is killed.
     let direct = || LogWriter(io::stderr());
     let direct = direct.with_filter(|line| *line.level() <= Level::WARN && is_writable());
     let layer = fmt::layer().with_writer(direct.or_else(writer()));

@@ -66,18 +66,20 @@ async fn is_still_prepared(preparing: &Client, blocking: &Client) -> Result<Opti
         .await?;
     let expected: String = random.first().map(|row| row.get(0)).unwrap_or_default();
     let statement = preparing.prepare(&format!("select '{expected}'")).await?;
+    blocking.batch_execute("begin").await?;
     for _ in 0..ROUNDS {
-        // Two messages: after the first one the pooler takes the connection back.
-        try_join!(
-            blocking.batch_execute("rollback"),
-            blocking.batch_execute("begin")
-        )?;
         let found = timeout(SECOND_CONNECTION_TIMEOUT, preparing.query_one(&statement, &[])).await;
         let Ok(row) = found else { return Ok(None) };
         if row?.try_get::<_, String>(0).ok().as_ref() != Some(&expected) {
             return Ok(Some(false));
         }
+        // Two messages: after the first one the pooler takes the connection back.
+        try_join!(
+            blocking.batch_execute("rollback"),
+            blocking.batch_execute("begin")
+        )?;
     }
+    blocking.batch_execute("rollback").await?;
     Ok(Some(true))
 }
 
