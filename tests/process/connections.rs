@@ -1,8 +1,7 @@
 //! Many concurrent connections need little memory.
 //!
 //! A process's resident memory includes the pages of its executable. A test build has four times as many of
-//! them as the shipped one, and connections do not add to them, so they are not counted here. The bench
-//! measures the whole shipped process (`docs/development/performance.md`).
+//! them as the shipped one, and connections do not add to them, so they are counted only in a release build.
 
 use blackbox::{Wire, resident_kib};
 

@@ -102,15 +102,15 @@ impl DailyQuota {
     /// it, a shipment is reported without asking (D42).
     pub(crate) fn of_requests(daily_limit: Option<u32>) -> Self {
         Self {
-            share: daily_limit.map(|limit| DailyShare::new(limit, 1, 2)),
+            share: daily_limit.map(|limit| DailyShare::new(limit / 5, 2)),
             ..Self::default()
         }
     }
 
-    /// Four fifths, with bursts of up to a tenth of them.
+    /// The rest, with bursts of up to a tenth of it.
     pub(crate) fn of_tracking(daily_limit: Option<u32>, least: TimeDelta) -> Self {
         Self {
-            share: daily_limit.map(|limit| DailyShare::new(limit, 4, 10)),
+            share: daily_limit.map(|limit| DailyShare::new(limit - limit / 5, 10)),
             interval: Some(least).filter(|least| *least > TimeDelta::zero()),
             ..Self::default()
         }
@@ -160,34 +160,32 @@ struct DailyShare {
     burst: TimeDelta,
     /// When the next look-up would be due at even spacing.
     next: DateTime<Utc>,
-    is_zero: bool,
+    is_empty: bool,
 }
 
 impl DailyShare {
-    /// `fifths` of the limit, with bursts of this share divided by `burst_divisor`.
-    fn new(daily_limit: u32, fifths: u64, burst_divisor: i32) -> Self {
-        let share = i32::try_from(u64::from(daily_limit) * fifths / 5)
-            .unwrap_or(i32::MAX)
-            .max(1);
+    /// So many look-ups a day, with bursts of these divided by `burst_divisor`.
+    fn new(share: u32, burst_divisor: i32) -> Self {
+        let share = i32::try_from(share).unwrap_or(i32::MAX);
         let burst = (share / burst_divisor).max(1);
         let spacing = TimeDelta::days(1) / (share - burst).max(1);
         Self {
             spacing,
             burst: spacing * (burst - 1),
             next: DateTime::UNIX_EPOCH,
-            is_zero: daily_limit == 0,
+            is_empty: share == 0,
         }
     }
 
-    /// Whether look-ups have to wait. A limit of zero is never worth a wait.
+    /// Whether look-ups have to wait. An empty share is never worth a wait.
     fn is_used_up(&mut self, now: DateTime<Utc>) -> bool {
         // The upper bound keeps a clock that was set back from stopping all look-ups until it has caught up.
         self.next = self.next.clamp(now, now + self.burst + self.spacing);
-        !self.is_zero && self.next > now + self.burst
+        !self.is_empty && self.next > now + self.burst
     }
 
     fn take(&mut self, now: DateTime<Utc>) -> bool {
-        let is_allowed = !self.is_zero && !self.is_used_up(now);
+        let is_allowed = !self.is_empty && !self.is_used_up(now);
         if is_allowed {
             self.next += self.spacing;
         }
@@ -218,8 +216,8 @@ mod tests {
 
     #[test]
     fn look_ups_use_four_fifths_of_the_daily_limit() {
-        for limit in [0, 10_u32, 250, 500] {
-            let most = i64::from(limit) * 4 / 5;
+        for limit in [1, 10_u32, 250, 500] {
+            let most = i64::from(limit - limit / 5);
             let mut quota = DailyQuota::of_tracking(Some(limit), TimeDelta::zero());
             for day in 0..3 {
                 let taken = taken_in_a_day(&mut quota, day);

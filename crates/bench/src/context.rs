@@ -12,7 +12,7 @@ use procfs::Current as _;
 
 use crate::cluster::Cluster;
 use crate::figures::{real, whole};
-use crate::load::{Load, OPEN_CONNECTIONS};
+use crate::load::Load;
 use crate::program::{Database, Program, Server};
 use crate::scenario::Scenario;
 use crate::seed::{Catalogue, Seed};
@@ -114,7 +114,7 @@ impl SeededServer {
         step(&format!("{offers} offers of {sellers} sellers"));
         let name = format!("bench_{}", context.databases.fetch_add(1, Ordering::Relaxed));
         let database = Database::create(cluster, program, &name).await?;
-        let families = context.options.connections.max(OPEN_CONNECTIONS);
+        let families = context.options.connections;
         let seed = Arc::new(Seed::fill(cluster, &name, catalogue, families).await?);
         let server = Server::start("serve", program, cluster, &database).await?;
         Ok(Self {

@@ -92,7 +92,7 @@ async fn answer(mut stream: TcpStream, received: Arc<AtomicU64>) -> anyhow::Resu
 
 /// SQL that makes `count` deliveries due at once, spread evenly over all subscriptions, and wakes the
 /// subscriptions, as one transaction's events do.
-pub(crate) fn backlog(count: u64) -> String {
+fn backlog(count: u64) -> String {
     format!(
         "begin; \
          insert into deliveries (seller_id, subscription_id, id, created_at, due_at, event, body) \

@@ -1,8 +1,8 @@
 //! Measures the program and PostgreSQL alone in one run on one machine. `docs/development/performance.md`
 //! explains the results.
 //!
-//! Every part uses the scenarios of `scenario.rs`: the requests, and the pgbench scripts of `scripts.rs` with
-//! the same database work.
+//! Every part uses the scenarios of `scenario.rs`. For some, `scripts.rs` has pgbench scripts with the same
+//! database work.
 
 mod cluster;
 mod compare;

@@ -9,7 +9,7 @@ use crate::context::{BenchContext, SeededServer, step};
 use crate::deliveries::{self, Receivers};
 use crate::figures::{Spread, real};
 use crate::load::{self, Latency, Load, no_latencies};
-use crate::pgbench::{self, End};
+use crate::pgbench;
 use crate::program::Server;
 use crate::scenario::Scenario;
 use crate::usage;
@@ -28,8 +28,8 @@ pub(crate) enum Side<'a> {
     BesideReaders(u64),
     /// A worker of this server's program works off a backlog.
     Deliveries(&'a Server, &'a Receivers),
-    /// PostgreSQL alone, with pgbench.
-    Pgbench,
+    /// PostgreSQL alone, with this script of pgbench.
+    Pgbench(String),
 }
 
 /// One side of a scenario over a seeded database.
@@ -68,20 +68,20 @@ impl<'a> Subject<'a> {
         })
     }
 
-    /// PostgreSQL alone.
-    pub(crate) const fn of_pgbench(seeded: &'a SeededServer, scenario: Scenario) -> Self {
-        let side = Side::Pgbench;
-        Self {
+    /// PostgreSQL alone, if the scenario has a script.
+    pub(crate) fn of_pgbench(seeded: &'a SeededServer, scenario: Scenario) -> Option<Self> {
+        let side = Side::Pgbench(scenario.script(&seeded.seed)?);
+        Some(Self {
             seeded,
             scenario,
             side,
-        }
+        })
     }
 
     /// The subject's name in tables.
     pub(crate) fn title(&self) -> &'static str {
         match self.side {
-            Side::Pgbench => "… `pgbench`",
+            Side::Pgbench(_) => "… `pgbench`",
             _ => self.scenario.title(),
         }
     }
@@ -89,7 +89,7 @@ impl<'a> Subject<'a> {
     /// The lowest acceptable ratio to pgbench.
     pub(crate) fn goal(&self) -> Option<f64> {
         match self.side {
-            Side::Pgbench => None,
+            Side::Pgbench(_) => None,
             _ => self.scenario.goal(),
         }
     }
@@ -114,7 +114,7 @@ impl<'a> Subject<'a> {
                 Ok(sample)
             }
             Side::Deliveries(server, receivers) => self.drain(context, server, receivers, backlog).await,
-            Side::Pgbench => self.run_pgbench(context, seconds, backlog).await,
+            Side::Pgbench(script) => self.run_pgbench(context, script, seconds).await,
         }
     }
 
@@ -170,29 +170,17 @@ impl<'a> Subject<'a> {
     async fn run_pgbench(
         &self,
         context: &BenchContext,
+        script: &str,
         seconds: u64,
-        backlog: u64,
     ) -> anyhow::Result<Sample> {
         let (cluster, database) = (&context.cluster, &self.seeded.database.name);
-        let end = if self.scenario == Scenario::Delivery {
-            deliveries::clear(cluster, database).await?;
-            // Twice as many as the run takes, so that hardly any subscription runs out.
-            cluster.sql(database, &deliveries::backlog(2 * backlog)).await?;
-            cluster.sql(database, "vacuum (analyze) deliveries").await?;
-            End::AfterTransactions(backlog)
-        } else {
-            End::AfterSeconds(seconds)
-        };
-        let script = self.scenario.script(&self.seeded.seed)?;
         let before = cpu(context, None)?;
-        let run = pgbench::run(cluster, database, &script, context.options.connections, end).await?;
+        let run = pgbench::run(cluster, database, script, context.options.connections, seconds).await?;
+        let after = cpu(context, None)?;
         Ok(Sample {
             rate: run.rate * real(self.scenario.weight()),
             latencies: no_latencies()?,
-            cpu: each(
-                [before, cpu(context, None)?],
-                run.transactions * self.scenario.weight(),
-            ),
+            cpu: each([before, after], run.transactions * self.scenario.weight()),
         })
     }
 }

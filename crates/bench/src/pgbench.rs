@@ -8,14 +8,6 @@ use tokio::process::Command;
 
 use crate::cluster::Cluster;
 
-/// When a run ends.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum End {
-    AfterSeconds(u64),
-    /// In total, split between the clients.
-    AfterTransactions(u64),
-}
-
 /// The result of a run.
 pub(crate) struct Run {
     pub(crate) transactions: u64,
@@ -23,22 +15,18 @@ pub(crate) struct Run {
     pub(crate) rate: f64,
 }
 
-/// Runs a script of one transaction with `clients` clients, whose number is its variable `clients`. Its
-/// variable `first` is 1 until the script sets it: a client keeps its variables from one transaction to the
-/// next.
+/// Runs a script of one transaction for `seconds` with `clients` clients, whose number is its variable
+/// `clients`. Its variable `first` is 1 until the script sets it: a client keeps its variables from one
+/// transaction to the next.
 pub(crate) async fn run(
     cluster: &Cluster,
     database: &str,
     script: &str,
     clients: u16,
-    end: End,
+    seconds: u64,
 ) -> anyhow::Result<Run> {
     let file = NamedTempFile::new().context("no temporary file")?;
     std::fs::write(&file, script)?;
-    let end = match end {
-        End::AfterSeconds(seconds) => format!("--time={seconds}"),
-        End::AfterTransactions(count) => format!("--transactions={}", count.div_ceil(clients.into())),
-    };
     let output = Command::new(cluster.client_program("pgbench"))
         .args([
             "--no-vacuum",
@@ -46,7 +34,8 @@ pub(crate) async fn run(
             "--define=first=1",
             "--jobs=2",
         ])
-        .args(["--client", &clients.to_string(), &end])
+        .arg(format!("--time={seconds}"))
+        .arg(format!("--client={clients}"))
         .arg(format!("--define=clients={clients}"))
         .arg("--file")
         .arg(file.path())

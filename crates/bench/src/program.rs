@@ -18,14 +18,12 @@ const START_TIMEOUT: Duration = Duration::from_secs(30);
 const STOP_TIMEOUT: Duration = Duration::from_secs(15);
 /// Interval between checks whether the program is ready.
 const POLL: Duration = Duration::from_millis(1);
-/// Limits are raised out of reach but still counted. Webhooks may go to loopback. Connections may idle while
-/// 2 000 are opened.
-const SETTINGS: [(&str, &str); 7] = [
+/// Limits are raised out of reach but still counted. Webhooks may go to loopback.
+const SETTINGS: [(&str, &str); 6] = [
     ("SELLER_API__RATE_LIMIT__DEFAULT", "10000000"),
     ("SELLER_API__OAUTH__TOKEN_LIMIT_PER_IP", "10000000"),
     ("SELLER_API__OAUTH__TOKEN_LIMIT_PER_CLIENT", "10000000"),
     ("SELLER_API__WEBHOOKS__ADDRESSES", "any"),
-    ("SELLER_API__SERVER__KEEP_ALIVE", "10m"),
     // A worker would take the deliveries of another build's worker.
     ("SELLER_API__SERVER__WORKERS", "none"),
     ("SELLER_API__LOG__FORMAT", "json"),

@@ -1,4 +1,4 @@
-//! The scenarios and their requests; `scripts.rs` does the same reads or writes without the program.
+//! The scenarios and their requests; `scripts.rs` does the reads or writes of some without the program.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -11,9 +11,7 @@ use serde_json::{Value, json};
 
 use crate::http::{Connection, compose};
 use crate::scripts;
-use crate::seed::{
-    APPLICATION, FIRST_OFFER_AT, ID_LOW, OFFER, OPERATOR_TOKEN, SELLER, Seed, client_secret, id,
-};
+use crate::seed::{APPLICATION, ID_LOW, OFFER, OPERATOR_TOKEN, SELLER, Seed, client_secret, id};
 
 /// Offers of a batch.
 pub(crate) const BATCH: u64 = 100;
@@ -64,14 +62,12 @@ impl Scenario {
         }
     }
 
-    /// The lowest acceptable ratio to pgbench; none where `docs/development/performance.md` says what limits it.
+    /// The lowest acceptable ratio to pgbench.
     pub(crate) const fn goal(self) -> Option<f64> {
         match self {
             Self::Patch | Self::Refresh => Some(0.7),
             Self::Batch | Self::Journal => Some(0.5),
-            Self::Offer | Self::Page | Self::DeepPage | Self::PaidOrder | Self::Token | Self::Delivery => {
-                None
-            }
+            _ => None,
         }
     }
 
@@ -98,29 +94,20 @@ impl Scenario {
         Ok(Requests { scenario, seed, path })
     }
 
-    /// The script of one transaction.
-    pub(crate) fn script(self, seed: &Seed) -> anyhow::Result<String> {
-        Ok(match self {
-            Self::Offer => scripts::offer(seed),
-            Self::Page => scripts::page(""),
-            Self::DeepPage => {
-                let last = seed.catalogue.largest() - depth(seed);
-                let at = format!("{FIRST_OFFER_AT} + interval '{last} milliseconds'");
-                scripts::page(&format!("and (created_at, id) < ({at}, '{}')", id(OFFER, last)))
-            }
-            Self::Patch => scripts::patch(seed),
-            Self::Batch => scripts::batch(seed),
-            Self::Journal => scripts::journal(seed),
-            Self::PaidOrder => bail!("a paid order has no script"),
-            Self::Token => scripts::token(seed),
-            Self::Refresh => scripts::refresh(seed),
-            Self::Delivery => scripts::delivery(seed),
-        })
+    /// The script of one transaction, where there is a goal beside pgbench.
+    pub(crate) fn script(self, seed: &Seed) -> Option<String> {
+        match self {
+            Self::Patch => Some(scripts::patch(seed)),
+            Self::Batch => Some(scripts::batch(seed)),
+            Self::Journal => Some(scripts::journal(seed)),
+            Self::Refresh => Some(scripts::refresh(seed)),
+            _ => None,
+        }
     }
 }
 
 /// The number of the first seller's offers before a deep page.
-pub(crate) fn depth(seed: &Seed) -> u64 {
+fn depth(seed: &Seed) -> u64 {
     seed.catalogue.largest() * 9 / 10 / LARGEST_PAGE * LARGEST_PAGE
 }
 

@@ -22,7 +22,7 @@ pub(crate) const OPERATOR_TOKEN: &str = "ps_op_bench";
 /// The stored scopes of all tokens: of offers, orders, shipments and settings.
 pub(crate) const SCOPES: u32 = 63;
 /// Creation time of the first offer; each next offer is one millisecond younger.
-pub(crate) const FIRST_OFFER_AT: &str = "timestamptz '2026-01-01 00:00:00Z'";
+const FIRST_OFFER_AT: &str = "timestamptz '2026-01-01 00:00:00Z'";
 /// The first seller has one of this many offers.
 const LARGEST_SHARE: u64 = 5;
 /// Each subscription has a receiver with a separate address; 127.0.1.0/24 has 254.

@@ -1,4 +1,4 @@
-//! CPU time and memory of processes, from `/proc`.
+//! CPU time of processes, from `/proc`.
 
 use std::time::Duration;
 
@@ -47,25 +47,4 @@ fn children(pid: u32) -> anyhow::Result<impl Iterator<Item = Stat>> {
 
 fn ticks(count: u64) -> Duration {
     Duration::from_micros(count * 1_000_000 / procfs::ticks_per_second())
-}
-
-/// Memory of a process in MB.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Memory {
-    pub(crate) resident: f64,
-    pub(crate) peak: f64,
-}
-
-impl Memory {
-    pub(crate) fn of(pid: u32) -> anyhow::Result<Self> {
-        let status = Process::new(i32::try_from(pid)?)?.status()?;
-        let megabytes = |kibibytes: Option<u64>| {
-            let kibibytes = u32::try_from(kibibytes.context("a process without memory")?)?;
-            anyhow::Ok(f64::from(kibibytes) * 1_024.0 / 1e6)
-        };
-        Ok(Self {
-            resident: megabytes(status.vmrss)?,
-            peak: megabytes(status.vmhwm)?,
-        })
-    }
 }

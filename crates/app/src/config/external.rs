@@ -344,10 +344,16 @@ impl CarriersConfig {
         faults
     }
 
-    /// Look-ups per day that a carrier allows; the default is the limit of an account without a special
-    /// agreement. `None` if no limit is known, or if the carrier is not asked at all.
+    /// Look-ups per day that a carrier allows. `None` if no limit is known, or if the carrier is not asked at all.
     pub fn daily_limit(&self, carrier: Carrier) -> Option<u32> {
-        let limit = match carrier {
+        let accounts = self.settings(String::new()).accounts;
+        let is_asked = accounts.iter().any(|account| account.carrier == carrier);
+        self.allowed(carrier).filter(|_| is_asked)
+    }
+
+    /// The default is the limit of an account without a special agreement.
+    fn allowed(&self, carrier: Carrier) -> Option<u32> {
+        match carrier {
             Carrier::Inpost => self.inpost.daily_limit,
             Carrier::Dhl => self.dhl.daily_limit.or(Some(250)),
             Carrier::PocztaPolska => self.poczta_polska.daily_limit,
@@ -356,17 +362,18 @@ impl CarriersConfig {
             Carrier::Ups => self.ups.daily_limit,
             Carrier::Fedex => self.fedex.daily_limit,
             Carrier::Other => None,
-        };
-        let accounts = self.settings(String::new()).accounts;
-        limit.filter(|_| accounts.iter().any(|account| account.carrier == carrier))
+        }
     }
 
-    /// The settings of the adapter.
+    /// The settings of the adapter. Who allows no look-up has no account.
     pub fn settings(&self, user_agent: String) -> CarrierSettings {
+        let accounts = self.accounts().into_iter().flatten().flatten();
         CarrierSettings {
             deadline: DEADLINE,
             user_agent,
-            accounts: self.accounts().into_iter().flatten().flatten().collect(),
+            accounts: accounts
+                .filter(|account| self.allowed(account.carrier) != Some(0))
+                .collect(),
         }
     }
 }
@@ -479,21 +486,6 @@ impl TracingConfig {
             faults.push(must_be("tracing.attributes", rule));
         }
         faults
-    }
-
-    /// Refuses OpenTelemetry's own variables if an endpoint is configured: the program ignores them, which
-    /// would surprise.
-    pub(super) fn foreign_variables<'a>(&self, names: impl Iterator<Item = &'a str>) -> Option<Fault> {
-        self.otlp_endpoint.as_ref()?;
-        let foreign = names.filter(|name| name.starts_with("OTEL_")).collect::<Vec<_>>();
-        if foreign.is_empty() {
-            return None;
-        }
-        let reason = format!(
-            "cannot be set beside {}, which this program does not read: unset that, and use the keys of `tracing`",
-            foreign.join(", ")
-        );
-        Some(fault("tracing.otlp_endpoint", reason))
     }
 
     /// The settings of the span exporter; `None` without a collector.

@@ -131,8 +131,7 @@ SELLER_API_SERVER_PUBLIC_URL=https://api.example.com | `server.public_url` is se
 carriers.inpost.enabled=false; carriers.inpost.token=hush | `carriers.inpost.enabled` must not be false
 server.bind=127.0.0.1:80; server.backoffice_bind=127.0.0.1:80 | `server.backoffice_bind` must have another port
 server.bind=0.0.0.0:80; server.backoffice_bind=127.0.0.1:80 | `server.backoffice_bind` must have another port
-server.bind=127.0.0.1:80; server.backoffice_bind=[::]:80 | `server.backoffice_bind` must have another port
-tracing.otlp_endpoint=http://collector:4318; OTEL_TRACES_SAMPLER=on | `tracing.otlp_endpoint` cannot be set beside OTEL_TRACES_SAMPLER";
+server.bind=127.0.0.1:80; server.backoffice_bind=[::]:80 | `server.backoffice_bind` must have another port";
 
 /// The last rows are of other programs, and those that Kubernetes sets for services with similar names.
 const ACCEPTED: &str = "\
@@ -143,7 +142,7 @@ log.level=warn,[request]=trace
 server.bind=127.0.0.1:80; server.backoffice_bind=10.0.0.1:80
 server.bind=127.0.0.1:0; server.backoffice_bind=127.0.0.1:0
 MAIL.port=25
-OTEL_TRACES_SAMPLER=on
+tracing.otlp_endpoint=http://collector:4318; OTEL_SERVICE_NAME=injected
 SELLER_API_PORT=tcp://10.0.0.1:8080; SELLER_API_MAIL_PORT=tcp://10.0.0.1:25
 SELLER_API_SERVICE_HOST=10.0.0.1";
 
@@ -290,7 +289,8 @@ fn the_adapters_get_what_is_configured() {
 fn a_carrier_has_the_configured_account_address_and_limit() {
     let some = config(
         "carriers.inpost.enabled=true; carriers.dhl.api_key=123; carriers.dhl.base_url=http://127.0.0.1:7/dhl; \
-         carriers.poczta_polska.daily_limit=9",
+         carriers.poczta_polska.daily_limit=9; carriers.dpd.login=a; carriers.dpd.password=b; \
+         carriers.dpd.daily_limit=0",
     );
     let accounts = some.carriers.settings(String::new()).accounts;
     let addresses = accounts

@@ -48,7 +48,7 @@ pub(crate) async fn change_password(request: SignedInRequest) -> Result<HttpResp
     let new = NewPassword::new(request.fields.text("new_password"), &request.seller().email);
     let new = violations.check("new_password", new);
     issues.append(&violations, t);
-    let is_same = new.as_ref().is_some_and(|new| new.reveal() == given);
+    let is_same = fits && new.as_ref().is_some_and(|new| new.reveal() == given);
     if is_same {
         issues.add("new_password", t.passwords.unchanged);
     }
