@@ -79,7 +79,7 @@ async fn a_url_may_have_8_kib_and_headers_16() {
 }
 
 #[tokio::test]
-async fn a_refusal_before_a_small_body_keeps_the_connection() {
+async fn a_refusal_waits_for_no_body_and_keeps_the_connection_where_it_is_small() {
     let (world, token) = prepared().await;
     let mut wire = Wire::connect(&world.server.base_url).await;
     let refused = ["{}", "{\n\n\r\n\n}\n", &"x".repeat(4096)].map(|body| {
@@ -97,4 +97,8 @@ async fn a_refusal_before_a_small_body_keeps_the_connection() {
         wire.answer().await.unwrap().expect(401);
     }
     wire.answer().await.unwrap().expect(200);
+    let chunked = [("transfer-encoding", "chunked")];
+    let chunked = world.raw("PATCH", "/v1/offers/1", "expired", &chunked) + "1\r\na\r\n";
+    let refused = Wire::last(&world.server.base_url, chunked).await;
+    assert_eq!(refused.expect(401).must("connection").to_lowercase(), "close");
 }

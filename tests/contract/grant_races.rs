@@ -35,10 +35,10 @@ async fn an_approval_waits_for_a_deletion_and_sees_it() {
     let page = world.screen(&mut member.browser, &asking).await;
     let form = page.form("/panel/consent").press("decision", "approve");
     let held = world.open_transaction(DELETE).await;
-    let approving = tokio::spawn(member.browser.posting(&form).send());
+    let approving = tokio::spawn(at_once([member.browser.posting(&form)]));
     world.waiters(1).await;
     held.end("commit").await;
-    let back = Callback::of(&approving.await.unwrap());
+    let back = Callback::of(&approving.await.unwrap()[0]);
     assert_eq!(back.get("error"), Some("access_denied"));
     assert_eq!(back.get("code"), None);
 }

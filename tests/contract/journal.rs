@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use blackbox::{Expect, Received, Trader, World, all_invalid, at_once, items, line, parcel, text, whole};
+use blackbox::{
+    Expect, Received, Trader, World, all_invalid, at_once, items, line, once_each, parcel, text, whole,
+};
 use serde_json::{Value, json};
 use testkit::ServerOptions;
 use tokio::task::JoinSet;
@@ -144,7 +146,7 @@ async fn who_waits_for_a_journal_holds_no_connection_that_others_need() {
     let lock = format!("select from journals where seller_id = '{}' for update", one.id);
     let held = world.open_transaction(&lock).await;
     let pay = |order: &String| world.office(reqwest::Method::POST, &format!("/orders/{order}/payment"));
-    let paying = tokio::spawn(at_once(orders.iter().map(pay).collect::<Vec<_>>()));
+    let paying = tokio::spawn(once_each(orders.iter().map(pay).collect::<Vec<_>>()));
     world.waiters(2).await;
     world.order_moved(&others.id, "payment").await;
     for answer in paying.await.unwrap() {

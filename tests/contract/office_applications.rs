@@ -270,6 +270,9 @@ async fn the_operator_moves_an_application_between_its_states() {
         }
         assert_eq!(world.token_answer(&app).await.status, token, "{step}");
     }
+    let logged = "select count(distinct action) from audit_log where actor = 'operator' and subject = $1
+        and action in ('application.accepted', 'application.suspended', 'application.reinstated')";
+    assert_eq!(world.count(logged, &[&app.client_id]).await, 3);
     // A deleted application is gone.
     let path = format!("/applications/{}", app.client_id);
     assert!(world.office_delete(&path).await.expect(204).bytes.is_empty());

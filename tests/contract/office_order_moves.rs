@@ -21,6 +21,7 @@ async fn each_transition_is_made_repeated_or_refused_by_the_orders_state() {
         (&order, "cancellation", Err("already_shipped")),
         (&other, "cancellation", Ok("cancelled")),
         (&other, "payment", Err("order_cancelled")),
+        (&other, "delivery", Err("order_cancelled")),
     ] {
         let answer = world.move_order(&order.id, step).await;
         match outcome {
@@ -171,4 +172,6 @@ async fn erasure_removes_the_buyer_from_every_part_and_every_queued_mail() {
     }
     // An erased buyer gets no mail.
     assert_eq!(world.count(waiting, &[&order.id]).await, 0);
+    let logged = "select count(*) from audit_log where action = 'buyer.erased' and subject = $1";
+    assert_eq!(world.count(logged, &[&order.id]).await, 1);
 }

@@ -31,7 +31,7 @@ async fn placing_an_order_reduces_stock_and_moves_updated_at() {
     assert_eq!(made.as_object().unwrap().len(), 2, "{made}");
     let number = text(&made, "order_number");
     let fine = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '-';
-    assert!(number.chars().all(fine), "{number}");
+    assert!(number.starts_with("SO-") && number.chars().all(fine), "{number}");
     let after = world.fed_offer(&trader.seller, &offer).await;
     assert_eq!(after["stock"], 0);
     assert!(after["updated_at"].as_str() > before["updated_at"].as_str());

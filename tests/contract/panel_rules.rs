@@ -194,7 +194,7 @@ async fn an_applications_page_shows_the_days_requests_by_status() {
 }
 
 #[tokio::test]
-async fn a_sign_in_is_503_while_the_queue_of_password_hashes_is_full() {
+async fn a_sign_in_is_503_while_eight_others_of_its_network_are_checked() {
     let world = world_with(&[("PANEL__SIGN_IN_LIMIT_PER_IP", "1000")]).await;
     let mut browser = world.visitor();
     let page = browser.page("/panel/sign-in").await;

@@ -135,6 +135,8 @@ async fn a_delivery_is_repeated_by_hand() {
     let form = member.browser.page(PAGE).await.form(&action);
     let told = member.browser.sent(&form).await;
     told.shows("an attempt is under way");
+    let logged = "select count(*) from audit_log where action = 'delivery.repeated' and subject = $1";
+    assert_eq!(world.count(logged, &[&id(&first)]).await, 2);
     receiver.lets_go();
     world.attempted(&own.token, &hook, 1).await;
 }
@@ -180,4 +182,6 @@ async fn the_panels_limits_are_those_of_the_application() {
     told.shows("at most 10 test events a minute");
     // An earlier form gets its first result again.
     member.browser.sent(&form).await.shows("A test event is queued.");
+    let logged = "select count(*) from audit_log where action = 'test_event.sent' and subject = $1";
+    assert_eq!(world.count(logged, &[&hook]).await, 1);
 }

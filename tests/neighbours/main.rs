@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use blackbox::{Expect as _, Trader, World, at_once, line, logs_request, order_body};
+use blackbox::{Expect as _, Trader, World, line, logs_request, once_each, order_body};
 use reqwest::Method;
 use serde_json::json;
 use testkit::{Answer, Pace, Request};
@@ -226,7 +226,7 @@ async fn bursts_for_one_offer_and_one_order_whose_rows_are_locked_harm_no_other(
     });
     let payment = || world.office(Method::POST, &format!("/orders/{}/payment", busy_order.id));
     let at_once = async |burst: Vec<Request>| {
-        let answers = tokio::spawn(at_once(burst));
+        let answers = tokio::spawn(once_each(burst));
         let beside = beside(&world, &neighbour, true, |requests| requests >= 60).await;
         (answers, beside)
     };

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use blackbox::{Expect, World, at_once, events, logs_request, offer_body, offer_id, until};
+use blackbox::{Expect, World, events, logs_request, offer_body, offer_id, once_each, until};
 use reqwest::Method;
 use serde_json::json;
 use testkit::{Answer, Client, Request, ServerOptions};
@@ -29,7 +29,7 @@ pub(crate) async fn in_time(request: Request) -> Answer {
 /// Sends requests concurrently. Each is answered in time, by the program's log: on a busy machine this
 /// process, too, waits for a core.
 pub(crate) async fn all_in_time(world: &World, requests: impl IntoIterator<Item = Request>) -> Vec<Answer> {
-    let answers = at_once(requests).await;
+    let answers = once_each(requests).await;
     let ids: BTreeSet<_> = answers.iter().map(|answer| answer.must("x-trace-id")).collect();
     let of_them = |log: &str| {
         let mut lines = blackbox::requests(log);

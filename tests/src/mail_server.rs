@@ -1,6 +1,7 @@
 //! Sent mails: a mail server on a loopback address (RFC 5321), with answers that a test sets; and a folder.
 
-use std::{net::SocketAddr, path::Path};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 
 use testkit::{ServerOptions, SmtpAction, SmtpScript, SmtpServer};
 use tokio::net::TcpListener;
@@ -78,10 +79,6 @@ pub fn mails_to(options: ServerOptions, folder: &Path) -> ServerOptions {
 
 /// The paths of the account links in the mails of a folder, oldest mail first.
 pub fn mailed_links(folder: &Path) -> Vec<String> {
-    let files = std::fs::read_dir(folder).into_iter().flatten();
-    let mut mails: Vec<_> = files.map(|entry| entry.unwrap().path()).collect();
-    mails.retain(|path| path.extension().is_some_and(|extension| extension == "eml"));
-    mails.sort();
     let link = |path| {
         let source = std::fs::read_to_string(path).unwrap();
         // Quoted-printable breaks long lines with `=`.
@@ -89,7 +86,16 @@ pub fn mailed_links(folder: &Path) -> Vec<String> {
         let (_, rest) = text.split_once("/panel/").unwrap();
         format!("/panel/{}", rest.split(char::is_whitespace).next().unwrap())
     };
-    mails.into_iter().map(link).collect()
+    mail_files(folder).into_iter().map(link).collect()
+}
+
+/// The files of the mails in a folder, oldest first.
+pub fn mail_files(folder: &Path) -> Vec<PathBuf> {
+    let files = std::fs::read_dir(folder).into_iter().flatten();
+    let mut mails: Vec<_> = files.map(|entry| entry.unwrap().path()).collect();
+    mails.retain(|path| path.extension().is_some_and(|extension| extension == "eml"));
+    mails.sort();
+    mails
 }
 
 fn with(mut contents: Vec<String>, text: &str) -> Vec<String> {

@@ -1,5 +1,5 @@
 //! Servers besides a world's first one, with their answers checked against the OpenAPI document too; and
-//! loopback addresses for a test's own servers.
+//! ports for a test's own servers.
 
 use std::io;
 use std::io::ErrorKind;
@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use testkit::{ServerOptions, StatementProxy, TestDatabase, TestServer};
+use testkit::{ServerOptions, StatementProxy, TestDatabase, TestServer, own_loopback};
 use tokio::time::sleep;
 
 use crate::{World, documented};
@@ -18,15 +18,6 @@ pub async fn listen(options: &ServerOptions, url: &str) -> TestServer {
     let server = TestServer::listen(options, url).await;
     documented::watch(&server.base_url, &server.backoffice_url);
     server
-}
-
-/// A loopback address for one test. Its ports stay the test's own while it does not listen, and ports below
-/// 1024 are free.
-pub fn own_loopback() -> Ipv4Addr {
-    // The address derives from a free port, which no other test is given at the same time.
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let [high, low] = listener.local_addr().expect("an address").port().to_be_bytes();
-    Ipv4Addr::new(127, 83, high, low)
 }
 
 /// A free port below those that the system gives out.

@@ -67,7 +67,7 @@ impl Client {
 }
 
 /// A request under construction.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Request {
     client: reqwest::Client,
     method: Method,

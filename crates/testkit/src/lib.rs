@@ -32,7 +32,9 @@ mod smtp_server;
 mod statement_proxy;
 mod worker;
 
-use std::{io::Write as _, time::Duration};
+use std::io::Write as _;
+use std::net::{Ipv4Addr, TcpListener};
+use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
 
@@ -57,6 +59,15 @@ pub use worker::TestWorker;
 pub fn report_skipped(missing: &str) {
     // Writes to stderr itself: the test harness shows `eprintln!` output only of failed tests.
     drop(writeln!(std::io::stderr(), "\n!!! SKIPPED: {missing}\n"));
+}
+
+/// A loopback address for one test. Its ports stay the test's own while it does not listen, and ports below
+/// 1024 are free.
+pub fn own_loopback() -> Ipv4Addr {
+    // The address derives from a free port, which no other test is given at the same time.
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let [high, low] = listener.local_addr().expect("an address").port().to_be_bytes();
+    Ipv4Addr::new(127, 83, high, low)
 }
 
 /// Polls until `holds`. Panics with `failure` after the limit.

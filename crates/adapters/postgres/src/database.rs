@@ -21,7 +21,7 @@ use tokio::sync::{Mutex, Notify};
 use usecases::{Announcement, LockSet, Transaction, UnitOfWork};
 use webhooks::{JournalReader, SubscriptionQueues, SubscriptionReader};
 
-use crate::accounts::panel::Sessions;
+use crate::accounts::panel::Accounts;
 use crate::batch::{BatchQuery, Batcher, Reader};
 use crate::connection::error::{SchemaOutdated, is_permission_denied};
 use crate::connection::pool::{Autocommit, Connections};
@@ -337,7 +337,7 @@ impl Database {
 
     /// Reads accounts for the panel; one for each server thread, as with [`Self::gate`].
     pub fn panel(&self) -> Arc<dyn AccountReader> {
-        self.reader(Sessions, "panel")
+        self.accounts("panel")
     }
 
     /// Stores counts of calls.
@@ -347,12 +347,19 @@ impl Database {
 
     /// Reads accounts for the marketplace.
     pub fn sellers(&self) -> Arc<dyn AccountReader> {
-        self.reader(Sessions, "sellers")
+        self.accounts("sellers")
     }
 
     /// Finds operator tokens.
     pub fn operator_tokens(&self) -> Arc<dyn AccountReader> {
-        self.reader(Sessions, "operator_tokens")
+        self.accounts("operator_tokens")
+    }
+
+    fn accounts(&self, statement: &'static str) -> Arc<dyn AccountReader> {
+        Arc::new(Accounts {
+            sessions: SharedConnection::new(Arc::clone(self.connector()), "sessions", true),
+            statements: self.autocommit(statement),
+        })
     }
 
     /// Counts calls of the OAuth endpoints and attempts to sign in; one per server thread, as with

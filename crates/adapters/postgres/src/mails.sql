@@ -1,12 +1,12 @@
 -- name: LEASE_SHIPMENT_MAIL
 -- $1 where the look-up begins in the index; $2 the fence; $3 the lease in microseconds.
--- A correction waits for earlier mails of its order that are queued or being sent: it would arrive before them. One whose
--- attempt failed, or was lost with its worker, is dropped for a correction: it has the former number.
+-- A correction waits for earlier mails of its order that are queued or being sent: it would arrive before them. One that
+-- was leased before and not sent is dropped for a correction: it has the former number, and perhaps nobody can read it.
 with clock as materialized (
     select api_now() as at
 ),
 due as materialized (
-    select id, order_id, created_at, is_correction, attempts, due_at
+    select id, order_id, created_at, is_correction, attempts, fence, due_at
     from mails
     where due_at >= (select least($1, at) - interval '1 second' from clock)
       and due_at <= (select at from clock)
@@ -24,7 +24,7 @@ judged as materialized (
               and earlier.created_at < d.created_at
               and (earlier.attempts = 0 or earlier.fence is not null)
         ) as waits,
-        d.attempts > 0 and exists (
+        (d.attempts > 0 or d.fence is not null) and exists (
             select
             from mails as later
             where later.order_id = d.order_id

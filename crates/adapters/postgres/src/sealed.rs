@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 
 use diesel::sql_types::{BigInt, Binary, Text, Uuid as SqlUuid};
-use diesel_async::RunQueryDsl as _;
+use diesel_async::{RunQueryDsl as _, SimpleAsyncConnection as _};
 use kernel::{SealPurpose, StoreError};
 use uuid::Uuid;
 
-use crate::connection::OpenConnection;
 use crate::connection::error::{is_lock_timeout, store_error};
+use crate::connection::{BEGIN_UNLIMITED, OpenConnection};
 use crate::database::Database;
 use crate::schema::subscriptions;
 use crate::statement::statements;
@@ -88,10 +88,10 @@ impl Database {
     /// The number of values that each key seals: by key id, and then by column. Has no timeout.
     pub async fn sealing_keys(&self) -> Result<BTreeMap<String, BTreeMap<String, u64>>, StoreError> {
         let open = self.connector().open().await?;
-        let rows = COUNTS
-            .bind(())
-            .get_results::<CountRow>(&mut open.connection())
-            .await;
+        let mut connection = open.connection();
+        let begun = connection.batch_execute(BEGIN_UNLIMITED).await;
+        begun.map_err(store_error)?;
+        let rows = COUNTS.bind(()).get_results::<CountRow>(&mut connection).await;
         let mut keys = BTreeMap::<String, BTreeMap<String, u64>>::new();
         for row in rows.map_err(store_error)? {
             let count = u64::try_from(row.count).map_err(StoreError::unexpected)?;

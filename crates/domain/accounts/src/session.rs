@@ -62,14 +62,3 @@ pub struct Link {
     /// When it expires.
     pub expires_at: DateTime<Utc>,
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn kinds_of_links_have_stored_names() {
-        let words = ["invitation", "password-reset", "sign-in"];
-        assert_eq!(LinkKind::ALL.map(LinkKind::as_str), words);
-    }
-}

@@ -72,13 +72,6 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_size_is_the_nearest_one_allowed() {
-        for (size, clamped) in [(i64::MIN, 1), (0, 1), (1, 1), (7, 7), (200, 200), (201, 200)] {
-            assert_eq!(PageSize::clamped(size).get(), clamped, "{size}");
-        }
-    }
-
     proptest! {
         #[test]
         fn pages_contain_everything_once_and_the_last_is_not_empty(total in 0_u128..700, size in 1_i64..200) {

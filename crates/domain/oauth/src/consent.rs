@@ -160,7 +160,8 @@ pub struct ConnectedApplication {
     pub owner: SellerId,
     pub owner_name: String,
     pub documentation_url: Option<String>,
-    /// The union of the scopes of all live consents, limited to the application's current scopes.
+    /// The union of the scopes of the newest consents that were not revoked, limited to the application's
+    /// current scopes; empty if there are none.
     pub scopes: ScopeSet,
     pub connected_at: DateTime<Utc>,
     /// When it last called the API for this seller, accurate to about ten seconds.
@@ -169,8 +170,6 @@ pub struct ConnectedApplication {
 
 #[cfg(test)]
 mod tests {
-    use chrono::TimeDelta;
-
     use super::*;
     use crate::{ClientType, Scope};
 
@@ -227,26 +226,5 @@ mod tests {
         ] {
             assert_eq!(granted(application, seller(by), requested), expected);
         }
-    }
-
-    #[test]
-    fn a_screen_is_decided_once_by_its_viewer() {
-        let viewer = |n| Viewer {
-            session: SecretHash::of(&format!("{n}")),
-            seller: seller(1),
-        };
-        let expires_at = now() + TimeDelta::minutes(10);
-        let consent = Consent {
-            id: Uuid::nil().into(),
-            viewer: viewer(1),
-            expires_at,
-            decided_at: None,
-        };
-        let refused = |consent: Consent, by, at| consent.decide(viewer(by), at).unwrap_err();
-        assert_eq!(refused(consent, 2, now()), ConsentRefusal::AnotherViewer);
-        assert_eq!(refused(consent, 1, expires_at), ConsentRefusal::Expired);
-        let decided = consent.decide(viewer(1), now()).unwrap();
-        assert_eq!(refused(decided, 1, now()), ConsentRefusal::Decided);
-        assert_eq!(decided.show(viewer(1), now()), Err(ConsentRefusal::Decided));
     }
 }

@@ -196,8 +196,8 @@ pub trait GrantStore: Send + Sync {
     /// Revokes the locked family with all its tokens.
     async fn revoke_family(&self, id: FamilyId) -> Result<(), StoreError>;
 
-    /// Revokes all families of an application or a seller with all their tokens, however many there are, by
-    /// changing one row. An adapter MUST reject them from the commit on, also those that are being issued.
+    /// Revokes all families of an application or a seller with all their tokens; their number does not matter.
+    /// An adapter MUST reject them from the commit on, also those that are being issued.
     async fn revoke_families(&self, of: FamiliesOf) -> Result<(), StoreError>;
 
     /// Revokes one access token of the locked family. False if there is none, or it was revoked before.
@@ -240,8 +240,8 @@ pub trait GrantReader: Send + Sync {
     async fn holder(&self, key: TokenKey) -> Result<Option<Holder>, StoreError>;
 
     /// Up to `limit` of the seller's connected applications after one with this name, by name: those with a
-    /// live code or token, or an active subscription. `client_credentials` tokens do not count. Of very many
-    /// consents, only the newest are considered.
+    /// consent since the last disconnection, also where no token is left. `client_credentials` tokens do not
+    /// count, nor applications of a closed account.
     async fn connections(
         &self,
         seller: SellerId,

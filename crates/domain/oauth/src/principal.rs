@@ -92,30 +92,7 @@ pub struct DeadToken {
 
 #[cfg(test)]
 mod tests {
-    use uuid::Uuid;
-
     use super::*;
-    use crate::SecretHash;
-
-    #[test]
-    fn a_principal_may_do_what_its_scopes_allow() {
-        let principal = Principal {
-            seller: Uuid::nil().into(),
-            seller_no: 1,
-            seller_name: "Kettles".to_owned(),
-            client_id: Uuid::nil().into(),
-            app_name: "Sync".to_owned(),
-            scopes: [Scope::OffersRead].into_iter().collect(),
-            kind: TokenKind::Access,
-            expires_at: None,
-            token: TokenKey {
-                family: Uuid::nil().into(),
-                hash: SecretHash::of("ps_at_x"),
-            },
-        };
-        let may: Vec<_> = Scope::ALL.iter().filter(|scope| principal.may(**scope)).collect();
-        assert_eq!(may, [&Scope::OffersRead]);
-    }
 
     #[test]
     fn the_request_counts_itself_and_the_wait_is_rounded_up() {

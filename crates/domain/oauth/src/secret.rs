@@ -310,15 +310,6 @@ mod tests {
     }
 
     #[test]
-    fn a_tokens_prefix_tells_its_kind() {
-        for (kind, word) in [(TokenKind::Access, "access"), (TokenKind::Personal, "personal")] {
-            let token = BearerToken::from_random(kind, Uuid::nil().into(), &[7; 32]);
-            assert_eq!(BearerToken::presented(token.reveal()).unwrap().kind(), kind);
-            assert_eq!(kind.as_str(), word);
-        }
-    }
-
-    #[test]
     fn a_stored_hash_is_parsed_at_its_full_length_alone() {
         let hash = SecretHash::of("secret");
         assert_eq!(SecretHash::try_from(hash.bytes().as_slice()).unwrap(), hash);

@@ -215,52 +215,6 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn every_reason_is_returned_in_field_order() {
-        let refused = offer(OfferStatus::Rejected, None, None)
-            .patch(full(), at(1))
-            .unwrap_err();
-        let locked = PatchRefusal::StatusLocked(OfferStatus::Rejected);
-        let no_stock = PatchRefusal::NoStock(full().stock.unwrap());
-        assert_eq!(refused, [PatchRefusal::NoPrice, no_stock, locked]);
-        // A condition that is not met is the only reason.
-        let conditional = OfferPatch {
-            if_match: Some(IfMatch::parse("\"\"").unwrap()),
-            ..full()
-        };
-        let refused = offer(OfferStatus::Rejected, None, None).patch(conditional, at(1));
-        assert_eq!(refused.unwrap_err(), [PatchRefusal::OtherState]);
-    }
-
-    #[test]
-    fn an_adjusted_stock_stays_in_its_range() {
-        let adjust = |stock: Option<i64>, by| {
-            let patch = OfferPatch {
-                stock: Some(StockChange::Adjust(StockAdjustment::new(by).unwrap())),
-                ..OfferPatch::default()
-            };
-            let patched = offer(OfferStatus::Draft, None, stock).patch(patch, at(1));
-            patched.map(|change| change.after.stock.unwrap().get())
-        };
-        let most = i64::from(i32::MAX);
-        assert_eq!(adjust(Some(3), -3), Ok(0));
-        assert_eq!(adjust(Some(most - 1), 1), Ok(i32::MAX));
-        for (stock, by) in [(3, -4), (most, 1)] {
-            let present = Stock::new(stock).unwrap();
-            assert_eq!(
-                adjust(Some(stock), by),
-                Err(vec![PatchRefusal::StockOutOfRange(present)])
-            );
-        }
-        assert!(matches!(
-            adjust(None, 1).unwrap_err()[..],
-            [PatchRefusal::NoStock(_)]
-        ));
-        for refused in [0, -1_000_001, 1_000_001] {
-            assert!(StockAdjustment::new(refused).is_err());
-        }
-    }
-
-    #[test]
     fn the_same_price_becomes_manual_without_moving_updated_at() {
         let before = offer(OfferStatus::Published, Some((9, PriceSource::Automatic)), Some(9));
         let mut patch = full();

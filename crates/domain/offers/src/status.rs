@@ -59,14 +59,3 @@ impl Offer {
         self.changed(after, now)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::OfferStatus;
-
-    #[test]
-    fn statuses_have_the_contracts_names() {
-        let words = ["published", "draft", "proposed", "rejected"];
-        assert_eq!(OfferStatus::ALL.map(OfferStatus::as_str), words);
-    }
-}

@@ -70,22 +70,21 @@ mod tests {
         Stock::new(i64::from(pieces)).unwrap()
     }
 
-    fn in_stock(pieces: Option<i32>) -> Offer {
-        offer(OfferStatus::Published, None, pieces.map(i64::from))
-    }
-
     #[test]
-    fn an_offer_without_an_inventory_level_is_unchanged() {
-        let uncounted = in_stock(None);
-        let taken = uncounted.clone().take_stock(5, at(1)).unwrap();
-        assert_eq!((&taken.after, taken.events.len()), (&uncounted, 0));
-        assert_eq!(taken.after.return_stock(5, at(2)).after, uncounted);
+    fn an_adjusted_stock_stays_in_its_range() {
+        let adjusted = |pieces, by| stock(pieces).adjusted(StockAdjustment::new(by).unwrap());
+        assert_eq!(adjusted(3, -3), Some(stock(0)));
+        assert_eq!(adjusted(i32::MAX - 1, 1), Some(stock(i32::MAX)));
+        assert_eq!([adjusted(3, -4), adjusted(i32::MAX, 1)], [None; 2]);
+        for refused in [0, -1_000_001, 1_000_001] {
+            assert!(StockAdjustment::new(refused).is_err());
+        }
     }
 
     proptest! {
         #[test]
         fn an_order_takes_available_stock_and_its_cancellation_returns_it(pieces in 0..20, quantity in 1..20) {
-            let before = in_stock(Some(pieces));
+            let before = offer(OfferStatus::Published, None, Some(i64::from(pieces)));
             match before.clone().take_stock(quantity, at(1)) {
                 Err(available) => {
                     prop_assert!(quantity > pieces);

@@ -327,14 +327,6 @@ mod tests {
     }
 
     #[test]
-    fn statuses_have_the_contracts_names() {
-        let words = ["pending", "processing", "shipped", "delivered", "cancelled"];
-        assert_eq!(OrderStatus::ALL.map(OrderStatus::as_str), words);
-        let names = PaymentStatus::ALL.map(PaymentStatus::as_str);
-        assert_eq!(names, ["awaiting_payment", "paid", "cancelled"]);
-    }
-
-    #[test]
     fn the_aggregate_is_the_least_advanced_part_that_is_not_cancelled() {
         let aggregate = |parts: &[OrderStatus]| OrderStatus::aggregate(parts.iter().copied());
         assert_eq!(aggregate(&[]), None);

@@ -95,23 +95,6 @@ async fn a_token_issued_while_an_end_or_a_revocation_is_committed_is_refused_fro
     }
 }
 
-/// Also where its owner has another application.
-#[tokio::test]
-async fn a_token_issued_after_all_were_revoked_is_valid() {
-    let fixture = Fixture::new().await;
-    let owner = fixture.seller().await;
-    let (application, _other) = (fixture.application(owner).await, fixture.application(owner).await);
-    for of in [
-        FamiliesOf::Application(application.client_id),
-        FamiliesOf::Seller(owner),
-    ] {
-        fixture.tx(async |tx| tx.revoke_families(of).await.unwrap()).await;
-        let token = new(&application);
-        assert!(fixture.database.token_issuer().issue(token).await.unwrap());
-        assert!(is_valid(&fixture, &token).await, "{of}");
-    }
-}
-
 #[tokio::test]
 async fn a_batch_whose_answer_is_lost_fails_all_its_callers_and_is_not_sent_again() {
     let fixture = Fixture::new().await;

@@ -227,16 +227,12 @@ async fn ended_queues_take_no_share_of_a_claim() {
     let fixture = Fixture::new().await;
     let (_, application, queue) = subscribed_guest(&fixture).await;
     fixture.enqueue(queue, 12).await;
+    fixture.copies(120).await;
     let alike = "
-        with copies as (
-            insert into subscriptions
-            select (jsonb_populate_record(s, jsonb_build_object('id', gen_random_uuid()))).*
-            from subscriptions as s, generate_series(1, 120)
-            returning id
-        )
         insert into deliveries
-        select (jsonb_populate_record(d, jsonb_build_object('id', gen_random_uuid(), 'subscription_id', c.id))).*
-        from deliveries as d, copies as c";
+        select (jsonb_populate_record(d, jsonb_build_object('id', gen_random_uuid(), 'subscription_id', s.id))).*
+        from deliveries as d, subscriptions as s
+        where s.id <> d.subscription_id";
     fixture.tamper(alike).await;
     let end = format!(
         "update applications set deleted_at = api_now() where client_id = '{}'",

@@ -153,39 +153,34 @@ async fn one_row_revokes_all_tokens_of_an_application_or_a_seller_also_those_in_
         };
         fixture.tx(async |tx| tx.revoke_families(of).await.unwrap()).await;
         issuing.commit().await.unwrap();
-        for swept in [false, true] {
-            for key in [old.access, pair.access] {
-                assert!(!fixture.admits(key).await);
-            }
-            let holder = fixture.database.grants().holder(old.refresh).await.unwrap();
-            assert!(!holder.unwrap().is_usable);
-            let listed = fixture.database.panel().personal_tokens(parties.seller).await;
-            let alive = usize::from(!of_seller);
-            let left = (fixture.admits(personal).await, listed.unwrap().len());
-            assert_eq!(left, (!of_seller, alive));
-            let tx = fixture.begin().await;
-            for code in [code, consented] {
-                let refused = parties.exchange(&*tx, code).await.unwrap();
-                assert_eq!(refused.unwrap_err(), Some(GrantRefusal::Revoked));
-            }
-            let refused = parties.rotate(&*tx, pair.refresh).await.unwrap();
-            assert_eq!(refused.unwrap_err(), Some(GrantRefusal::Revoked));
-            let counted = tx.count_personal_tokens(parties.seller, tx.now()).await.unwrap();
-            assert_eq!(counted, alive);
-            drop(tx);
-            let grants = fixture.database.grants();
-            let ended = grants.connections(parties.seller, None, 50).await;
-            assert_eq!(ended.unwrap(), []);
-            if !swept {
-                fixture.follow_up().await;
-            }
+        for key in [old.access, pair.access] {
+            assert!(!fixture.admits(key).await);
         }
-        let revoked = fixture.rows_of("families where revoked_at is not null").await;
-        assert!(revoked >= 3, "the families of {of}: {revoked}");
-        // A family of the new generation lives, also where the follow-up comes later. The last one is not
-        // due.
+        let grants = fixture.database.grants();
+        let holder = grants.holder(old.refresh).await.unwrap();
+        assert!(!holder.unwrap().is_usable);
+        let listed = fixture.database.panel().personal_tokens(parties.seller).await;
+        let alive = usize::from(!of_seller);
+        let left = (fixture.admits(personal).await, listed.unwrap().len());
+        assert_eq!(left, (!of_seller, alive));
+        let tx = fixture.begin().await;
+        for code in [code, consented] {
+            let refused = parties.exchange(&*tx, code).await.unwrap();
+            assert_eq!(refused.unwrap_err(), Some(GrantRefusal::Revoked));
+        }
+        let refused = parties.rotate(&*tx, pair.refresh).await.unwrap();
+        assert_eq!(refused.unwrap_err(), Some(GrantRefusal::Revoked));
+        let counted = tx.count_personal_tokens(parties.seller, tx.now()).await.unwrap();
+        assert_eq!(counted, alive);
+        let revoked = tx.revoke_personal_token(parties.seller, personal.family).await;
+        assert_eq!(revoked.unwrap(), !of_seller, "it was revoked with the others");
+        drop(tx);
+        let connected = grants.connections(parties.seller, None, 50).await.unwrap();
+        let left: Vec<_> = connected.iter().map(|one| one.scopes).collect();
+        assert_eq!(left, [ScopeSet::default()], "a connection without access");
+        // The follow-ups of a former version end, and end nothing. The last one is not due.
         let late = format!(
-            "update families set revoked_at = null; delete from follow_ups;
+            "delete from follow_ups;
              insert into follow_ups (seller_id, client_id, due_at)
              values ('{seller}', null, api_now()), (null, '{client}', api_now()), ('{seller}', null, api_now() + interval '1 hour')",
             seller = parties.seller,
@@ -278,7 +273,7 @@ async fn used_or_unknown_credentials_cannot_be_used() {
 }
 
 #[tokio::test]
-async fn connections_are_listed_while_something_of_them_can_be_used() {
+async fn an_application_is_connected_until_it_is_disconnected_or_deleted() {
     let (fixture, clock) = Fixture::frozen().await;
     let parties = Parties::new(&fixture).await;
     let (seller, application) = (parties.seller, &parties.application);
@@ -323,9 +318,6 @@ async fn connections_are_listed_while_something_of_them_can_be_used() {
         assert_eq!(used_at, shown, "before it was connected it was another's use");
     }
 
-    let is_connected = async || !connections().await.is_empty();
-    clock.advance(TimeDelta::minutes(10)).await;
-    assert!(!is_connected().await, "the codes have expired");
     let holds = async |key| {
         let holder = grants.holder(key).await.unwrap().unwrap();
         assert_eq!((holder.client_id, holder.seller), (application.client_id, seller));
@@ -333,66 +325,48 @@ async fn connections_are_listed_while_something_of_them_can_be_used() {
     };
     let pair = parties.pair(&fixture).await;
     assert!(holds(pair.refresh).await);
-    let revoke = async |family| {
-        let revoked = fixture.tx(async |tx| tx.revoke_family(family).await).await;
-        revoked.unwrap();
-    };
-    revoke(pair.access.family).await;
-    let usable = (is_connected().await, holds(pair.refresh).await);
-    assert_eq!(usable, (false, false), "the family is revoked");
+    let revoke = async |tx: &dyn Transaction| tx.revoke_family(pair.access.family).await;
+    fixture.tx(revoke).await.unwrap();
+    assert!(!holds(pair.refresh).await, "the family is revoked");
     let pair = parties.pair(&fixture).await;
     for (early, left) in [(1, true), (0, false)] {
-        let end = instant() + TimeDelta::minutes(10) + TimeDelta::days(30);
+        let end = instant() + TimeDelta::days(30);
         clock.freeze(end - TimeDelta::microseconds(early)).await;
-        let usable = (is_connected().await, holds(pair.refresh).await);
-        assert_eq!(usable, (left, left), "until the refresh token expires");
+        assert_eq!(holds(pair.refresh).await, left, "until it expires");
     }
+    assert_eq!(connections().await.len(), 1, "all codes and tokens expired");
     let pair = parties.pair(&fixture).await;
-    let disconnected = fixture.tx(async |tx| tx.disconnect(seller, application.client_id).await.unwrap());
-    assert!(disconnected.await && !holds(pair.refresh).await, "disconnected");
-    revoke(parties.pair(&fixture).await.access.family).await;
+    fixture.tx(async |tx| parties.disconnect(tx).await).await;
+    let left = (connections().await, holds(pair.refresh).await);
+    assert_eq!(left, (vec![], false), "disconnected");
+    parties.code(&fixture).await;
     fixture.subscribe(seller, application.client_id).await;
-    assert!(is_connected().await, "it still receives events");
     let subscriptions = fixture.database.subscriptions();
     let listed = async || {
         let listed = subscriptions.subscriptions_of_seller(seller, None, 50).await;
-        listed.unwrap().len()
+        (connections().await.len(), listed.unwrap().len())
     };
-    assert_eq!(listed().await, 1);
+    assert_eq!(listed().await, (1, 1));
     // As if the deletion had not seen the subscription.
     fixture.tamper("update applications set deleted_at = now()").await;
-    assert_eq!((is_connected().await, listed().await), (false, 0));
+    assert_eq!(listed().await, (0, 0));
 }
 
 /// Beside each case the same seller is connected with another application, and the same application with another
-/// seller: both have all that makes a connection.
+/// seller: both have all that a connection shows.
 #[tokio::test]
-async fn a_connection_is_listed_by_its_own_grants_and_subscriptions() {
-    const NO_TOKENS: &str = "update access_tokens set revoked_at = api_now() where family_id = '{family}'; \
-        update refresh_tokens set used_at = api_now() where family_id = '{family}'";
+async fn a_connection_is_listed_with_the_scopes_of_its_own_consents() {
     let fixture = Fixture::new().await;
     let grants = fixture.database.grants();
     for (change, has_scopes) in [
         (
-            "update refresh_tokens set used_at = api_now() where family_id = '{family}'",
+            "update access_tokens set revoked_at = api_now() where family_id = '{family}'; \
+             update refresh_tokens set used_at = api_now() where family_id = '{family}'",
             Some(true),
         ),
         (
-            "update access_tokens set revoked_at = api_now() where family_id = '{family}'",
-            Some(true),
-        ),
-        (NO_TOKENS, None),
-        (
-            "{NO_TOKENS}; update authorization_codes set used_at = null where family_id = '{family}'",
-            Some(true),
-        ),
-        (
-            "{NO_TOKENS}; update subscriptions set active = true where {ours}",
+            "update families set revoked_at = api_now() where id = '{family}'",
             Some(false),
-        ),
-        (
-            "{NO_TOKENS}; update subscriptions set active = true, connection_generation = connection_generation - 1 where {ours}",
-            None,
         ),
         (
             "update connections set disconnected_at = api_now() where {ours}",
@@ -409,21 +383,18 @@ async fn a_connection_is_listed_by_its_own_grants_and_subscriptions() {
         let ours = parties.pair(&fixture).await;
         for parties in [&parties, &another, &customer] {
             parties.pair(&fixture).await;
-            parties.code(&fixture).await;
-            fixture.subscribe(parties.seller, parties.client_id()).await;
         }
         let mine = format!("client_id = '{}' and seller_id = '{seller}'", client_id.uuid());
-        // Of what is connected here, one family and a subscription that is switched off remain.
+        // Of what is connected here, one family remains.
         let family = ours.access.family;
         fixture
             .tamper(&format!(
-                "delete from families where {mine} and id <> '{family}'; update subscriptions set active = false where {mine}; \
+                "delete from families where {mine} and id <> '{family}'; \
                  insert into last_uses (seller_id, client_id, used_at) values ('{seller}', '{}', api_now())",
                 another.client_id().uuid()
             ))
             .await;
         let change = change
-            .replace("{NO_TOKENS}", NO_TOKENS)
             .replace("{family}", &family.to_string())
             .replace("{ours}", &mine)
             .replace("{owner}", &parties.application.owner.to_string());

@@ -249,15 +249,27 @@ async fn a_correction_waits_for_the_mail_that_is_being_sent() {
         assert_eq!(fixture.rows_of(&of_order).await, left);
         fixture.tamper("delete from mails").await;
     }
-    // Its lease never reached a worker, which is no attempt.
-    let first = mail(id().into());
-    queue(&fixture, std::slice::from_ref(&first)).await;
-    assert_eq!(lease(&*mails).await.len(), 1);
-    clock.advance(TimeDelta::seconds(1)).await;
-    queue(&fixture, &[correction_of(first.order)]).await;
-    clock.advance(LEASE).await;
-    let due = lease(&*mails).await;
-    assert_eq!((due.len(), &due[0].mail, due[0].attempt), (1, &first, 1));
+    // Its lease never reached a worker, or no process can read it.
+    for is_readable in [true, false] {
+        let first = mail(id().into());
+        let correction = correction_of(first.order);
+        queue(&fixture, &[first]).await;
+        if !is_readable {
+            let spoil =
+                "alter table mails drop constraint mails_carrier_check; update mails set carrier = 'pigeon'";
+            fixture.tamper(spoil).await;
+        }
+        assert_eq!(lease(&*mails).await.len(), usize::from(is_readable));
+        clock.advance(TimeDelta::seconds(1)).await;
+        queue(&fixture, std::slice::from_ref(&correction)).await;
+        clock.advance(LEASE).await;
+        assert_eq!(lease(&*mails).await, [], "it waits, and the first one is dropped");
+        clock.advance(TimeDelta::seconds(1)).await;
+        let due = lease(&*mails).await;
+        assert_eq!((due.len(), &due[0].mail, due[0].attempt), (1, &correction, 1));
+        assert_eq!(fixture.rows_of("mails").await, 1);
+        fixture.tamper("delete from mails").await;
+    }
 }
 
 #[tokio::test]

@@ -293,7 +293,7 @@ async fn a_lost_answer_is_unknown_and_an_unsent_change_is_not() {
 async fn a_change_that_is_given_up_is_not_cancelled() {
     let fixture = Fixture::new().await;
     let slow = "create function slow() returns trigger language plpgsql as $$ begin
-            perform pg_sleep(8); return null; end $$;
+            perform pg_sleep(12); return null; end $$;
         create constraint trigger slow after update on offers deferrable initially deferred
             for each row execute function slow()";
     fixture.tamper(slow).await;

@@ -277,9 +277,7 @@ async fn few_claims_meet_a_suspended_application_however_many_queues_it_has() {
     let fixture = Fixture::new().await;
     let (application, queue) = fixture.subscribed().await;
     fixture.enqueue(queue, 1).await;
-    let alike = "insert into subscriptions \
-        select (jsonb_populate_record(s, jsonb_build_object('id', gen_random_uuid()))).* from subscriptions s, generate_series(1, 1500)";
-    fixture.tamper(alike).await;
+    fixture.copies(1_500).await;
     fixture.suspend(application).await;
     let active = fixture.queue().await;
     fixture.enqueue(active, 1).await;

@@ -3,7 +3,6 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::path::Path;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use adapter_postgres::{MigrateError, SchemaState, migrate};
 use base64::prelude::{BASE64_STANDARD, Engine as _};
@@ -11,6 +10,7 @@ use private_postgres::{Cluster, Options};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
 use rustls::pki_types::{CertificateDer, pem::PemObject as _};
 use tempfile::TempDir;
+use testkit::own_loopback;
 use x509_cert::der::{Decode as _, Encode as _};
 use x509_cert::{Certificate, Version};
 
@@ -27,15 +27,6 @@ const RULES: &str = "local all all trust\n\
     hostssl all carded 127.0.0.0/8 cert\n\
     hostssl all bound 127.0.0.0/8 scram-sha-256\n\
     hostssl all postgres 127.0.0.0/8 trust\n";
-
-static SERVERS: AtomicU32 = AtomicU32::new(1);
-
-/// A loopback address that no other server uses, not even one of another test process.
-fn loopback() -> String {
-    let process = std::process::id();
-    let n = SERVERS.fetch_add(1, Ordering::Relaxed);
-    format!("127.{}.{}.{n}", 1 + (process >> 8) % 254, process % 256)
-}
 
 /// A certificate authority.
 struct Authority {
@@ -98,7 +89,7 @@ impl Server {
         ] {
             place(&data, name, content);
         }
-        let address = loopback();
+        let address = own_loopback().to_string();
         let options = options
             .setting("listen_addresses", &address)
             .setting("ssl", "on")
@@ -296,7 +287,7 @@ async fn channel_binding_can_be_required() {
 #[tokio::test]
 async fn a_server_without_tls_is_refused_where_tls_is_required() {
     let folder = tempfile::tempdir().unwrap();
-    let address = loopback();
+    let address = own_loopback().to_string();
     let _cluster = start(Options::new(folder.path()).setting("listen_addresses", &address)).await;
     let error = refusal(&format!("postgres://postgres@{address}/postgres?sslmode=require")).await;
     assert!(error.contains("server does not support TLS"), "{error}");

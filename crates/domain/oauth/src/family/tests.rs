@@ -117,12 +117,6 @@ fn scopes_of_a_grant() {
 }
 
 #[test]
-fn kinds_are_stored_by_name() {
-    let words = ["client_credentials", "authorization_code", "personal"];
-    assert_eq!(FamilyKind::ALL.map(FamilyKind::as_str), words);
-}
-
-#[test]
 fn a_selection_of_families_is_logged_by_its_id() {
     let (client_id, seller) = (ClientId::from(Uuid::max()), SellerId::from(Uuid::max()));
     let written = [FamiliesOf::Application(client_id), FamiliesOf::Seller(seller)].map(|of| of.to_string());

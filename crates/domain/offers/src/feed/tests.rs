@@ -71,15 +71,6 @@ fn a_manual_price_stays_until_a_feed_without_price_removes_it() {
 }
 
 #[test]
-fn the_same_feed_again_changes_nothing() {
-    let before = offer(Some(500), PriceSource::Automatic);
-    let (effect, change) =
-        feed(OfferStatus::Published, Some(500)).over(Some(before.clone()), seller(), at(5));
-    assert_eq!((effect, change.after), (FeedEffect::Unchanged, before));
-    assert!(change.events.is_empty());
-}
-
-#[test]
 fn a_rejection_is_announced_once() {
     let (effect, created) = feed(OfferStatus::Rejected, None).over(None, seller(), at(0));
     assert_eq!((effect, created.events.len()), (FeedEffect::Created, 1));

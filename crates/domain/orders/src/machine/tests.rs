@@ -1,4 +1,4 @@
-//! The transition table, and properties over any sequence of commands, compared with a model of statuses
+//! Single transitions, and properties over any sequence of commands, compared with a model of statuses
 //! only.
 
 use chrono::TimeDelta;
@@ -96,44 +96,6 @@ fn the_usual_sequence() {
 }
 
 #[test]
-fn the_order_of_refusals() {
-    let mut several = order();
-    several.several_sellers = true;
-    let cancelled = several.clone().cancel(at(1)).unwrap().after;
-    let paid = several.clone().pay(at(1)).unwrap().after;
-    let shipped = paid
-        .clone()
-        .ship(shipment(None), Cause::Marketplace, at(2))
-        .unwrap()
-        .after;
-    let delivered = shipped.clone().deliver(at(4)).unwrap().after;
-    for (part, reason) in [
-        (&several, Reason::Unpaid),
-        (&cancelled, Reason::Cancelled),
-        (&paid, Reason::SeveralSellers),
-        (&shipped, Reason::AlreadyShipped),
-        (&delivered, Reason::AlreadyShipped),
-    ] {
-        let refusal = part
-            .clone()
-            .ship(shipment(None), Cause::Seller, at(5))
-            .unwrap_err();
-        assert_eq!(refusal.reason, reason);
-        let text = format!("the order is {}: it cannot be shipped", part.status().as_str());
-        assert_eq!(refusal.to_string(), text);
-    }
-    assert_eq!(shipped.cancel(at(3)).unwrap_err().reason, Reason::AlreadyShipped);
-    assert_eq!(
-        delivered.cancel(at(5)).unwrap_err().reason,
-        Reason::AlreadyShipped
-    );
-    assert_eq!(several.deliver(at(1)).unwrap_err().reason, Reason::Unpaid);
-    for refused in [cancelled.clone().pay(at(2)), cancelled.deliver(at(2))] {
-        assert_eq!(refused.unwrap_err().reason, Reason::Cancelled);
-    }
-}
-
-#[test]
 fn a_delivery_reported_at_shipment_is_clamped_between_payment_and_now() {
     for (reported, recorded) in [
         (Some(at(5)), at(10)),
@@ -182,69 +144,10 @@ fn a_cancelled_order_stays_as_paid_as_it_was() {
     assert_eq!(paid.clone().pay(at(3)).unwrap().after, paid);
 }
 
-#[test]
-fn a_sighting_is_recorded() {
-    let shipped = paid().ship(shipment(None), Cause::Seller, at(2)).unwrap().after;
-    let in_transit = tracking_report(TrackingStatus::InTransit, None);
-    let seen = shipped.apply_tracking(&in_transit, at(3));
-    let status = seen.after.shipment().unwrap().tracking_status;
-    assert_eq!(status, Some(TrackingStatus::InTransit));
-    assert_eq!((seen.after.updated_at, seen.events.len()), (at(3), 0));
-}
-
 fn correction(carrier: Option<Carrier>, number: Option<&str>) -> Correction {
     Correction {
         carrier,
         tracking_number: number.map(|number| TrackingNumber::new(number.to_owned()).unwrap()),
-    }
-}
-
-#[test]
-fn a_shipment_is_corrected_three_times_and_tracked_anew() {
-    let in_transit = tracking_report(TrackingStatus::InTransit, None);
-    let shipped = paid().ship(shipment(Some(in_transit)), Cause::Seller, at(2));
-    let mut part = shipped.unwrap().after;
-    for (second, number) in [(3, "NEW-1"), (4, "NEW-2"), (5, "ABC-123")] {
-        let before = part.shipment().unwrap().clone();
-        let change = part.correct(correction(None, Some(number)), at(second)).unwrap();
-        assert_eq!(kinds(&change), [OrderEventKind::ShipmentCorrected]);
-        assert_eq!(change.after.updated_at, at(second));
-        let expected = Shipment {
-            tracking_number: TrackingNumber::new(number.to_owned()).unwrap(),
-            tracking_status: None,
-            corrections_left: before.corrections_left - 1,
-            ..before
-        };
-        assert_eq!(change.after.shipment(), Some(&expected));
-        assert_eq!(change.after.shipped_at(), Some(at(2)));
-        part = change.after;
-    }
-    let fourth = part.clone().correct(correction(None, Some("NEW-3")), at(6));
-    assert_eq!(fourth.unwrap_err(), ShipmentLocked::NoneLeft);
-    let same = part
-        .clone()
-        .correct(correction(Some(Carrier::Inpost), Some("ABC-123")), at(6));
-    assert_eq!(same.unwrap().after, part);
-}
-
-#[test]
-fn only_a_sellers_shipment_in_transit_can_be_corrected() {
-    let other = correction(Some(Carrier::Other), None);
-    let by_seller = paid().ship(shipment(None), Cause::Seller, at(2)).unwrap().after;
-    let corrected = by_seller.clone().correct(other.clone(), at(3)).unwrap().after;
-    assert_eq!(corrected.shipment().unwrap().carrier, Carrier::Other);
-    let delivered = by_seller.deliver(at(3)).unwrap().after;
-    let by_marketplace = paid().ship(shipment(None), Cause::Marketplace, at(2));
-    for (locked, reason) in [
-        (paid(), ShipmentLocked::NotInTransit),
-        (delivered, ShipmentLocked::NotInTransit),
-        (by_marketplace.unwrap().after, ShipmentLocked::NoneLeft),
-    ] {
-        assert_eq!(locked.clone().correct(other.clone(), at(4)), Err(reason));
-        if locked.shipment().is_some() {
-            let same = locked.clone().correct(correction(None, Some("ABC-123")), at(4));
-            assert_eq!(same.unwrap(), Change::of_existing(locked, Vec::new()));
-        }
     }
 }
 
@@ -257,21 +160,6 @@ fn holding(kept: [bool; 4], part: SellerOrder) -> SellerOrder {
         delivery_point: part.delivery_point.filter(|_| point),
         invoice: part.invoice.filter(|_| invoice),
         ..part
-    }
-}
-
-#[test]
-fn erasure_removes_all_that_is_the_buyers_and_updates_what_was_visible() {
-    let only = |n| std::array::from_fn(|index| index == n);
-    let alone = (0..4).map(|n| (holding(only(n), paid()), at(5)));
-    for (part, updated_at) in [(order(), at(0)), (paid(), at(5))].into_iter().chain(alone) {
-        let erased = part.clone().erase_buyer(at(5)).after;
-        assert!(part.holds_buyer() && !erased.holds_buyer());
-        let expected = SellerOrder {
-            updated_at,
-            ..holding([false; 4], part)
-        };
-        assert_eq!(erased, expected);
     }
 }
 
@@ -362,6 +250,10 @@ proptest! {
             } else {
                 prop_assert_eq!(kinds(&change), announced(before.status(), change.after.status()));
             }
+            if let (Step::Correct(new), Some(sent)) = (&step, change.after.shipment()) {
+                prop_assert_eq!(new.carrier.unwrap_or(sent.carrier), sent.carrier);
+                prop_assert_eq!(new.tracking_number.as_ref().unwrap_or(&sent.tracking_number), &sent.tracking_number);
+            }
             let after = change.after;
             let times = [Some(after.placed_at), after.paid_at(), after.shipped_at(), after.delivered_at()];
             let times = times.into_iter().flatten().collect::<Vec<_>>();
@@ -370,15 +262,18 @@ proptest! {
                 (order.buyer.clone(), order.shipping_address.clone(), order.delivery_point.clone(), order.invoice.clone())
             };
             let shown = |order: &SellerOrder| (order.state.clone(), order.shows_buyer().then(|| held(order)));
-            prop_assert_eq!(held(&after) == held(&before), !matches!(step, Step::Erase) || !before.holds_buyer());
+            let expected = if matches!(step, Step::Erase) { (None, None, None, None) } else { held(&before) };
+            prop_assert_eq!(held(&after), expected);
             prop_assert_eq!(after.updated_at > before.updated_at, shown(&after) != shown(&before));
             prop_assert!(before.paid_at().is_none() || after.paid_at() == before.paid_at());
             prop_assert!(before.shipped_at().is_none() || after.shipped_at() == before.shipped_at());
             let paid = after.payment_status() == PaymentStatus::Paid;
             prop_assert_eq!(paid, after.paid_at().is_some());
             prop_assert_eq!(paid, after.shows_buyer());
-            if several_sellers && after.shipment().is_some() && before.shipment().is_none() {
-                prop_assert!(!after.shipment().unwrap().buyer_notified || !is_test);
+            if let (None, Some(made)) = (before.shipment(), after.shipment()) {
+                let by_seller = matches!(step, Step::Ship(Cause::Seller, _));
+                prop_assert!(!(by_seller && several_sellers));
+                prop_assert_eq!(made.corrections_left, if by_seller { CORRECTIONS } else { 0 });
             }
             order = after;
         }

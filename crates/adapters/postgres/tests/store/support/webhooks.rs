@@ -72,6 +72,14 @@ impl Fixture {
         self.subscribed().await.1
     }
 
+    /// Copies each subscription this many times, without its deliveries.
+    pub(crate) async fn copies(&self, number: usize) {
+        let copy = "insert into subscriptions
+            select (jsonb_populate_record(s, jsonb_build_object('id', gen_random_uuid()))).*
+            from subscriptions as s, generate_series(1, {number})";
+        self.tamper(&copy.replace("{number}", &number.to_string())).await;
+    }
+
     pub(crate) async fn several_queues<const N: usize>(&self) -> [QueueKey; N] {
         let mut queues = Vec::new();
         while queues.len() < N {
