@@ -74,6 +74,22 @@ async fn a_form_without_its_browsers_token_is_403() {
 }
 
 #[tokio::test]
+async fn a_double_click_ends_what_one_click_does() {
+    let world = world_of_consent().await;
+    let (mut member, app) = furnished(&world).await;
+    let mut forms = all_forms(&mut member, &app).await;
+    let ends = ["/disconnect", "/revoke", "/delete"];
+    forms.retain(|form| ends.iter().any(|end| form.action.ends_with(end)));
+    assert_eq!(forms.len(), ends.len(), "{forms:?}");
+    // The deletion, which ends the connection, is last.
+    for form in forms.iter().rev() {
+        let first = member.browser.post(form).await.expect(303);
+        let second = member.browser.post(form).await.expect(303);
+        assert_eq!(second.must("location"), first.must("location"));
+    }
+}
+
+#[tokio::test]
 async fn another_sellers_pages_and_forms_are_404() {
     let world = world_of_consent().await;
     let (mut member, app) = furnished(&world).await;

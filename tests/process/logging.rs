@@ -62,6 +62,8 @@ async fn each_request_has_one_line_with_trace_id_caller_route_ids_status_and_dur
             .await;
         assert_eq!(line_of(&world, &answer).await["user_agent"], "Shop/1 ");
     }
+    let odd = world.at(&"A".repeat(9_000), "/v1/me").bearer(&token).send().await;
+    assert_eq!(line_of(&world, &odd).await["method"], "other");
     let answer = world.office_get(&format!("/sellers/{}", seller.id)).await;
     let line = line_of(&world, &answer.expect(200)).await;
     assert!(line.get("otel_trace_id").is_none(), "without a collector: {line}");

@@ -11,6 +11,7 @@ use oauth::{ClientId, FamilyId};
 use orders::OrderNumber;
 use uuid::Uuid;
 
+use crate::meters::label;
 use crate::path::capture;
 use crate::trace_id::TraceId;
 
@@ -36,7 +37,7 @@ macro_rules! write_at {
             token_id = $line.caller.token.map(display),
             operator_token = $line.caller.operator_token.map(display),
             user_agent = user_agent($line.request),
-            method = $line.request.method().as_str(),
+            method = label($line.request.method()),
             route = $line.route,
             ids = joined(&$line.ids()),
             status = $line.status.as_u16(),

@@ -2,19 +2,16 @@
 //! or key, a byte order mark, and more than [`MAX_DEPTH`] levels. Integers stay distinct from other numbers
 //! (D10).
 //!
-//! `serde_json` gives a visitor the same `f64` for `1e3`, for `-0` and for integers beyond 64 bits. So each
-//! value is first read as a slice of text (`RawValue`), and numbers are classified by their text. A level of
-//! nesting is read once for each level above it; the limit on depth keeps that cheap.
+//! `serde_json` gives a visitor the same `f64` for `1e3`, for `-0` and for integers beyond 64 bits. So numbers are
+//! taken out of the text before it is read, and classified by their own.
 
 #[cfg(test)]
 mod tests;
 
 use std::collections::HashSet;
-use std::fmt;
+use std::{fmt, vec};
 
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
-use serde_json::value::RawValue;
-use thiserror::Error;
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use crate::problem::Entry;
 use crate::violations::Violations;
@@ -54,9 +51,15 @@ impl Json {
         if text.trim_ascii().is_empty() {
             return Err(JsonError::Empty);
         }
-        let whole: &RawValue =
-            serde_json::from_str(text).map_err(|error| JsonError::Syntax(error.to_string()))?;
-        value(whole.get(), MAX_DEPTH)
+        let IgnoredAny = serde_json::from_str(text).map_err(|error| JsonError::Syntax(error.to_string()))?;
+        let (plain, numbers) = without_numbers(text);
+        let mut reading = Reading {
+            numbers: numbers.into_iter(),
+            levels: MAX_DEPTH,
+            failure: None,
+        };
+        let read = reading.deserialize(&mut serde_json::Deserializer::from_str(&plain));
+        read.map_err(|_| reading.failure.unwrap_or(JsonError::LoneSurrogate))
     }
 
     /// The kind of value, with its article: "a string".
@@ -107,7 +110,7 @@ impl Object {
 }
 
 /// Why a text was rejected. The messages are for the client and quote only what it sent.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JsonError {
     #[error("Invalid JSON: not UTF-8.")]
     NotUtf8,
@@ -139,42 +142,42 @@ impl From<JsonError> for Violations {
     }
 }
 
-/// `levels`: the number of further levels of nesting allowed.
-fn value(text: &str, levels: usize) -> Result<Json, JsonError> {
-    match text.as_bytes().first() {
-        Some(b'{') => object(text, inner(levels)?),
-        Some(b'[') => array(text, inner(levels)?),
-        Some(b'"') => Ok(Json::String(without_nul(read(text)?)?)),
-        Some(b't' | b'f') => Ok(Json::Bool(read(text)?)),
-        Some(b'n') => Ok(Json::Null),
-        _ => Ok(number(text)),
+/// The text with a 0 in place of each number, and the numbers in their order. The grammar is checked before.
+fn without_numbers(text: &str) -> (String, Vec<Json>) {
+    let (mut plain, mut numbers, mut rest) = (String::with_capacity(text.len()), Vec::new(), text);
+    while let Some(at) = rest.find(|c: char| c == '"' || c == '-' || c.is_ascii_digit()) {
+        let (before, token) = rest.split_at(at);
+        plain.push_str(before);
+        let is_string = token.starts_with('"');
+        let length = if is_string {
+            length_of_string(token)
+        } else {
+            token.find(|c: char| !c.is_ascii_digit() && !"+-.eE".contains(c))
+        };
+        let (token, after) = token.split_at(length.unwrap_or(token.len()));
+        if is_string {
+            plain.push_str(token);
+        } else {
+            plain.push('0');
+            numbers.push(number(token));
+        }
+        rest = after;
     }
+    plain.push_str(rest);
+    (plain, numbers)
 }
 
-fn object(text: &str, levels: usize) -> Result<Json, JsonError> {
-    let Members(members) = read(text)?;
-    let mut names = HashSet::with_capacity(members.len());
-    if let Some((twice, _)) = members.iter().find(|(name, _)| !names.insert(name.as_str())) {
-        return Err(JsonError::DuplicateKey(twice.clone()));
-    }
-    let member = |(name, raw): (String, &RawValue)| Ok((without_nul(name)?, value(raw.get(), levels)?));
-    members
-        .into_iter()
-        .map(member)
-        .collect::<Result<_, _>>()
-        .map(|members| Json::Object(Object(members)))
+/// The length of the string with which the text begins, with its quotes.
+fn length_of_string(text: &str) -> Option<usize> {
+    let mut is_escaped = false;
+    let last = text.bytes().skip(1).position(|byte| {
+        let is_last = byte == b'"' && !is_escaped;
+        is_escaped = byte == b'\\' && !is_escaped;
+        is_last
+    });
+    last.map(|before| before + 2)
 }
 
-fn array(text: &str, levels: usize) -> Result<Json, JsonError> {
-    let elements: Vec<&RawValue> = read(text)?;
-    elements
-        .into_iter()
-        .map(|raw| value(raw.get(), levels))
-        .collect::<Result<_, _>>()
-        .map(Json::Array)
-}
-
-/// The grammar check has already accepted the text as a number.
 fn number(text: &str) -> Json {
     if text.contains(['.', 'e', 'E']) {
         return Json::Fraction;
@@ -182,47 +185,88 @@ fn number(text: &str) -> Json {
     text.parse().map_or(Json::HugeInteger, Json::Integer)
 }
 
-fn inner(levels: usize) -> Result<usize, JsonError> {
-    levels.checked_sub(1).ok_or(JsonError::TooDeep)
+/// Reads a text without numbers. An error that it does not name is of a string: a lone surrogate, which is found only
+/// when the string is unescaped.
+struct Reading {
+    numbers: vec::IntoIter<Json>,
+    /// The number of further levels of nesting allowed.
+    levels: usize,
+    failure: Option<JsonError>,
 }
 
-fn without_nul(text: String) -> Result<String, JsonError> {
-    if text.contains('\0') {
-        Err(JsonError::Nul)
-    } else {
-        Ok(text)
+impl Reading {
+    fn refuse<E: Error>(&mut self, failure: JsonError) -> E {
+        self.failure = Some(failure);
+        E::custom("refused")
+    }
+
+    fn enter<E: Error>(&mut self) -> Result<(), E> {
+        let inner = self.levels.checked_sub(1);
+        self.levels = inner.ok_or_else(|| self.refuse(JsonError::TooDeep))?;
+        Ok(())
+    }
+
+    fn without_nul<E: Error>(&mut self, text: impl Into<String> + AsRef<str>) -> Result<String, E> {
+        if text.as_ref().contains('\0') {
+            return Err(self.refuse(JsonError::Nul));
+        }
+        Ok(text.into())
     }
 }
 
-/// Reads a part of the text. The grammar of the whole is already checked, except for lone surrogates, which
-/// are found only when a string is unescaped.
-fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, JsonError> {
-    serde_json::from_str(text).map_err(|_| JsonError::LoneSurrogate)
+impl<'de> DeserializeSeed<'de> for &mut Reading {
+    type Value = Json;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Json, D::Error> {
+        deserializer.deserialize_any(self)
+    }
 }
 
-/// The members of one object, with values unread and duplicates kept.
-struct Members<'a>(Vec<(String, &'a RawValue)>);
+impl<'de> Visitor<'de> for &mut Reading {
+    type Value = Json;
 
-impl<'de> Deserialize<'de> for Members<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Collect;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
 
-        impl<'de> Visitor<'de> for Collect {
-            type Value = Members<'de>;
+    fn visit_unit<E: Error>(self) -> Result<Json, E> {
+        Ok(Json::Null)
+    }
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Json, E> {
+        Ok(Json::Bool(value))
+    }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut members = Vec::new();
-                while let Some(member) = map.next_entry()? {
-                    members.push(member);
-                }
-                Ok(Members(members))
-            }
+    fn visit_u64<E: Error>(self, _: u64) -> Result<Json, E> {
+        self.numbers.next().ok_or_else(|| E::custom("one more number"))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Json, E> {
+        self.without_nul(text).map(Json::String)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Json, A::Error> {
+        self.enter()?;
+        let mut array = Vec::new();
+        while let Some(element) = elements.next_element_seed(&mut *self)? {
+            array.push(element);
         }
+        self.levels += 1;
+        Ok(Json::Array(array))
+    }
 
-        deserializer.deserialize_map(Collect)
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Json, A::Error> {
+        self.enter()?;
+        let mut members = Vec::new();
+        while let Some(name) = map.next_key::<String>()? {
+            let name = self.without_nul(name)?;
+            members.push((name, map.next_value_seed(&mut *self)?));
+        }
+        self.levels += 1;
+        let mut names = HashSet::with_capacity(members.len());
+        if let Some((twice, _)) = members.iter().find(|(name, _)| !names.insert(name.as_str())) {
+            return Err(self.refuse(JsonError::DuplicateKey(twice.clone())));
+        }
+        Ok(Json::Object(Object(members)))
     }
 }

@@ -8,6 +8,7 @@ use kernel::{StoreError, StoredResponse};
 use miniz_oxide::deflate::compress_to_vec_zlib;
 use miniz_oxide::inflate::decompress_to_vec_zlib;
 use serde::Serialize;
+use tokio::task::yield_now;
 
 use crate::error::Error;
 use crate::response::{JSON, empty, json};
@@ -22,16 +23,13 @@ pub const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-
 /// The length of most bodies, in bytes.
 const USUAL_LENGTH: usize = 1024;
 
+/// So many bytes of a page are written at a time.
+const LONG: usize = 256 * 1024;
+
 /// The length, in bytes, from which a body is stored compressed: a batch's answer has some 45 kB, and stays for a day.
 const COMPRESSED_FROM: usize = 16 * 1024;
 /// The first byte of a compressed body, with which no JSON begins (RFC 1950 §2.2).
 const COMPRESSED: u8 = b'x';
-
-#[derive(Serialize)]
-struct Page<T> {
-    items: Vec<T>,
-    next: Option<String>,
-}
 
 /// A successful answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,9 +54,22 @@ impl Reply {
         Self::json(StatusCode::CREATED, body)
     }
 
-    /// 200 with the items of a page, and the cursor of the next one.
-    pub fn page<T: Serialize>(items: Vec<T>, next: Option<String>) -> Result<Self, Error> {
-        Self::ok(&Page { items, next })
+    /// 200 with the items of a page, and the cursor of the next one. Other requests of the thread have their turn
+    /// while a long page is written.
+    pub async fn page<T: Serialize>(items: Vec<T>, next: Option<String>) -> Result<Self, Error> {
+        let (mut bytes, mut separator, mut pause_at) = (b"{\"items\":[".to_vec(), None, LONG);
+        for item in items {
+            bytes.extend(separator.replace(b','));
+            serde_json::to_writer(&mut bytes, &item)?;
+            if bytes.len() >= pause_at {
+                pause_at = bytes.len() + LONG;
+                yield_now().await;
+            }
+        }
+        bytes.extend(b"],\"next\":");
+        serde_json::to_writer(&mut bytes, &next)?;
+        bytes.push(b'}');
+        Ok(Self::of_json(StatusCode::OK, bytes))
     }
 
     /// 204 without a body.
@@ -70,9 +81,13 @@ impl Reply {
     pub fn json(status: StatusCode, body: &impl Serialize) -> Result<Self, Error> {
         let mut bytes = Vec::with_capacity(USUAL_LENGTH);
         serde_json::to_writer(&mut bytes, body)?;
+        Ok(Self::of_json(status, bytes))
+    }
+
+    fn of_json(status: StatusCode, mut bytes: Vec<u8>) -> Self {
         // Unused room would be held until the client has read the answer, and is not counted among the unsent bytes.
         bytes.shrink_to_fit();
-        Ok(Self::new(status, bytes.into()))
+        Self::new(status, bytes.into())
     }
 
     /// 200 with text in the Prometheus format.

@@ -168,6 +168,7 @@ impl Read<BackOffice> for ListApplications {
             },
             |last| last.application.client_id.to_string(),
         )
+        .await
     }
 }
 

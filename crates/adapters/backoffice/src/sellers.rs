@@ -31,7 +31,7 @@ web::view! {
 }
 
 /// Replies with the first `limit` rows; one more shows that there is another page.
-pub(crate) fn page<'a, R, T: Serialize>(
+pub(crate) async fn page<'a, R, T: Serialize>(
     rows: &'a [R],
     limit: u16,
     view: impl Fn(&'a R) -> T,
@@ -39,7 +39,7 @@ pub(crate) fn page<'a, R, T: Serialize>(
 ) -> Result<Reply, Error> {
     let shown = rows.get(..limit.into()).unwrap_or(rows);
     let next = shown.last().filter(|_| shown.len() < rows.len()).map(position);
-    Reply::page(shown.iter().map(view).collect(), next)
+    Reply::page(shown.iter().map(view).collect(), next).await
 }
 
 /// Registers an account, with or without a password.
@@ -138,6 +138,7 @@ impl Read<BackOffice> for ListSellers {
         page(&sellers, limit, SellerView::whole, |last| {
             last.seller_no.to_string()
         })
+        .await
     }
 }
 

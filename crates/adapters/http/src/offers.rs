@@ -108,7 +108,7 @@ impl Read<Public> for ListOffers {
             Some(ids) => Page::whole(offers.offers_by_id(seller, ids).await?),
             None => offers.offers(seller, filter, page.after, page.size).await?,
         };
-        page.reply(&call, &found, OfferView::new)
+        page.reply(&call, &found, OfferView::new).await
     }
 }
 

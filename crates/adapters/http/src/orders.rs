@@ -91,7 +91,7 @@ impl Read<Public> for ListOrders {
             Some(ids) => Page::whole(orders.orders_by_id(seller, ids).await?),
             None => orders.orders(seller, filter, page.after, page.size).await?,
         };
-        page.reply(&call, &found, OrderView::new)
+        page.reply(&call, &found, OrderView::new).await
     }
 }
 

@@ -86,7 +86,7 @@ impl<Id: FromStr + Ord> PageRequest<Id> {
     }
 
     /// 200 with the page, its items shown by `show`, and the cursor of the next page.
-    pub(crate) fn reply<'a, T, V: Serialize>(
+    pub(crate) async fn reply<'a, T, V: Serialize>(
         &self,
         call: &Call<Public>,
         page: &'a Page<T>,
@@ -95,7 +95,7 @@ impl<Id: FromStr + Ord> PageRequest<Id> {
         let sealer = call.state.sealer.as_ref();
         let next = page.next.map(|last| seal(sealer, &self.list, last));
         let items = page.items.iter().map(|item| show(item, call.fields));
-        Reply::page(items.collect(), next)
+        Reply::page(items.collect(), next).await
     }
 }
 

@@ -21,6 +21,7 @@ use actix_web::http::header::{CONTENT_TYPE, HeaderValue, LOCATION};
 use askama::Template;
 use oauth::{Scope, ScopeSet};
 use url::form_urlencoded::Serializer;
+use uuid::Uuid;
 
 use crate::frame::Frame;
 use crate::next::Next;
@@ -56,6 +57,7 @@ struct Confirmation<'a> {
     submit: &'static str,
     /// The page to go back to.
     back: &'a str,
+    number: Uuid,
 }
 
 /// Asks for confirmation on the page of this request.
@@ -72,6 +74,7 @@ fn confirm(
         text,
         submit,
         back,
+        number: request.panel.ports.randomness.uuid(),
     })
 }
 

@@ -33,6 +33,8 @@ pub(crate) trait BatchQuery: Send + Sync + 'static {
     const NAME: &'static str;
     /// The largest number of questions per batch.
     const MAX_MEMBERS: usize = BATCH;
+    /// How many questions of one seller may be under way, where they take turns.
+    const SHARE: usize = 2 * Self::MAX_MEMBERS;
     /// Whether a statement that is given up is cancelled. One of which the outcome is looked up MUST not be: if its
     /// COMMIT waits for a synchronous standby, a cancellation makes PostgreSQL commit without that, and the change
     /// would be acknowledged.
@@ -120,12 +122,11 @@ impl<G: BatchQuery> Batcher<G> {
             query: Arc::new(query),
             connection: Arc::new(SharedConnection::new(connector, G::NAME, G::CANCELS)),
             queue: Mutex::new(mpsc::unbounded_channel().0),
-            turns: Turns::new(2 * G::MAX_MEMBERS),
+            turns: Turns::new(G::SHARE),
         }
     }
 
-    /// Waits until fewer questions of this seller than fill two batches are under way, so that they hold up
-    /// no other seller's.
+    /// Waits until so few questions of this seller are under way that they hold up no other seller's.
     pub(crate) async fn turn(&self, seller: SellerId, limit: Duration) -> Result<Admission, StoreError> {
         self.turns.take(&LockSet::of_seller(seller), limit).await
     }

@@ -43,11 +43,9 @@ use crate::layout::Layout;
 use crate::slow_reads::SlowReads;
 use crate::sql::column;
 use crate::statement::{Statement, TableRow};
+use crate::turns::Admission;
 
 const _: () = assert!(MAX_PAGE_SIZE + 1 == 201, "a literal in the SQL of the lists");
-
-/// The most rows that are read at once by ids that one caller names.
-const AT_ONCE: usize = 25;
 
 /// The parameters of the statements: see `offers/list.sql`.
 pub(crate) type ByIdParameters = (Array<SqlUuid>, Array<SqlUuid>);
@@ -76,6 +74,8 @@ pub(crate) trait Listed: Send + Sync + 'static {
     /// The names of its statements in the metrics: by id, and of pages.
     const BY_ID_NAME: &'static str;
     const PAGES_NAME: &'static str;
+    /// The most rows of one seller that are read at once by their ids: some megabytes at most.
+    const AT_ONCE: usize;
     type Row: TableRow + Send + 'static;
     /// The type of an item.
     type Item: Clone + Send + TryFrom<Self::Row, Error = StoreError>;
@@ -184,15 +184,21 @@ impl<L: Listed> List<L> {
         self.by_id.ask((seller, id)).await
     }
 
-    /// A seller's items with these ids, which are distinct, in the order of the list. They may be many, so
-    /// they are read where pages are, and delay no read of one item.
+    /// A turn of a seller at [`List::one`] and the connection of its statements, for rows that may be large.
+    pub(crate) async fn turn(&self, seller: SellerId) -> Result<Admission, StoreError> {
+        self.by_id.turn(seller, ANSWER_TIMEOUT).await
+    }
+
+    /// A seller's items with these ids, which are distinct, in the order of the list. They may be many and large, so
+    /// they are read where pages are, for one caller of the seller at a time.
     pub(crate) async fn by_ids(&self, seller: SellerId, ids: Vec<Uuid>) -> Result<Vec<L::Item>, StoreError> {
         let questions = ids.into_iter().map(|id| (seller, id)).collect::<Vec<_>>();
         let (layout, connection) = (self.layout, self.connection_of_pages());
+        let turn = self.slow.turn(seller).await?;
         let read = async move {
             let mut answers = Vec::with_capacity(questions.len());
-            // Other reads come in between: the rows may be large.
-            for some in questions.chunks(AT_ONCE) {
+            // Other reads come in between.
+            for some in questions.chunks(L::AT_ONCE) {
                 let by_id = ById::<L>(layout, PhantomData);
                 let answer =
                     connection.ask(|open| async move { by_id.answer(open.connection(), some).await });
@@ -200,7 +206,7 @@ impl<L: Listed> List<L> {
             }
             Ok(answers)
         };
-        let answers = self.alone(seller, Box::pin(read)).await?;
+        let answers = until_answered(turn, Box::pin(read)).await?;
         let found = answers.into_iter().filter_map(Result::transpose);
         let mut items = found.collect::<Result<Vec<_>, _>>()?;
         items.sort_unstable_by_key(|item| {
@@ -210,21 +216,14 @@ impl<L: Listed> List<L> {
         Ok(items)
     }
 
-    /// Runs a read of as many rows as a batch of pages has, on their connection. The seller's turn lasts until the
-    /// answer, even if the caller has gone: the statement is on the connection until then.
+    /// Runs a read of as many rows as a batch of pages has, on their connection.
     pub(crate) async fn alone<T: Send + 'static>(
         &self,
         seller: SellerId,
         read: impl Future<Output = Result<T, StoreError>> + Send + 'static,
     ) -> Result<T, StoreError> {
         let turn = self.pages.turn(seller, ANSWER_TIMEOUT).await?;
-        let reading = async move {
-            let answer = read.await;
-            drop(turn);
-            answer
-        };
-        let reading = tokio::spawn(reading.in_current_span()).await;
-        reading.unwrap_or_else(|ended| Err(StoreError::Unavailable(ended.into())))
+        until_answered(turn, read).await
     }
 
     /// For related reads of one row that are not batched.
@@ -301,6 +300,21 @@ impl<L: Listed> List<L> {
     }
 }
 
+/// Runs a read. The seller's turn lasts until the answer, even if the caller has gone: the statement is on the
+/// connection until then.
+async fn until_answered<T: Send + 'static>(
+    turn: impl Send + 'static,
+    read: impl Future<Output = Result<T, StoreError>> + Send + 'static,
+) -> Result<T, StoreError> {
+    let reading = async move {
+        let answer = read.await;
+        drop(turn);
+        answer
+    };
+    let reading = tokio::spawn(reading.in_current_span()).await;
+    reading.unwrap_or_else(|ended| Err(StoreError::Unavailable(ended.into())))
+}
+
 /// Before all items: the list begins with the latest.
 pub(crate) const NEWEST: Keyset = Keyset {
     at: DateTime::<Utc>::MAX_UTC,
@@ -322,6 +336,7 @@ struct ById<L>(Layout, PhantomData<L>);
 #[async_trait]
 impl<L: Listed> BatchQuery for ById<L> {
     const NAME: &'static str = L::BY_ID_NAME;
+    const SHARE: usize = L::AT_ONCE;
     type Question = (SellerId, Uuid);
     type Answer = Option<L::Item>;
 
@@ -402,6 +417,7 @@ impl<L: Listed> BatchQuery for Batched<L> {
     const NAME: &'static str = L::PAGES_NAME;
     /// Few: each page waits for the rows of all.
     const MAX_MEMBERS: usize = 8;
+    const SHARE: usize = 2;
     type Question = PageQuestion;
     type Answer = Vec<Walked<L::Row>>;
 

@@ -153,6 +153,7 @@ pub(crate) struct SellerOffers;
 impl Listed for SellerOffers {
     const BY_ID_NAME: &'static str = "offers";
     const PAGES_NAME: &'static str = "offer_pages";
+    const AT_ONCE: usize = 25;
     type Row = OfferRow;
     type Item = Offer;
     const BY_ID: Statement<(Array<SqlUuid>, Array<SqlUuid>), Placed<OfferRow>> = OFFERS;

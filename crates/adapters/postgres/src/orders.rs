@@ -64,6 +64,7 @@ statements! {
 impl Listed for SellerParts {
     const BY_ID_NAME: &'static str = "orders";
     const PAGES_NAME: &'static str = "order_pages";
+    const AT_ONCE: usize = 5;
     type Row = PartRow;
     type Item = SellerOrder;
     const BY_ID: Statement<(Array<SqlUuid>, Array<SqlUuid>), Placed<PartRow>> = PARTS;
@@ -141,6 +142,7 @@ impl Listed for SellerParts {
 #[async_trait]
 impl OrderReader for List<SellerParts> {
     async fn order(&self, seller: SellerId, order: &OrderRef) -> Result<Option<SellerOrder>, StoreError> {
+        let _turn = self.turn(seller).await?;
         let number = match order {
             OrderRef::Id(id) => return self.one(seller, id.uuid()).await,
             OrderRef::Number(number) => number.as_str(),

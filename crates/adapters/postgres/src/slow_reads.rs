@@ -3,7 +3,7 @@
 use diesel_async::{AsyncPgConnection, methods::LoadQuery};
 use kernel::{SellerId, StoreError};
 use tracing::Instrument as _;
-use usecases::LockSet;
+use usecases::{LockSet, Turn, UnitOfWork as _};
 
 use crate::{
     ANSWER_TIMEOUT,
@@ -20,6 +20,11 @@ pub(crate) const CONNECTIONS: usize = 4;
 pub(crate) struct SlowReads(pub(crate) PgUnitOfWork);
 
 impl SlowReads {
+    /// Waits until no other slow read of this seller is under way.
+    pub(crate) async fn turn(&self, seller: SellerId) -> Result<Turn, StoreError> {
+        self.0.turn(&LockSet::of_seller(seller)).await
+    }
+
     /// All rows of a statement, planned for its values. It has a transaction, so that PostgreSQL ends it at
     /// the statement timeout even if its caller has gone; until then the seller's turn lasts.
     pub(crate) async fn rows<S>(&self, seller: SellerId, statement: S) -> Result<Vec<S::Row>, StoreError>

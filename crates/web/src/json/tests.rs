@@ -1,5 +1,7 @@
 //! Tests of strict JSON.
 
+use std::time::Instant;
+
 use super::*;
 
 fn parse(text: &str) -> Result<Json, JsonError> {
@@ -59,4 +61,21 @@ fn depth_is_limited() {
     let mixed = format!("{}1{}", r#"{"a":["#.repeat(16), "]}".repeat(16));
     assert!(parse(&mixed).is_ok());
     assert_eq!(parse(&format!("[{mixed}]")), Err(JsonError::TooDeep));
+}
+
+/// A text is read as often whatever its depth.
+#[test]
+fn nesting_costs_nothing() {
+    let long = "x".repeat(60_000);
+    let fastest = |levels: usize| {
+        let text = format!("{}\"{long}\"{}", "[".repeat(levels), "]".repeat(levels));
+        let time = |_| {
+            let began = Instant::now();
+            parse(&text).unwrap();
+            began.elapsed()
+        };
+        (0..20).map(time).min().unwrap()
+    };
+    let (flat, deep) = (fastest(1), fastest(MAX_DEPTH));
+    assert!(deep < 5 * flat, "{flat:?} and {deep:?}");
 }

@@ -149,9 +149,9 @@ pub(crate) async fn deletion(request: SignedInRequest) -> Result<HttpResponse, P
 }
 
 pub(crate) async fn delete(request: SignedInRequest) -> Result<HttpResponse, PageError> {
-    let input = (request.acting(), request.id()?);
-    let deleted = request.change(input, |tx, _, (by, id)| {
-        Box::pin(own_applications::delete(tx, tx, *by, *id))
+    let (form, input) = (request.form()?, (request.acting(), request.id()?));
+    let deleted = request.change_once(form, LIST, input, |tx, _, (by, id)| {
+        Box::pin(own_applications::delete(tx, tx, *by, *id).map_ok(|()| None))
     });
     deleted.await?.map_err(|_| PageError::NotFound)?;
     done("deleted", LIST)

@@ -2,6 +2,7 @@
 
 use actix_web::HttpResponse;
 use askama::Template;
+use futures_util::TryFutureExt as _;
 use oauth::{ClientId, ConnectedApplication};
 use usecases::consent;
 
@@ -44,9 +45,9 @@ pub(crate) async fn disconnection(request: SignedInRequest) -> Result<HttpRespon
 }
 
 pub(crate) async fn disconnect(request: SignedInRequest) -> Result<HttpResponse, PageError> {
-    let input = (request.acting(), request.id::<ClientId>()?);
-    let ended = request.change(input, |tx, _, (by, id)| {
-        Box::pin(consent::disconnect(tx, tx, *by, *id))
+    let (form, input) = (request.form()?, (request.acting(), request.id::<ClientId>()?));
+    let ended = request.change_once(form, LIST, input, |tx, _, (by, id)| {
+        Box::pin(consent::disconnect(tx, tx, *by, *id).map_ok(|()| None))
     });
     ended.await?.map_err(|_| PageError::NotFound)?;
     done("disconnected", LIST)

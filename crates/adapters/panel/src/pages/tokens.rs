@@ -16,6 +16,8 @@ use crate::issues::Issues;
 use crate::page_error::PageError;
 use crate::page_request::SignedInRequest;
 
+const LIST: &str = "/panel/tokens";
+
 #[derive(Template)]
 #[template(path = "tokens.html")]
 struct TokensPage {
@@ -65,12 +67,13 @@ pub(crate) async fn issue(request: SignedInRequest) -> Result<HttpResponse, Page
 }
 
 pub(crate) async fn revoke(request: SignedInRequest) -> Result<HttpResponse, PageError> {
-    let input = (request.acting(), request.id::<FamilyId>()?);
-    let revoked = request.change(input, |tx, _, (by, id)| {
-        Box::pin(revoke_personal_token(tx, *by, by.seller, *id))
+    let (form, input) = (request.form()?, (request.acting(), request.id::<FamilyId>()?));
+    let revoked = request.change_once(form, LIST, input, |tx, _, (by, id)| {
+        let revoked = revoke_personal_token(tx, *by, by.seller, *id);
+        Box::pin(revoked.map_ok(|()| None))
     });
     revoked.await?.map_err(|_| PageError::NotFound)?;
-    done("revoked", "/panel/tokens")
+    done("revoked", LIST)
 }
 
 /// The end of a day, in UTC; `None` for an empty text.

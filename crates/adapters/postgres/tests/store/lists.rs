@@ -7,7 +7,7 @@ use futures_util::future::{OptionFuture, join_all};
 use futures_util::{FutureExt as _, join};
 use kernel::{Keyset, Page, PageSize, SellerId};
 use offers::{Offer, OfferFilter, OfferStatus};
-use orders::{OrderFilter, OrderStatus, SellerOrder};
+use orders::{OrderFilter, OrderId, OrderRef, OrderStatus, SellerOrder};
 use testkit::{PgBouncer, StatementProxy};
 
 use crate::support::{Fixture, handle, id, is_unavailable, settings};
@@ -219,18 +219,18 @@ async fn a_statement_that_nobody_waits_for_is_ended_in_the_server() {
     }
 }
 
-/// Their statements are on the connection until they are answered.
+/// Orders may be large. Reads that nobody waits for are on the connection until they are answered.
 #[tokio::test]
-async fn reads_that_nobody_waits_for_keep_their_turns() {
+async fn a_seller_reads_few_orders_by_id_at_a_time() {
     let fixture = Fixture::new().await;
     let seller = fixture.seller().await;
     let proxy = StatementProxy::to(&fixture.test_database);
-    let offers = handle(settings(proxy.url(), 1)).offer_reader();
-    let ids = BTreeSet::from([id().into()]);
-    let read = || offers.offers_by_id(seller, &ids);
+    let orders = handle(settings(proxy.url(), 1)).order_reader();
+    let ids: BTreeSet<OrderId> = (0..12).map(|_| id().into()).collect();
+    let read = || orders.orders_by_id(seller, &ids);
     read().await.unwrap();
     fixture
-        .tamper("begin; lock table offers in access exclusive mode")
+        .tamper("begin; lock table seller_orders in access exclusive mode")
         .await;
     proxy.record();
     for _ in 0..40 {
@@ -239,7 +239,12 @@ async fn reads_that_nobody_waits_for_keep_their_turns() {
     }
     fixture.tamper("rollback").await;
     read().await.unwrap();
-    assert_eq!(proxy.recorded().len(), 16 + 1);
+    assert_eq!(proxy.recorded().len(), 2 * 3, "of two reads, each of five orders at a time");
+    let one = OrderRef::Id(id().into());
+    orders.order(seller, &one).await.unwrap();
+    proxy.record();
+    join_all((0..40).map(|_| orders.order(seller, &one))).await;
+    assert!(proxy.recorded().len() >= 40 / 5, "{:?}", proxy.recorded());
 }
 
 #[tokio::test]
