@@ -274,12 +274,14 @@ async fn a_collector_that_never_answers_delays_no_request_and_no_stop() {
     let (mut world, token) = traced_world(&collector).await;
     let is_sent = async || !collector.requests().is_empty();
     until("a batch that is not answered", is_sent).await;
-    let begun = Instant::now();
+    let mut delayed = 0;
     for n in 0..10 {
+        let begun = Instant::now();
         read(&world, &token, &format!("not-delayed-{n}"), "").await;
+        // A batch would take 5 s, and a stall of the machine one request.
+        delayed += usize::from(begun.elapsed() > Duration::from_secs(4));
     }
-    // A batch would take 5 s.
-    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    assert!(delayed <= 1, "{delayed} requests");
     let server = take_server(&mut world).await;
     let begun = Instant::now();
     stop(server).await;

@@ -117,8 +117,8 @@ pub(crate) struct Name {
 pub(crate) enum Connections {
     /// List a seller's connected applications, by name
     ///
-    /// Those with usable tokens or active subscriptions. `seller-api admin tokens revoke` ends the tokens;
-    /// deliveries go on until the seller disconnects, or the application is suspended or deleted.
+    /// Until the seller disconnects them or they are deleted, also without a usable token. `seller-api admin tokens
+    /// revoke` ends the tokens; deliveries go on until then, or until the application is suspended.
     List {
         /// The seller's id, number or e-mail address
         seller: String,

@@ -3,7 +3,7 @@
 //! (D10).
 //!
 //! `serde_json` gives a visitor the same `f64` for `1e3`, for `-0` and for integers beyond 64 bits. So numbers are
-//! taken out of the text before it is read, and classified by their own.
+//! taken out before the text is read, and classified by theirs.
 
 #[cfg(test)]
 mod tests;
@@ -238,7 +238,9 @@ impl<'de> Visitor<'de> for &mut Reading {
     }
 
     fn visit_u64<E: Error>(self, _: u64) -> Result<Json, E> {
-        self.numbers.next().ok_or_else(|| E::custom("one more number"))
+        self.numbers
+            .next()
+            .ok_or_else(|| E::custom("a number that was not taken out"))
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Json, E> {

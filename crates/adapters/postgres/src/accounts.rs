@@ -24,12 +24,11 @@ use uuid::Uuid;
 
 use crate::follow_ups::FollowUp;
 use crate::mails::account_mail;
-use crate::oauth::REVOKE_PERSONAL_FAMILIES;
 use crate::rate_limits;
 use crate::schema::{api_now, families, flashes, links, operator_tokens, sellers, sessions};
 use crate::sql::microseconds;
 use crate::statement::{Only, statements};
-use crate::unit_of_work::{Tx, changing_any, expect_rows};
+use crate::unit_of_work::{Tx, expect_rows};
 
 statements! {
     "accounts.sql";
@@ -116,7 +115,6 @@ impl AccountStore for Tx {
     async fn close_seller(&self, id: SellerId, at: DateTime<Utc>) -> Result<bool, StoreError> {
         let closed = self.execute(CLOSE_SELLER.bind((id.uuid(), at))).await? == 1;
         if closed {
-            self.write_later(changing_any(REVOKE_PERSONAL_FAMILIES.bind((id.uuid(),))));
             FollowUp::Seller(id).queue(self);
         }
         Ok(closed)

@@ -33,7 +33,7 @@ pub(crate) trait BatchQuery: Send + Sync + 'static {
     const NAME: &'static str;
     /// The largest number of questions per batch.
     const MAX_MEMBERS: usize = BATCH;
-    /// How many questions of one seller may be under way, where they take turns.
+    /// Where sellers take turns: how many questions of one may be under way.
     const SHARE: usize = 2 * Self::MAX_MEMBERS;
     /// Whether a statement that is given up is cancelled. One of which the outcome is looked up MUST not be: if its
     /// COMMIT waits for a synchronous standby, a cancellation makes PostgreSQL commit without that, and the change

@@ -21,7 +21,7 @@ use tokio::sync::{Mutex, Notify};
 use usecases::{Announcement, LockSet, Transaction, UnitOfWork};
 use webhooks::{JournalReader, SubscriptionQueues, SubscriptionReader};
 
-use crate::accounts::panel::Accounts;
+use crate::accounts::panel::Sessions;
 use crate::batch::{BatchQuery, Batcher, Reader};
 use crate::connection::error::{SchemaOutdated, is_permission_denied};
 use crate::connection::pool::{Autocommit, Connections};
@@ -165,7 +165,7 @@ impl Database {
             workers: connections(WORKER_CONNECTIONS, WORKER_CONNECTIONS / 4)?,
             release_turns: Turns::new(1),
             pooler: Arc::default(),
-            slow: Arc::new(SlowReads(slow)),
+            slow: Arc::new(SlowReads::new(slow)),
             asleep: RecentlyAsleep::default(),
             outcomes: Arc::new(Mutex::new(SharedConnection::new(connector, "outcomes", true))),
             default_rate_limit: settings.default_rate_limit,
@@ -337,7 +337,7 @@ impl Database {
 
     /// Reads accounts for the panel; one for each server thread, as with [`Self::gate`].
     pub fn panel(&self) -> Arc<dyn AccountReader> {
-        self.accounts("panel")
+        self.reader(Sessions, "panel")
     }
 
     /// Stores counts of calls.
@@ -347,19 +347,12 @@ impl Database {
 
     /// Reads accounts for the marketplace.
     pub fn sellers(&self) -> Arc<dyn AccountReader> {
-        self.accounts("sellers")
+        self.reader(Sessions, "sellers")
     }
 
     /// Finds operator tokens.
     pub fn operator_tokens(&self) -> Arc<dyn AccountReader> {
-        self.accounts("operator_tokens")
-    }
-
-    fn accounts(&self, statement: &'static str) -> Arc<dyn AccountReader> {
-        Arc::new(Accounts {
-            sessions: SharedConnection::new(Arc::clone(self.connector()), "sessions", true),
-            statements: self.autocommit(statement),
-        })
+        self.reader(Sessions, "operator_tokens")
     }
 
     /// Counts calls of the OAuth endpoints and attempts to sign in; one per server thread, as with

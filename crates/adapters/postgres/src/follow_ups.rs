@@ -7,6 +7,7 @@
 
 use chrono::{DateTime, Utc};
 use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Uuid as SqlUuid};
 use kernel::{SellerId, StoreError};
 use oauth::ClientId;
 use uuid::Uuid;
@@ -20,14 +21,19 @@ statements! {
     "follow_ups.sql";
     /// Takes the follow-up that has been due longest.
     pub(crate) TAKE: () -> Taken;
+    REVOKE_FAMILIES_OF_APPLICATION: (SqlUuid, BigInt);
+    REVOKE_FAMILIES_OF_SELLER: (SqlUuid, BigInt);
 }
+
+/// Token families marked as revoked per batch.
+const FAMILIES: i64 = 2_000;
 
 /// What has to be followed up.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum FollowUp {
-    /// An application was deleted.
+    /// An application was deleted, or lost all its tokens.
     Application(ClientId),
-    /// An account was closed.
+    /// An account was closed, or lost all its tokens.
     Seller(SellerId),
     /// A seller disconnected an application.
     Connection(SellerId, ClientId),
@@ -110,22 +116,32 @@ async fn follow_application(tx: &Tx, client: Uuid) -> Result<usize, StoreError> 
         .inner_join(sellers::table.on(sellers::id.eq(applications::owner_id)))
         .filter(applications::client_id.eq(client))
         .select(Ends::as_select());
-    match tx.row(ends).await? {
+    let subscriptions = match tx.row(ends).await? {
         Some(Ends {
             deleted_at: Some(_), ..
-        }) => delete_subscriptions(tx, client).await,
+        }) => delete_subscriptions(tx, client).await?,
         Some(Ends {
             owner_closed_at: Some(_),
             ..
-        }) => end_subscriptions(tx, None, Some(client)).await,
-        // Its tokens were revoked, by a former version.
-        _ => Ok(0),
+        }) => end_subscriptions(tx, None, Some(client)).await?,
+        _ => 0,
+    };
+    if subscriptions > 0 {
+        return Ok(subscriptions);
     }
+    tx.execute(REVOKE_FAMILIES_OF_APPLICATION.bind((client, FAMILIES)))
+        .await
 }
 
 async fn follow_seller(tx: &Tx, seller: Uuid) -> Result<usize, StoreError> {
     let subscriptions = end_subscriptions(tx, Some(seller), None).await?;
-    if subscriptions == 0 {
+    if subscriptions > 0 {
+        return Ok(subscriptions);
+    }
+    let families = tx
+        .execute(REVOKE_FAMILIES_OF_SELLER.bind((seller, FAMILIES)))
+        .await?;
+    if families == 0 {
         // The applications end with their owner's account, each by a follow-up of its own.
         let insert = applications::table
             .inner_join(sellers::table.on(sellers::id.eq(applications::owner_id)))
@@ -137,5 +153,5 @@ async fn follow_seller(tx: &Tx, seller: Uuid) -> Result<usize, StoreError> {
             .into_columns(follow_ups::client_id);
         tx.execute(insert).await?;
     }
-    Ok(subscriptions)
+    Ok(families)
 }

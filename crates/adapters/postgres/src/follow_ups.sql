@@ -11,3 +11,36 @@ where id = (
     for update skip locked
 )
 returning id, seller_id, client_id, due_at
+
+-- name: REVOKE_FAMILIES_OF_APPLICATION
+-- $1 the application; $2 rows at most.
+-- They are dead already. Marked, they leave the tables soon, also those that would never expire.
+update families as f
+set revoked_at = (select api_now())
+from (
+    select f.id
+    from families as f
+    join applications as a on a.client_id = f.client_id
+    where f.client_id = $1
+      and f.revoked_at is null
+      and (a.deleted_at is not null or f.application_generation <> a.token_generation)
+    limit $2
+    for no key update of f skip locked
+) as dead
+where f.id = dead.id
+
+-- name: REVOKE_FAMILIES_OF_SELLER
+-- $1 the seller; $2 rows at most.
+update families as f
+set revoked_at = (select api_now())
+from (
+    select f.id
+    from families as f
+    join sellers as s on s.id = f.seller_id
+    where f.seller_id = $1
+      and f.revoked_at is null
+      and (s.closed_at is not null or f.seller_generation <> s.token_generation)
+    limit $2
+    for no key update of f skip locked
+) as dead
+where f.id = dead.id

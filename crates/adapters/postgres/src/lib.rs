@@ -6,8 +6,7 @@
 //! - a **shared** one in each server thread for the gate, each reader and each statement of the token
 //!   endpoint: while one statement is under way, further questions queue and then go out as one batch. A
 //!   reader of offers or orders has a second one for its lists: their pages are batched too; items by their
-//!   ids are pipelined, as look-ups of sessions are. Changes of offers have two for the whole process,
-//!   outcomes of lost commits one;
+//!   ids are pipelined. Changes of offers have two for the whole process, outcomes of lost commits one;
 //! - a second, small **pool** for slow reads: lists by `updated_after`, and of deliveries;
 //! - one for a **single task**: migrations, adoption, resealing, checks of a pooler and of the role.
 //!

@@ -29,7 +29,7 @@ use diesel::pg::Pg;
 use diesel::row::NamedRow;
 use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use diesel::{QueryResult, QueryableByName, deserialize};
-use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use diesel_async::{AsyncPgConnection, RunQueryDsl, methods::LoadQuery};
 use futures_util::future::join_all;
 use kernel::{Keyset, MAX_PAGE_SIZE, Page, PageSize, SellerId, StoreError};
 use tracing::Instrument as _;
@@ -42,7 +42,7 @@ use crate::connection::{Connector, shared::SharedConnection};
 use crate::layout::Layout;
 use crate::slow_reads::SlowReads;
 use crate::sql::column;
-use crate::statement::{Statement, TableRow};
+use crate::statement::{Prepared, Returns, Statement, TableRow};
 use crate::turns::Admission;
 
 const _: () = assert!(MAX_PAGE_SIZE + 1 == 201, "a literal in the SQL of the lists");
@@ -184,29 +184,27 @@ impl<L: Listed> List<L> {
         self.by_id.ask((seller, id)).await
     }
 
-    /// A turn of a seller at [`List::one`] and the connection of its statements, for rows that may be large.
-    pub(crate) async fn turn(&self, seller: SellerId) -> Result<Admission, StoreError> {
-        self.by_id.turn(seller, ANSWER_TIMEOUT).await
-    }
-
     /// A seller's items with these ids, which are distinct, in the order of the list. They may be many and large, so
     /// they are read where pages are, for one caller of the seller at a time.
     pub(crate) async fn by_ids(&self, seller: SellerId, ids: Vec<Uuid>) -> Result<Vec<L::Item>, StoreError> {
         let questions = ids.into_iter().map(|id| (seller, id)).collect::<Vec<_>>();
-        let (layout, connection) = (self.layout, self.connection_of_pages());
-        let turn = self.slow.turn(seller).await?;
-        let read = async move {
-            let mut answers = Vec::with_capacity(questions.len());
-            // Other reads come in between.
-            for some in questions.chunks(L::AT_ONCE) {
-                let by_id = ById::<L>(layout, PhantomData);
+        let layout = self.layout;
+        let mut turn = self.slow.turn_by_ids(seller).await?;
+        let mut answers = Vec::with_capacity(questions.len());
+        // Other reads come in between.
+        for some in questions.chunks(L::AT_ONCE).map(<[_]>::to_vec) {
+            let connection = self.connection_of_pages();
+            let read = async move {
+                let (by_id, some) = (&ById::<L>(layout, PhantomData), &some);
                 let answer =
                     connection.ask(|open| async move { by_id.answer(open.connection(), some).await });
-                answers.extend(answer.await?);
-            }
-            Ok(answers)
-        };
-        let answers = until_answered(turn, Box::pin(read)).await?;
+                answer.await
+            };
+            let answer;
+            (turn, answer) = until_answered(turn, Box::pin(read)).await?;
+            answers.extend(answer);
+        }
+        drop(turn);
         let found = answers.into_iter().filter_map(Result::transpose);
         let mut items = found.collect::<Result<Vec<_>, _>>()?;
         items.sort_unstable_by_key(|item| {
@@ -223,12 +221,27 @@ impl<L: Listed> List<L> {
         read: impl Future<Output = Result<T, StoreError>> + Send + 'static,
     ) -> Result<T, StoreError> {
         let turn = self.pages.turn(seller, ANSWER_TIMEOUT).await?;
-        until_answered(turn, read).await
+        Ok(until_answered(turn, read).await?.1)
     }
 
-    /// For related reads of one row that are not batched.
-    pub(crate) fn connection(&self) -> &SharedConnection {
-        self.by_id.connection()
+    /// A row that may be large, by its id: few of a seller are under way.
+    pub(crate) async fn one_of_few(&self, seller: SellerId, id: Uuid) -> Result<Option<L::Item>, StoreError> {
+        let _turn = self.by_id.turn(seller, ANSWER_TIMEOUT).await?;
+        self.one(seller, id).await
+    }
+
+    /// The same by a statement of its own, on the same connection.
+    pub(crate) async fn few<S>(&self, seller: SellerId, statement: S) -> Result<Vec<S::Row>, StoreError>
+    where
+        S: Returns + Send + 'static,
+        Prepared<S>: for<'t, 'c> LoadQuery<'t, &'c AsyncPgConnection, S::Row>,
+    {
+        let (turn, connection) = (
+            self.by_id.turn(seller, ANSWER_TIMEOUT).await?,
+            Arc::clone(self.by_id.connection()),
+        );
+        let read = async move { connection.rows(statement).await };
+        Ok(until_answered(turn, read).await?.1)
     }
 
     /// For [`List::alone`].
@@ -300,17 +313,13 @@ impl<L: Listed> List<L> {
     }
 }
 
-/// Runs a read. The seller's turn lasts until the answer, even if the caller has gone: the statement is on the
-/// connection until then.
+/// Runs a read, and gives the seller's turn back. It lasts until the answer, even if the caller has gone: the statement
+/// is on the connection until then.
 async fn until_answered<T: Send + 'static>(
-    turn: impl Send + 'static,
+    turn: Admission,
     read: impl Future<Output = Result<T, StoreError>> + Send + 'static,
-) -> Result<T, StoreError> {
-    let reading = async move {
-        let answer = read.await;
-        drop(turn);
-        answer
-    };
+) -> Result<(Admission, T), StoreError> {
+    let reading = async move { read.await.map(|answer| (turn, answer)) };
     let reading = tokio::spawn(reading.in_current_span()).await;
     reading.unwrap_or_else(|ended| Err(StoreError::Unavailable(ended.into())))
 }

@@ -26,7 +26,7 @@ use crate::schema::{
 };
 use crate::sql::column;
 use crate::statement::{Bound, statements};
-use crate::unit_of_work::{Tx, changing_any, expect_rows};
+use crate::unit_of_work::{Tx, expect_rows};
 
 statements! {
     "oauth.sql";
@@ -35,7 +35,6 @@ statements! {
     ADD_CONSENT: (SqlUuid, SqlUuid, SqlUuid, Text, Integer, Binary, Timestamptz, Text, Text);
     ACCESS_TOKEN: (SqlUuid, Binary) -> AccessTokenRow;
     REVOKE_FAMILY: (SqlUuid);
-    pub(crate) REVOKE_PERSONAL_FAMILIES: (SqlUuid);
 }
 
 /// The scopes in a row of this table.
@@ -261,13 +260,13 @@ impl GrantStore for Tx {
                 let raise = diesel::update(schema::applications::table.find(id.uuid()))
                     .set(generation.eq(generation + 1));
                 expect_rows("applications", self.execute(raise).await?, 1)?;
-                self.write_later(changing_any(REVOKE_PERSONAL_FAMILIES.bind((id.uuid(),))));
+                FollowUp::Application(id).queue(self);
             }
             FamiliesOf::Seller(id) => {
                 let generation = sellers::token_generation;
                 let raise = diesel::update(sellers::table.find(id.uuid())).set(generation.eq(generation + 1));
                 expect_rows("sellers", self.execute(raise).await?, 1)?;
-                self.write_later(changing_any(REVOKE_PERSONAL_FAMILIES.bind((id.uuid(),))));
+                FollowUp::Seller(id).queue(self);
             }
         }
         Ok(())

@@ -92,21 +92,3 @@ update families
 set revoked_at = coalesce(revoked_at, clock.at)
 from (select api_now() as at) as clock
 where id = $1
-
--- name: REVOKE_PERSONAL_FAMILIES
--- $1 a seller, or an application: a built-in one has all personal tokens of its owner.
--- They have ended already. Marked, they are deleted, also those that never expire; locked in the order in which retention
--- deletes them.
-with personal as materialized (
-    select f.id
-    from personal_tokens as p
-    join families as f on f.id = p.id
-    where p.seller_id = coalesce((select owner_id from applications where client_id = $1 and built_in), $1)
-      and f.revoked_at is null
-    order by f.id
-    for no key update of f
-)
-update families as f
-set revoked_at = (select api_now())
-from personal as p
-where f.id = p.id

@@ -142,16 +142,15 @@ impl Listed for SellerParts {
 #[async_trait]
 impl OrderReader for List<SellerParts> {
     async fn order(&self, seller: SellerId, order: &OrderRef) -> Result<Option<SellerOrder>, StoreError> {
-        let _turn = self.turn(seller).await?;
         let number = match order {
-            OrderRef::Id(id) => return self.one(seller, id.uuid()).await,
-            OrderRef::Number(number) => number.as_str(),
+            OrderRef::Id(id) => return self.one_of_few(seller, id.uuid()).await,
+            OrderRef::Number(number) => number.as_str().to_owned(),
         };
         let part = seller_orders::table
             .filter(seller_orders::seller_id.eq(seller.uuid()))
             .filter(seller_orders::number.eq(number))
             .select(PartRow::as_select());
-        let mut parts = self.connection().rows(part).await?;
+        let mut parts = self.few(seller, part).await?;
         parts.pop().map(SellerOrder::try_from).transpose()
     }
 

@@ -488,6 +488,18 @@ impl TracingConfig {
         faults
     }
 
+    /// Refuses the variables that the exporter's library reads by itself: it would send their headers in place of ours.
+    pub(super) fn foreign_headers<'a>(&self, mut names: impl Iterator<Item = &'a str>) -> Option<Fault> {
+        self.otlp_endpoint.as_ref()?;
+        let is_read = |name: &&str| name.starts_with("OTEL_EXPORTER_OTLP_") && name.ends_with("HEADERS");
+        let foreign = names.find(is_read)?;
+        let reason = format!(
+            "cannot be set beside {foreign}, whose headers would go to the collector: unset that, and use \
+             `tracing.headers`"
+        );
+        Some(fault("tracing.otlp_endpoint", reason))
+    }
+
     /// The settings of the span exporter; `None` without a collector.
     pub fn settings(&self, service_name: &str) -> Option<TelemetrySettings> {
         let ServiceUrl(mut endpoint) = self.otlp_endpoint.clone()?;

@@ -131,7 +131,8 @@ SELLER_API_SERVER_PUBLIC_URL=https://api.example.com | `server.public_url` is se
 carriers.inpost.enabled=false; carriers.inpost.token=hush | `carriers.inpost.enabled` must not be false
 server.bind=127.0.0.1:80; server.backoffice_bind=127.0.0.1:80 | `server.backoffice_bind` must have another port
 server.bind=0.0.0.0:80; server.backoffice_bind=127.0.0.1:80 | `server.backoffice_bind` must have another port
-server.bind=127.0.0.1:80; server.backoffice_bind=[::]:80 | `server.backoffice_bind` must have another port";
+server.bind=127.0.0.1:80; server.backoffice_bind=[::]:80 | `server.backoffice_bind` must have another port
+tracing.otlp_endpoint=http://collector:4318; OTEL_EXPORTER_OTLP_HEADERS=a=b | `tracing.otlp_endpoint` cannot be set beside OTEL_EXPORTER_OTLP_HEADERS";
 
 /// The last rows are of other programs, and those that Kubernetes sets for services with similar names.
 const ACCEPTED: &str = "\

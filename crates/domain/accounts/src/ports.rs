@@ -125,8 +125,8 @@ pub trait AccountStore: Send + Sync {
     async fn lock_seller(&self, id: SellerId) -> Result<Option<Seller>, StoreError>;
 
     /// Closes an account; a closed one keeps its first `closed_at`. False if there is no such account. Its
-    /// tokens, sessions, applications and subscriptions are rejected from the commit on; their number does not
-    /// matter.
+    /// tokens, sessions, applications and subscriptions are rejected from the commit on. Only the account's
+    /// row changes, so their number does not matter.
     async fn close_seller(&self, id: SellerId, at: DateTime<Utc>) -> Result<bool, StoreError>;
 
     async fn open_session(&self, session: Session) -> Result<(), StoreError>;

@@ -196,8 +196,8 @@ pub trait GrantStore: Send + Sync {
     /// Revokes the locked family with all its tokens.
     async fn revoke_family(&self, id: FamilyId) -> Result<(), StoreError>;
 
-    /// Revokes all families of an application or a seller with all their tokens; their number does not matter.
-    /// An adapter MUST reject them from the commit on, also those that are being issued.
+    /// Revokes all families of an application or a seller with all their tokens, however many there are, by
+    /// changing one row. An adapter MUST reject them from the commit on, also those that are being issued.
     async fn revoke_families(&self, of: FamiliesOf) -> Result<(), StoreError>;
 
     /// Revokes one access token of the locked family. False if there is none, or it was revoked before.

@@ -68,13 +68,12 @@ fn from_form(body: &[u8]) -> Result<Form, OAuthError> {
 fn from_json(body: &[u8]) -> Result<Form, OAuthError> {
     let object = Object::parse(body).map_err(|error| OAuthError::invalid_request(error.to_string()))?;
     let pair = |(name, value): (String, Json)| match value {
-        Json::String(text) => Some(Ok((name, text))),
-        Json::Null => None,
-        _ => Some(Err(OAuthError::invalid_request(format!(
+        Json::String(text) => Ok((name, text)),
+        _ => Err(OAuthError::invalid_request(format!(
             "The parameter {name} must be a string."
-        )))),
+        ))),
     };
-    object.into_members().into_iter().filter_map(pair).collect()
+    object.into_members().into_iter().map(pair).collect()
 }
 
 /// The calling application, authenticated by its secret if it has one; `token` is the code or token that it

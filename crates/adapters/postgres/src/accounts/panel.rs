@@ -1,22 +1,26 @@
 //! Accounts and their data, read outside a transaction: sellers, sessions, passwords, one-time links, tokens,
 //! usage.
 
+use std::collections::HashMap;
+
 use accounts::{
     Account, AccountReader, HourlyUsage, Link, LinkKind, OperatorTokenRecord, PasswordHash, PersonalToken,
     SESSION_IDLE, SESSION_LIFETIME, Seller, Session, SignedIn,
 };
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
+use diesel::QueryResult;
 use diesel::pg::Pg;
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Binary, Bool, Integer, Nullable, Text, Timestamptz, Uuid as SqlUuid};
+use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Nullable, Text, Timestamptz, Uuid as SqlUuid};
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use kernel::{SellerId, StoreError};
 use oauth::{ClientId, FamilyId, SecretHash};
 use usecases::LockSet;
 use uuid::Uuid;
 
 use super::{LinkRow, PasswordRow, SellerRow, usage};
-use crate::connection::{pool::Autocommit, shared::SharedConnection};
+use crate::batch::{BatchQuery, Reader};
 use crate::oauth::scopes;
 use crate::schema::{operator_tokens, sellers, sessions};
 use crate::sql::microseconds;
@@ -26,7 +30,7 @@ statements! {
     "panel.sql";
     ACCOUNT: (Text) -> (SellerRow, PasswordRow);
     OPERATOR: (Binary) -> KnownOperator;
-    SIGNED_IN: (Binary, BigInt, BigInt) -> SignedInRow;
+    SIGNED_IN: (Array<Binary>, BigInt, BigInt) -> SignedInRow;
     LINK: (Binary) -> (LinkRow, SellerRow);
     /// Those that the gate would accept while account and application are open.
     pub(super) PERSONAL_TOKENS: (SqlUuid, Nullable<Timestamptz>) -> TokenRow;
@@ -35,6 +39,7 @@ statements! {
 #[derive(QueryableByName)]
 #[diesel(table_name = sessions)]
 struct SignedInRow {
+    hash: Vec<u8>,
     #[diesel(embed)]
     seller: SellerRow,
     #[diesel(sql_type = Timestamptz)]
@@ -107,15 +112,60 @@ impl From<OperatorRow> for OperatorTokenRecord {
     }
 }
 
-/// Reads accounts, each time by one autocommitted statement. Strangers present sessions: these are looked up on a
-/// connection of their own, not the pool's.
-pub(crate) struct Accounts {
-    pub(crate) sessions: SharedConnection,
-    pub(crate) statements: Autocommit,
+impl TryFrom<SignedInRow> for SignedIn {
+    type Error = StoreError;
+
+    fn try_from(row: SignedInRow) -> Result<Self, StoreError> {
+        let seller = Seller::from(row.seller);
+        let session = Session {
+            hash: SecretHash::try_from(row.hash.as_slice()).map_err(StoreError::unexpected)?,
+            seller: seller.id,
+            created_at: row.opened_at,
+            seen_at: row.seen_at,
+        };
+        Ok(Self {
+            seller,
+            session,
+            now: row.now,
+        })
+    }
 }
 
+/// A batch of presented sessions, also of those that are not there. Records the use of each if the last record
+/// is at least a minute old.
+pub(crate) struct Sessions;
+
 #[async_trait]
-impl AccountReader for Accounts {
+impl BatchQuery for Sessions {
+    const NAME: &'static str = "sessions";
+    type Question = SecretHash;
+    type Answer = Option<SignedIn>;
+
+    async fn answer(
+        &self,
+        mut connection: &AsyncPgConnection,
+        sessions: &[SecretHash],
+    ) -> QueryResult<Vec<Result<Option<SignedIn>, StoreError>>> {
+        let mut hashes: Vec<_> = sessions
+            .iter()
+            .map(|session| session.bytes().as_slice())
+            .collect();
+        hashes.sort_unstable();
+        hashes.dedup();
+        let (idle, lifetime) = (microseconds(SESSION_IDLE), microseconds(SESSION_LIFETIME));
+        let signed_in = SIGNED_IN.bind((hashes, idle, lifetime));
+        let rows = signed_in.get_results::<SignedInRow>(&mut connection).await?;
+        // An invalid row is an error only for its own callers.
+        let read = |row: SignedInRow| (row.hash.clone(), SignedIn::try_from(row));
+        let found: HashMap<_, _> = rows.into_iter().map(read).collect();
+        let answer = |session: &SecretHash| found.get(session.bytes().as_slice()).cloned().transpose();
+        Ok(sessions.iter().map(answer).collect())
+    }
+}
+
+/// Reads accounts; look-ups of sessions are batched. Each other call is one autocommitted statement.
+#[async_trait]
+impl AccountReader for Reader<Sessions> {
     async fn seller(&self, id: SellerId) -> Result<Option<Seller>, StoreError> {
         let seller = sellers::table.find(id.uuid()).select(SellerRow::as_select());
         Ok(self.statements.row(seller).await?.map(Seller::from))
@@ -162,23 +212,7 @@ impl AccountReader for Accounts {
     }
 
     async fn signed_in(&self, session: SecretHash) -> Result<Option<SignedIn>, StoreError> {
-        let (idle, lifetime) = (microseconds(SESSION_IDLE), microseconds(SESSION_LIFETIME));
-        let signed_in = SIGNED_IN.bind((session.bytes(), idle, lifetime));
-        let row = self.sessions.rows(signed_in).await?.pop();
-        Ok(row.map(|row| {
-            let seller = Seller::from(row.seller);
-            let session = Session {
-                hash: session,
-                seller: seller.id,
-                created_at: row.opened_at,
-                seen_at: row.seen_at,
-            };
-            SignedIn {
-                seller,
-                session,
-                now: row.now,
-            }
-        }))
+        self.batches.ask(session).await
     }
 
     /// A link that is still usable.

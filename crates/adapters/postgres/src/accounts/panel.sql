@@ -5,25 +5,24 @@ from sellers
 where lower(email) = lower($1)
 
 -- name: SIGNED_IN
--- $1 the session's hash; $2 how long it lasts without use, $3 and at most, both in microseconds.
--- Records the use if the last record is at least a minute old.
+-- $1 the sessions' hashes, each once; $2 how long one lasts without use, $3 and at most, both in microseconds.
 with clock as materialized (
-    -- Committed asynchronously: if a crash loses a use, its session ends a minute early.
+    -- Uses are committed asynchronously: if a crash loses one, its session ends a minute early.
     select api_now() as at, set_config('synchronous_commit', 'off', true) as mode
 ),
 valid as materialized (
     select e.hash, e.created_at as opened_at, e.seen_at,
         s.id, s.seller_no, s.name, s.email, s.created_at, s.closed_at
     from clock
-    cross join sessions e
+    cross join unnest((select $1::bytea[])) as k (hash)
+    join sessions e on e.hash = k.hash
     join sellers s on s.id = e.seller_id
-    where e.hash = $1
-      and e.seen_at > clock.at - $2::bigint * interval '1 microsecond'
+    where e.seen_at > clock.at - $2::bigint * interval '1 microsecond'
       and e.created_at > clock.at - $3::bigint * interval '1 microsecond'
       and s.closed_at is null
       and s.session_generation = e.generation
 ),
--- A locked row is skipped: other look-ups wait behind this one.
+-- Another batch may record the same uses in another order: skipping its rows avoids a deadlock.
 unrecorded as materialized (
     select e.hash
     from clock
@@ -38,13 +37,13 @@ recorded as (
     from clock
     cross join unrecorded
     where e.hash = unrecorded.hash
-    returning e.seen_at
+    returning e.hash, e.seen_at
 )
-select valid.id, valid.seller_no, valid.name, valid.email, valid.created_at, valid.closed_at, valid.opened_at,
+select valid.hash, valid.id, valid.seller_no, valid.name, valid.email, valid.created_at, valid.closed_at, valid.opened_at,
     coalesce(recorded.seen_at, valid.seen_at) as seen_at, clock.at as now
 from valid
 cross join clock
-left join recorded on true
+left join recorded on recorded.hash = valid.hash
 
 -- name: LINK
 -- $1 the link's hash.

@@ -153,34 +153,40 @@ async fn one_row_revokes_all_tokens_of_an_application_or_a_seller_also_those_in_
         };
         fixture.tx(async |tx| tx.revoke_families(of).await.unwrap()).await;
         issuing.commit().await.unwrap();
-        for key in [old.access, pair.access] {
-            assert!(!fixture.admits(key).await);
-        }
-        let grants = fixture.database.grants();
-        let holder = grants.holder(old.refresh).await.unwrap();
-        assert!(!holder.unwrap().is_usable);
-        let listed = fixture.database.panel().personal_tokens(parties.seller).await;
-        let alive = usize::from(!of_seller);
-        let left = (fixture.admits(personal).await, listed.unwrap().len());
-        assert_eq!(left, (!of_seller, alive));
-        let tx = fixture.begin().await;
-        for code in [code, consented] {
-            let refused = parties.exchange(&*tx, code).await.unwrap();
+        for swept in [false, true] {
+            for key in [old.access, pair.access] {
+                assert!(!fixture.admits(key).await);
+            }
+            let holder = fixture.database.grants().holder(old.refresh).await.unwrap();
+            assert!(!holder.unwrap().is_usable);
+            let listed = fixture.database.panel().personal_tokens(parties.seller).await;
+            let alive = usize::from(!of_seller);
+            let left = (fixture.admits(personal).await, listed.unwrap().len());
+            assert_eq!(left, (!of_seller, alive));
+            let tx = fixture.begin().await;
+            for code in [code, consented] {
+                let refused = parties.exchange(&*tx, code).await.unwrap();
+                assert_eq!(refused.unwrap_err(), Some(GrantRefusal::Revoked));
+            }
+            let refused = parties.rotate(&*tx, pair.refresh).await.unwrap();
             assert_eq!(refused.unwrap_err(), Some(GrantRefusal::Revoked));
+            let counted = tx.count_personal_tokens(parties.seller, tx.now()).await.unwrap();
+            assert_eq!(counted, alive);
+            drop(tx);
+            let grants = fixture.database.grants();
+            let connected = grants.connections(parties.seller, None, 50).await.unwrap();
+            let left: Vec<_> = connected.iter().map(|one| one.scopes).collect();
+            assert_eq!(left, [ScopeSet::default()], "a connection without access");
+            if !swept {
+                fixture.follow_up().await;
+            }
         }
-        let refused = parties.rotate(&*tx, pair.refresh).await.unwrap();
-        assert_eq!(refused.unwrap_err(), Some(GrantRefusal::Revoked));
-        let counted = tx.count_personal_tokens(parties.seller, tx.now()).await.unwrap();
-        assert_eq!(counted, alive);
-        let revoked = tx.revoke_personal_token(parties.seller, personal.family).await;
-        assert_eq!(revoked.unwrap(), !of_seller, "it was revoked with the others");
-        drop(tx);
-        let connected = grants.connections(parties.seller, None, 50).await.unwrap();
-        let left: Vec<_> = connected.iter().map(|one| one.scopes).collect();
-        assert_eq!(left, [ScopeSet::default()], "a connection without access");
-        // The follow-ups of a former version end, and end nothing. The last one is not due.
+        let revoked = fixture.rows_of("families where revoked_at is not null").await;
+        assert!(revoked >= 3, "the families of {of}: {revoked}");
+        // A family of the new generation lives, also where the follow-up comes later. The last one is not
+        // due.
         let late = format!(
-            "delete from follow_ups;
+            "update families set revoked_at = null; delete from follow_ups;
              insert into follow_ups (seller_id, client_id, due_at)
              values ('{seller}', null, api_now()), (null, '{client}', api_now()), ('{seller}', null, api_now() + interval '1 hour')",
             seller = parties.seller,

@@ -7,7 +7,7 @@ use futures_util::future::{OptionFuture, join_all};
 use futures_util::{FutureExt as _, join};
 use kernel::{Keyset, Page, PageSize, SellerId};
 use offers::{Offer, OfferFilter, OfferStatus};
-use orders::{OrderFilter, OrderId, OrderRef, OrderStatus, SellerOrder};
+use orders::{OrderFilter, OrderId, OrderNumber, OrderRef, OrderStatus, SellerOrder};
 use testkit::{PgBouncer, StatementProxy};
 
 use crate::support::{Fixture, handle, id, is_unavailable, settings};
@@ -233,13 +233,16 @@ async fn a_seller_reads_few_orders_by_id_at_a_time() {
         .tamper("begin; lock table seller_orders in access exclusive mode")
         .await;
     proxy.record();
+    let numbered = OrderRef::Number(OrderNumber::new("ZAM-1".to_owned()).unwrap());
     for _ in 0..40 {
         drop(read().now_or_never());
+        drop(orders.order(seller, &numbered).now_or_never());
         tokio::task::yield_now().await;
     }
     fixture.tamper("rollback").await;
     read().await.unwrap();
-    assert_eq!(proxy.recorded().len(), 2 * 3, "of two reads, each of five orders at a time");
+    // The first five orders of one read, five single ones, and all of another.
+    assert_eq!(proxy.recorded().len(), 1 + 5 + 3);
     let one = OrderRef::Id(id().into());
     orders.order(seller, &one).await.unwrap();
     proxy.record();

@@ -60,10 +60,10 @@ fn refused<T: std::fmt::Debug>(done: Result<T, Failure<account_links::Refusal>>)
     }
 }
 
-/// Each is asked for again and again at once. Some have to be recorded as used, one of them while its row is
-/// locked.
+/// Each is asked for again and again in one batch. Some have to be recorded as used, one of them while another
+/// batch records it.
 #[tokio::test]
-async fn each_session_gets_its_own_answer() {
+async fn each_session_of_a_batch_gets_its_own_answer() {
     let fixture = Fixture::new().await;
     let mut members = Vec::new();
     for _ in 0..6 {

@@ -44,10 +44,6 @@ async fn tokens_are_cleared_an_hour_after_their_end() {
         assert_eq!(fixture.rows_of(table).await, left, "{table}");
     }
     assert!(fixture.admits(long).await && fixture.admits(lasting).await);
-    fixture.close(seller).await;
-    clock.advance(TimeDelta::minutes(61)).await;
-    clear(&fixture).await;
-    assert_eq!(fixture.rows_of("personal_tokens").await, 0);
 }
 
 #[tokio::test]

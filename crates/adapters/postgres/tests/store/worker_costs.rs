@@ -81,6 +81,7 @@ async fn decisions_about_an_application_or_an_account_do_not_read_what_hangs_on_
     })
     .await;
     assert!(!fixture.admits(token).await);
+    follow("revocation", "families where revoked_at is not null", 20_000, 0).await;
     for status in [ApplicationStatus::Suspended, ApplicationStatus::Active] {
         fixture.tamper("update subscriptions set wake_at = null").await;
         decide("status", &move |tx| Box::pin(set_status(tx, app, status))).await;
