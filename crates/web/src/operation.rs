@@ -37,8 +37,8 @@ pub trait Read<L: Listener>: Sized + Send + Sync + 'static {
     const NEEDS_FINISHED: bool = false;
     /// Its part of the OpenAPI document, if the listener has one.
     const DOCS: Option<&'static Docs> = None;
-    /// True if it waits for an event and limits its time itself. All others are dropped at the request's
-    /// deadline.
+    /// True if it limits its time itself, because it waits for an event or may have a long answer to write. All
+    /// others are dropped at the request's deadline.
     const WAITS: bool = false;
 
     /// Reads headers, a query with more than `fields`, and body, and reports all violations together. `None`

@@ -1,6 +1,6 @@
 //! Operations on orders as one seller sees them: read, list.
 
-use kernel::Page;
+use kernel::{Page, StoreError};
 use oauth::Scope;
 use orders::{
     OrderFilter, OrderId, OrderRef, OrderStatus, PaymentStatus, SellerOrder, Shipment, TrackingStatus,
@@ -53,6 +53,8 @@ pub(crate) struct ListOrders {
 impl Read<Public> for ListOrders {
     const SCOPE: &'static [Scope] = &[Scope::OrdersRead];
     const FIELDS: &'static [&'static str] = OrderView::FIELDS;
+    /// A long page may take a while to write.
+    const WAITS: bool = true;
     const DOCS: Option<&'static Docs> = Some(&Docs {
         response: Some(JsonBody::new(
             || page::schema("OrderPage", OrderView::schema()),
@@ -87,10 +89,13 @@ impl Read<Public> for ListOrders {
     async fn execute(self, call: Call<Public>) -> Result<Reply, Error> {
         let Self { filter, page } = self;
         let (seller, orders) = (call.caller.seller, &call.state.orders);
-        let found = match &page.ids {
-            Some(ids) => Page::whole(orders.orders_by_id(seller, ids).await?),
-            None => orders.orders(seller, filter, page.after, page.size).await?,
+        let reading = async {
+            Ok::<_, StoreError>(match &page.ids {
+                Some(ids) => Page::whole(orders.orders_by_id(seller, ids).await?),
+                None => orders.orders(seller, filter, page.after, page.size).await?,
+            })
         };
+        let found = call.deadline.run(reading).await??;
         page.reply(&call, &found, OrderView::new).await
     }
 }

@@ -19,7 +19,7 @@
 //! Its cost is bounded whatever was updated, but not small: see [`SlowReads`].
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -74,12 +74,12 @@ pub(crate) trait Listed: Send + Sync + 'static {
     /// The names of its statements in the metrics: by id, and of pages.
     const BY_ID_NAME: &'static str;
     const PAGES_NAME: &'static str;
-    /// The most rows of one seller that are read at once by their ids: some megabytes at most.
-    const AT_ONCE: usize;
     type Row: TableRow + Send + 'static;
     /// The type of an item.
     type Item: Clone + Send + TryFrom<Self::Row, Error = StoreError>;
     const BY_ID: Statement<ByIdParameters, Placed<Self::Row>>;
+    /// The rows of a seller, $1, with some of the ids, $2; in the order of the ids if it may leave the last ones out.
+    const BY_IDS: Statement<(SqlUuid, Array<SqlUuid>), Walked<Self::Row>>;
     const PAGES: Statement<PagesParameters, Walked<Self::Row>>;
     const UPDATED: Statement<UpdatedParameters, Walked<Self::Row>>;
 
@@ -184,29 +184,25 @@ impl<L: Listed> List<L> {
         self.by_id.ask((seller, id)).await
     }
 
-    /// A seller's items with these ids, which are distinct, in the order of the list. They may be many and large, so
-    /// they are read where pages are, for one caller of the seller at a time.
-    pub(crate) async fn by_ids(&self, seller: SellerId, ids: Vec<Uuid>) -> Result<Vec<L::Item>, StoreError> {
-        let questions = ids.into_iter().map(|id| (seller, id)).collect::<Vec<_>>();
-        let layout = self.layout;
-        let mut turn = self.slow.turn_by_ids(seller).await?;
-        let mut answers = Vec::with_capacity(questions.len());
-        // Other reads come in between.
-        for some in questions.chunks(L::AT_ONCE).map(<[_]>::to_vec) {
+    /// A seller's items with these ids, in the order of the list. They may be many and large, so they are read where
+    /// pages are, a megabyte at a time, and for one caller of the seller at a time.
+    pub(crate) async fn by_ids(
+        &self,
+        seller: SellerId,
+        mut ids: BTreeSet<Uuid>,
+    ) -> Result<Vec<L::Item>, StoreError> {
+        let (mut turn, mut items) = (self.slow.turn_by_ids(seller).await?, Vec::new());
+        while !ids.is_empty() {
             let connection = self.connection_of_pages();
-            let read = async move {
-                let (by_id, some) = (&ById::<L>(layout, PhantomData), &some);
-                let answer =
-                    connection.ask(|open| async move { by_id.answer(open.connection(), some).await });
-                answer.await
-            };
-            let answer;
-            (turn, answer) = until_answered(turn, Box::pin(read)).await?;
-            answers.extend(answer);
+            let some = L::BY_IDS.bind((seller.uuid(), ids.iter().copied().collect::<Vec<_>>()));
+            let rows;
+            (turn, rows) = until_answered(turn, async move { connection.rows(some).await }).await?;
+            let page = Self::page_of(seller, PageSize::clamped(MAX_PAGE_SIZE.into()), rows)?;
+            items.extend(page.items);
+            let Some(last) = page.next else { break };
+            ids.retain(|id| *id > last.id);
         }
         drop(turn);
-        let found = answers.into_iter().filter_map(Result::transpose);
-        let mut items = found.collect::<Result<Vec<_>, _>>()?;
         items.sort_unstable_by_key(|item| {
             let Keyset { at, id } = L::key(item).1;
             Reverse((at, id))
@@ -345,7 +341,7 @@ struct ById<L>(Layout, PhantomData<L>);
 #[async_trait]
 impl<L: Listed> BatchQuery for ById<L> {
     const NAME: &'static str = L::BY_ID_NAME;
-    const SHARE: usize = L::AT_ONCE;
+    const SHARE: usize = 5;
     type Question = (SellerId, Uuid);
     type Answer = Option<L::Item>;
 

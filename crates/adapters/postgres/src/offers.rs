@@ -40,6 +40,7 @@ statements! {
     UPDATED: (
         SqlUuid, Timestamptz, Nullable<Timestamptz>, Timestamptz, SqlUuid, Nullable<Text>, BigInt
     ) -> Walked<OfferRow> = "n, matches, is_end", OfferRow;
+    BY_IDS: (SqlUuid, Array<SqlUuid>) -> Walked<OfferRow> = "n, matches, is_end", OfferRow;
     BY_CODE: (
         SqlUuid, Nullable<Text>, Nullable<Text>, Nullable<Timestamptz>, Timestamptz, SqlUuid, Nullable<Text>, BigInt
     ) -> Walked<OfferRow> = "n, matches, is_end", OfferRow;
@@ -153,10 +154,10 @@ pub(crate) struct SellerOffers;
 impl Listed for SellerOffers {
     const BY_ID_NAME: &'static str = "offers";
     const PAGES_NAME: &'static str = "offer_pages";
-    const AT_ONCE: usize = 25;
     type Row = OfferRow;
     type Item = Offer;
     const BY_ID: Statement<(Array<SqlUuid>, Array<SqlUuid>), Placed<OfferRow>> = OFFERS;
+    const BY_IDS: Statement<(SqlUuid, Array<SqlUuid>), Walked<OfferRow>> = BY_IDS;
     const PAGES: Statement<listing::PagesParameters, Walked<OfferRow>> = PAGES;
     const UPDATED: Statement<listing::UpdatedParameters, Walked<OfferRow>> = UPDATED;
 

@@ -51,6 +51,7 @@ pub(crate) struct SellerParts;
 statements! {
     "orders.sql";
     PARTS: (Array<SqlUuid>, Array<SqlUuid>) -> Placed<PartRow> = "n", PartRow;
+    BY_IDS: (SqlUuid, Array<SqlUuid>) -> Walked<PartRow> = "n, matches, is_end", PartRow;
     FIND_BY_BUYER: (Text, SqlUuid, BigInt) -> SearchedPart;
     PAGES: (
         Array<SqlUuid>, Array<Nullable<Text>>, Array<Timestamptz>, Array<SqlUuid>, Array<BigInt>, Array<Nullable<Timestamptz>>
@@ -64,10 +65,10 @@ statements! {
 impl Listed for SellerParts {
     const BY_ID_NAME: &'static str = "orders";
     const PAGES_NAME: &'static str = "order_pages";
-    const AT_ONCE: usize = 5;
     type Row = PartRow;
     type Item = SellerOrder;
     const BY_ID: Statement<(Array<SqlUuid>, Array<SqlUuid>), Placed<PartRow>> = PARTS;
+    const BY_IDS: Statement<(SqlUuid, Array<SqlUuid>), Walked<PartRow>> = BY_IDS;
     const PAGES: Statement<listing::PagesParameters, Walked<PartRow>> = PAGES;
     const UPDATED: Statement<listing::UpdatedParameters, Walked<PartRow>> = UPDATED;
 

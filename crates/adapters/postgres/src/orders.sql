@@ -144,6 +144,21 @@ select k.n, o.*
 from unnest((select $1::uuid[]), (select $2::uuid[])) with ordinality as k (seller_id, order_id, n)
 join seller_orders as o on o.seller_id = k.seller_id and o.order_id = k.order_id
 
+-- name: BY_IDS
+-- A seller's parts of orders, test orders too, in the order of their ids, to the one with which their items have a megabyte: `is_end`.
+-- $1 the seller; $2 the orders.
+select 1::bigint as n, true as matches, read >= 1048576 as is_end, parts.*
+from (
+    select *, sum(length) over (order by order_id) as read
+    from (
+        select o.*, coalesce(o.items_length, pg_column_size(o.items)) as length
+        from unnest((select $2::uuid[])) as k (order_id)
+        join seller_orders as o on o.seller_id = $1 and o.order_id = k.order_id
+    ) as lengths
+) as parts
+where read - length < 1048576
+order by order_id
+
 -- name: FIND_BY_BUYER
 -- $1 the buyer's address; $2 the order after which the search begins; $3 how many parts it passes at most.
 select order_id, case when lower(buyer->>'email') = lower($1) then number end as number, placed_at

@@ -41,6 +41,12 @@ cross join lateral (
     limit 201
 ) as page
 
+-- name: BY_IDS
+-- A seller's offers. $1 the seller; $2 their ids.
+select 1::bigint as n, true as matches, false as is_end, o.*
+from unnest((select $2::uuid[])) as k (id)
+join offers as o on o.seller_id = $1 and o.id = k.id
+
 -- name: UPDATED
 -- A page of rows that were updated after an instant. `is_end` marks the row at which the walk ended, which may not match.
 -- $1 the seller; $2 the instant; $3 the instant after which the rows were created, or null; $4 and $5 the time and id after which the page

@@ -163,6 +163,13 @@ async fn a_page_of_long_orders_ends_after_a_megabyte_and_leads_on() {
             }
         }
     }
+    let expected = fixture
+        .texts("select order_id::text from seller_orders order by placed_at desc, order_id desc")
+        .await;
+    let ids = expected.iter().map(|id| id.parse().unwrap()).collect();
+    let found = orders.orders_by_id(seller, &ids).await.unwrap();
+    let found: Vec<_> = found.iter().map(|part| part.id.to_string()).collect();
+    assert_eq!(found, expected, "by their ids");
 }
 
 #[tokio::test]
@@ -228,21 +235,24 @@ async fn a_seller_reads_few_orders_by_id_at_a_time() {
     let orders = handle(settings(proxy.url(), 1)).order_reader();
     let ids: BTreeSet<OrderId> = (0..12).map(|_| id().into()).collect();
     let read = || orders.orders_by_id(seller, &ids);
+    let numbered = OrderRef::Number(OrderNumber::new("ZAM-1".to_owned()).unwrap());
+    let by_number = || orders.order(seller, &numbered);
     read().await.unwrap();
+    by_number().await.unwrap();
     fixture
         .tamper("begin; lock table seller_orders in access exclusive mode")
         .await;
     proxy.record();
-    let numbered = OrderRef::Number(OrderNumber::new("ZAM-1".to_owned()).unwrap());
     for _ in 0..40 {
         drop(read().now_or_never());
-        drop(orders.order(seller, &numbered).now_or_never());
+        drop(by_number().now_or_never());
         tokio::task::yield_now().await;
     }
     fixture.tamper("rollback").await;
     read().await.unwrap();
-    // The first five orders of one read, five single ones, and all of another.
-    assert_eq!(proxy.recorded().len(), 1 + 5 + 3);
+    by_number().await.unwrap();
+    // One by ids and five by number, before these.
+    assert_eq!(proxy.recorded().len(), 1 + 5 + 2);
     let one = OrderRef::Id(id().into());
     orders.order(seller, &one).await.unwrap();
     proxy.record();
