@@ -3,7 +3,7 @@
 //! (D10).
 //!
 //! `serde_json` gives a visitor the same `f64` for `1e3`, for `-0` and for integers beyond 64 bits. So numbers are
-//! taken out before the text is read, and classified by theirs.
+//! taken out before the rest is read, and each is classified by its text.
 
 #[cfg(test)]
 mod tests;
@@ -185,8 +185,8 @@ fn number(text: &str) -> Json {
     text.parse().map_or(Json::HugeInteger, Json::Integer)
 }
 
-/// Reads a text without numbers. An error that it does not name is of a string: a lone surrogate, which is found only
-/// when the string is unescaped.
+/// Reads a text without its numbers. An error without a `failure` is a lone surrogate: it is found only when its string
+/// is unescaped.
 struct Reading {
     numbers: vec::IntoIter<Json>,
     /// The number of further levels of nesting allowed.

@@ -341,6 +341,7 @@ struct ById<L>(Layout, PhantomData<L>);
 #[async_trait]
 impl<L: Listed> BatchQuery for ById<L> {
     const NAME: &'static str = L::BY_ID_NAME;
+    /// Of orders, which may have hundreds of kilobytes each.
     const SHARE: usize = 5;
     type Question = (SellerId, Uuid);
     type Answer = Option<L::Item>;
@@ -422,6 +423,7 @@ impl<L: Listed> BatchQuery for Batched<L> {
     const NAME: &'static str = L::PAGES_NAME;
     /// Few: each page waits for the rows of all.
     const MAX_MEMBERS: usize = 8;
+    /// A page may have megabytes.
     const SHARE: usize = 2;
     type Question = PageQuestion;
     type Answer = Vec<Walked<L::Row>>;
