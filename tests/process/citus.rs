@@ -112,6 +112,8 @@ async fn a_request_reaches_no_other_shard_and_sends_few_commands() {
         ("/v1/offers?status=published".to_owned(), 1),
         (format!("/v1/orders/{}", placed.id), 1),
         (format!("/v1/orders/{}", placed.number), 1),
+        (format!("/v1/offers?ids={mine}"), 1),
+        (format!("/v1/orders?ids={}", placed.id), 1),
         // First how long they are.
         ("/v1/orders".to_owned(), 2),
         ("/v1/me".to_owned(), 0),

@@ -37,9 +37,9 @@ pub trait Read<L: Listener>: Sized + Send + Sync + 'static {
     const NEEDS_FINISHED: bool = false;
     /// Its part of the OpenAPI document, if the listener has one.
     const DOCS: Option<&'static Docs> = None;
-    /// True if it limits its time itself, because it waits for an event or may have a long answer to write. All
-    /// others are dropped at the request's deadline.
-    const WAITS: bool = false;
+    /// True if it keeps to the request's deadline itself, because it waits for an event or may have a long answer to
+    /// write. All others are dropped at the deadline.
+    const OWN_DEADLINE: bool = false;
 
     /// Reads headers, a query with more than `fields`, and body, and reports all violations together. `None`
     /// means that no resource can have the id in the path: the pipeline answers 404 after all checks.

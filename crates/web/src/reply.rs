@@ -84,10 +84,15 @@ impl Reply {
         Ok(Self::of_json(status, bytes))
     }
 
-    fn of_json(status: StatusCode, mut bytes: Vec<u8>) -> Self {
+    fn of_json(status: StatusCode, bytes: Vec<u8>) -> Self {
         // Unused room would be held until the client has read the answer, and is not counted among the unsent bytes.
-        bytes.shrink_to_fit();
-        Self::new(status, bytes.into())
+        // To shrink it is not enough: the allocator keeps a block of which more than half is used.
+        let body = if bytes.capacity() - bytes.len() > COMPRESSED_FROM {
+            Bytes::copy_from_slice(&bytes)
+        } else {
+            bytes.into()
+        };
+        Self::new(status, body)
     }
 
     /// 200 with text in the Prometheus format.

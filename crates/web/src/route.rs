@@ -61,7 +61,7 @@ impl<L: Listener> Route<L> {
                     let operation = operation.ok_or_else(Problem::not_found)?;
                     let deadline = call.deadline;
                     let executing = operation.execute(call);
-                    if O::WAITS {
+                    if O::OWN_DEADLINE {
                         return executing.await;
                     }
                     deadline.run(executing).await?

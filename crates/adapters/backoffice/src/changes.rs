@@ -35,7 +35,7 @@ pub(crate) struct ListChanges {
 
 impl Read<BackOffice> for ListChanges {
     const SCOPE: Access = Access::Read;
-    const WAITS: bool = true;
+    const OWN_DEADLINE: bool = true;
     const QUERY: &'static [Parameter] = &[
         Parameter::undocumented("after"),
         Parameter::undocumented("limit"),

@@ -57,7 +57,7 @@ pub(crate) struct ListEvents {
 impl Read<Public> for ListEvents {
     const SCOPE: &'static [Scope] = &[Scope::OrdersRead, Scope::OffersRead];
     const NEEDS_FINISHED: bool = true;
-    const WAITS: bool = true;
+    const OWN_DEADLINE: bool = true;
     const FIELDS: &'static [&'static str] = EventView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(&Docs {
         response: Some(JsonBody::new(EventPage::schema, example!("events"))),

@@ -4,7 +4,7 @@ mod batch;
 
 use std::{pin::pin, time::Duration};
 
-use kernel::{Claim, Claimed, OfferId, Page, StoreError};
+use kernel::{Claim, Claimed, OfferId, Page};
 use oauth::Scope;
 use offers::{
     ExternalIdChange, MAX_EXTERNAL_ID, Offer, OfferFilter, OfferPatch, OfferStatus, PatchRefusal,
@@ -68,8 +68,6 @@ pub(crate) struct ListOffers {
 impl Read<Public> for ListOffers {
     const SCOPE: &'static [Scope] = &[Scope::OffersRead];
     const FIELDS: &'static [&'static str] = OfferView::FIELDS;
-    /// A long page may take a while to write.
-    const WAITS: bool = true;
     const DOCS: Option<&'static Docs> = Some(&Docs {
         response: Some(JsonBody::new(
             || page::schema("OfferPage", OfferView::schema()),
@@ -106,13 +104,10 @@ impl Read<Public> for ListOffers {
     async fn execute(self, call: Call<Public>) -> Result<Reply, Error> {
         let Self { filter, page } = self;
         let (seller, offers) = (call.caller.seller, &call.state.offers);
-        let reading = async {
-            Ok::<_, StoreError>(match &page.ids {
-                Some(ids) => Page::whole(offers.offers_by_id(seller, ids).await?),
-                None => offers.offers(seller, filter, page.after, page.size).await?,
-            })
+        let found = match &page.ids {
+            Some(ids) => Page::whole(offers.offers_by_id(seller, ids).await?),
+            None => offers.offers(seller, filter, page.after, page.size).await?,
         };
-        let found = call.deadline.run(reading).await??;
         page.reply(&call, &found, OfferView::new).await
     }
 }

@@ -53,8 +53,8 @@ pub(crate) struct ListOrders {
 impl Read<Public> for ListOrders {
     const SCOPE: &'static [Scope] = &[Scope::OrdersRead];
     const FIELDS: &'static [&'static str] = OrderView::FIELDS;
-    /// A long page may take a while to write.
-    const WAITS: bool = true;
+    /// Fifty megabytes take a while to write.
+    const OWN_DEADLINE: bool = true;
     const DOCS: Option<&'static Docs> = Some(&Docs {
         response: Some(JsonBody::new(
             || page::schema("OrderPage", OrderView::schema()),

@@ -12,7 +12,7 @@ use kernel::{SellerId, StoreError, TransactionError};
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
-use tracing::Span;
+use tracing::{Instrument as _, Span};
 use usecases::LockSet;
 
 use crate::connection::Connector;
@@ -131,9 +131,26 @@ impl<G: BatchQuery> Batcher<G> {
         self.turns.take(&LockSet::of_seller(seller), limit).await
     }
 
-    /// The connection of its statements, for related reads that are not batched.
-    pub(crate) const fn connection(&self) -> &Arc<SharedConnection> {
-        &self.connection
+    /// Runs a read of its own on the connection of the batches, in the seller's turn. That lasts until the answer, even
+    /// if the caller has gone: the statement is on the connection until then.
+    pub(crate) async fn alone<T, F>(
+        &self,
+        seller: SellerId,
+        read: impl FnOnce(Arc<SharedConnection>) -> F + Send,
+    ) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, StoreError>> + Send + 'static,
+    {
+        let turn = self.turn(seller, ANSWER_TIMEOUT).await?;
+        let read = read(Arc::clone(&self.connection));
+        let reading = async move {
+            let answer = read.await;
+            drop(turn);
+            answer
+        };
+        let reading = tokio::spawn(reading.in_current_span()).await;
+        reading.unwrap_or_else(|ended| Err(StoreError::Unavailable(ended.into())))
     }
 
     /// Sends a question in a batch with all other waiting ones. The span belongs to the caller and includes

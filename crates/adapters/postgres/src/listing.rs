@@ -29,10 +29,9 @@ use diesel::pg::Pg;
 use diesel::row::NamedRow;
 use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use diesel::{QueryResult, QueryableByName, deserialize};
-use diesel_async::{AsyncPgConnection, RunQueryDsl, methods::LoadQuery};
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use futures_util::future::join_all;
 use kernel::{Keyset, MAX_PAGE_SIZE, Page, PageSize, SellerId, StoreError};
-use tracing::Instrument as _;
 use uuid::Uuid;
 
 use crate::ANSWER_TIMEOUT;
@@ -42,8 +41,7 @@ use crate::connection::{Connector, shared::SharedConnection};
 use crate::layout::Layout;
 use crate::slow_reads::SlowReads;
 use crate::sql::column;
-use crate::statement::{Prepared, Returns, Statement, TableRow};
-use crate::turns::Admission;
+use crate::statement::{Statement, TableRow};
 
 const _: () = assert!(MAX_PAGE_SIZE + 1 == 201, "a literal in the SQL of the lists");
 
@@ -164,8 +162,8 @@ pub(crate) struct Filter {
 
 /// Reads a table's rows for one server thread.
 pub(crate) struct List<L: Listed> {
-    by_id: Batcher<ById<L>>,
-    pages: Batcher<Batched<L>>,
+    pub(crate) by_id: Batcher<ById<L>>,
+    pub(crate) pages: Batcher<Batched<L>>,
     slow: Arc<SlowReads>,
     layout: Layout,
 }
@@ -184,23 +182,30 @@ impl<L: Listed> List<L> {
         self.by_id.ask((seller, id)).await
     }
 
-    /// A seller's items with these ids, in the order of the list. They may be many and large, so they are read where
-    /// pages are, a megabyte at a time, and for one caller of the seller at a time.
+    /// A seller's items with these ids, in the order of the list. They are read where pages are, a megabyte at a time;
+    /// if they have more, in a turn of the whole process.
     pub(crate) async fn by_ids(
         &self,
         seller: SellerId,
         mut ids: BTreeSet<Uuid>,
     ) -> Result<Vec<L::Item>, StoreError> {
-        let (mut turn, mut items) = (self.slow.turn_by_ids(seller).await?, Vec::new());
+        let (mut items, mut turn) = (Vec::new(), None);
         while !ids.is_empty() {
-            let connection = self.connection_of_pages();
             let some = L::BY_IDS.bind((seller.uuid(), ids.iter().copied().collect::<Vec<_>>()));
-            let rows;
-            (turn, rows) = until_answered(turn, async move { connection.rows(some).await }).await?;
-            let page = Self::page_of(seller, PageSize::clamped(MAX_PAGE_SIZE.into()), rows)?;
+            let read = self
+                .pages
+                .alone(seller, |connection| async move { connection.rows(some).await });
+            let page = Self::page_of(seller, PageSize::clamped(MAX_PAGE_SIZE.into()), read.await?)?;
+            let mut rest = ids.clone();
+            rest.retain(|id| page.next.is_some_and(|last| *id > last.id));
+            if !rest.is_empty() && turn.is_none() {
+                // Whoever waits holds nothing, and reads the same again.
+                drop(page);
+                turn = Some(self.slow.turn_of_long(seller).await?);
+                continue;
+            }
             items.extend(page.items);
-            let Some(last) = page.next else { break };
-            ids.retain(|id| *id > last.id);
+            ids = rest;
         }
         drop(turn);
         items.sort_unstable_by_key(|item| {
@@ -210,39 +215,14 @@ impl<L: Listed> List<L> {
         Ok(items)
     }
 
-    /// Runs a read of as many rows as a batch of pages has, on their connection.
-    pub(crate) async fn alone<T: Send + 'static>(
+    /// A row that may be large, by its id.
+    pub(crate) async fn one_in_turn(
         &self,
         seller: SellerId,
-        read: impl Future<Output = Result<T, StoreError>> + Send + 'static,
-    ) -> Result<T, StoreError> {
-        let turn = self.pages.turn(seller, ANSWER_TIMEOUT).await?;
-        Ok(until_answered(turn, read).await?.1)
-    }
-
-    /// A row that may be large, by its id: few of a seller are under way.
-    pub(crate) async fn one_of_few(&self, seller: SellerId, id: Uuid) -> Result<Option<L::Item>, StoreError> {
+        id: Uuid,
+    ) -> Result<Option<L::Item>, StoreError> {
         let _turn = self.by_id.turn(seller, ANSWER_TIMEOUT).await?;
         self.one(seller, id).await
-    }
-
-    /// The same by a statement of its own, on the same connection.
-    pub(crate) async fn few<S>(&self, seller: SellerId, statement: S) -> Result<Vec<S::Row>, StoreError>
-    where
-        S: Returns + Send + 'static,
-        Prepared<S>: for<'t, 'c> LoadQuery<'t, &'c AsyncPgConnection, S::Row>,
-    {
-        let (turn, connection) = (
-            self.by_id.turn(seller, ANSWER_TIMEOUT).await?,
-            Arc::clone(self.by_id.connection()),
-        );
-        let read = async move { connection.rows(statement).await };
-        Ok(until_answered(turn, read).await?.1)
-    }
-
-    /// For [`List::alone`].
-    pub(crate) fn connection_of_pages(&self) -> Arc<SharedConnection> {
-        Arc::clone(self.pages.connection())
     }
 
     pub(crate) async fn page(
@@ -272,9 +252,10 @@ impl<L: Listed> List<L> {
             }
             // A statement over several sellers would go to every shard.
             (None, Layout::Citus) => {
-                let connection = self.connection_of_pages();
-                let read = async move { L::page(&connection, of, filter, after, rows).await };
-                self.alone(seller, read).await?
+                let read = |connection: Arc<SharedConnection>| async move {
+                    L::page(&connection, of, filter, after, rows).await
+                };
+                self.pages.alone(seller, read).await?
             }
         };
         Self::page_of(seller, size, rows)
@@ -309,17 +290,6 @@ impl<L: Listed> List<L> {
     }
 }
 
-/// Runs a read, and gives the seller's turn back. It lasts until the answer, even if the caller has gone: the statement
-/// is on the connection until then.
-async fn until_answered<T: Send + 'static>(
-    turn: Admission,
-    read: impl Future<Output = Result<T, StoreError>> + Send + 'static,
-) -> Result<(Admission, T), StoreError> {
-    let reading = async move { read.await.map(|answer| (turn, answer)) };
-    let reading = tokio::spawn(reading.in_current_span()).await;
-    reading.unwrap_or_else(|ended| Err(StoreError::Unavailable(ended.into())))
-}
-
 /// Before all items: the list begins with the latest.
 pub(crate) const NEWEST: Keyset = Keyset {
     at: DateTime::<Utc>::MAX_UTC,
@@ -328,7 +298,7 @@ pub(crate) const NEWEST: Keyset = Keyset {
 
 /// A page: whose, where it starts, and its largest number of rows, with the one that shows whether more
 /// follow.
-struct PageQuestion {
+pub(crate) struct PageQuestion {
     seller: SellerId,
     filter: Filter,
     after: Keyset,
@@ -336,7 +306,7 @@ struct PageQuestion {
 }
 
 /// Rows by their ids.
-struct ById<L>(Layout, PhantomData<L>);
+pub(crate) struct ById<L>(Layout, PhantomData<L>);
 
 #[async_trait]
 impl<L: Listed> BatchQuery for ById<L> {
@@ -416,7 +386,7 @@ async fn answers_by_seller<L: Listed>(
 }
 
 /// The pages in flight on one server thread.
-struct Batched<L>(PhantomData<L>);
+pub(crate) struct Batched<L>(PhantomData<L>);
 
 #[async_trait]
 impl<L: Listed> BatchQuery for Batched<L> {

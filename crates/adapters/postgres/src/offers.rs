@@ -238,7 +238,6 @@ impl OfferReader for List<SellerOffers> {
         if external_id.is_some() || ean.is_some() {
             let after = after.unwrap_or(NEWEST);
             let (of, rows) = (seller.uuid(), i64::from(size.get()) + 1);
-            let connection = self.connection_of_pages();
             let values = (
                 of,
                 external_id,
@@ -249,9 +248,10 @@ impl OfferReader for List<SellerOffers> {
                 status,
                 rows,
             );
-            let read = async move { connection.rows(BY_CODE.bind(values)).await };
-            let rows = self.alone(seller, read).await?;
-            return Self::page_of(seller, size, rows);
+            let read = self.pages.alone(seller, |connection| async move {
+                connection.rows(BY_CODE.bind(values)).await
+            });
+            return Self::page_of(seller, size, read.await?);
         }
         let filter = Filter {
             status,

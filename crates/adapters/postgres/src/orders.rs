@@ -144,15 +144,17 @@ impl Listed for SellerParts {
 impl OrderReader for List<SellerParts> {
     async fn order(&self, seller: SellerId, order: &OrderRef) -> Result<Option<SellerOrder>, StoreError> {
         let number = match order {
-            OrderRef::Id(id) => return self.one_of_few(seller, id.uuid()).await,
+            OrderRef::Id(id) => return self.one_in_turn(seller, id.uuid()).await,
             OrderRef::Number(number) => number.as_str().to_owned(),
         };
         let part = seller_orders::table
             .filter(seller_orders::seller_id.eq(seller.uuid()))
             .filter(seller_orders::number.eq(number))
             .select(PartRow::as_select());
-        let mut parts = self.few(seller, part).await?;
-        parts.pop().map(SellerOrder::try_from).transpose()
+        let read = self
+            .by_id
+            .alone(seller, |connection| async move { connection.rows(part).await });
+        read.await?.pop().map(SellerOrder::try_from).transpose()
     }
 
     async fn orders_by_id(

@@ -21,23 +21,26 @@ pub(crate) const CONNECTIONS: usize = 4;
 /// Runs slow reads.
 pub(crate) struct SlowReads {
     units: PgUnitOfWork,
-    by_ids: Arc<Turns>,
+    /// Of reads on other connections: they are here because all threads share them.
+    long: Arc<Turns>,
 }
 
 impl SlowReads {
     /// The units MUST have turns of their own, with a share of one, so that no seller takes the connections from
     /// the others.
     pub(crate) fn new(units: PgUnitOfWork) -> Self {
-        let by_ids = Turns::new(1);
-        Self { units, by_ids }
+        let long = Turns::new(1);
+        Self { units, long }
     }
 
-    /// Waits until this process reads no other rows of this seller by many ids. Such reads have other connections, but
-    /// their answers may be of fifty megabytes.
-    pub(crate) async fn turn_by_ids(&self, seller: SellerId) -> Result<Admission, StoreError> {
-        self.by_ids
-            .take(&LockSet::of_seller(seller), ANSWER_TIMEOUT)
-            .await
+    /// Waits until this process reads no other answer that may have fifty megabytes. One caller of each seller waits for
+    /// that, so that no seller's callers stand before another's.
+    pub(crate) async fn turn_of_long(&self, seller: SellerId) -> Result<[Admission; 2], StoreError> {
+        let take = |of| async move { self.long.take(&of, ANSWER_TIMEOUT).await };
+        Ok([
+            take(LockSet::of_seller(seller)).await?,
+            take(LockSet::of_strangers()).await?,
+        ])
     }
 
     /// All rows of a statement, planned for its values. It has a transaction, so that PostgreSQL ends it at

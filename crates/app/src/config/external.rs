@@ -491,8 +491,8 @@ impl TracingConfig {
     /// Refuses the variables that the exporter's library reads by itself: it would send their headers in place of ours.
     pub(super) fn foreign_headers<'a>(&self, mut names: impl Iterator<Item = &'a str>) -> Option<Fault> {
         self.otlp_endpoint.as_ref()?;
-        let is_read = |name: &&str| name.starts_with("OTEL_EXPORTER_OTLP_") && name.ends_with("HEADERS");
-        let foreign = names.find(is_read)?;
+        let read = ["OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"];
+        let foreign = names.find(|name| read.contains(name))?;
         let reason = format!(
             "cannot be set beside {foreign}, whose headers would go to the collector: unset that, and use \
              `tracing.headers`"

@@ -143,7 +143,7 @@ log.level=warn,[request]=trace
 server.bind=127.0.0.1:80; server.backoffice_bind=10.0.0.1:80
 server.bind=127.0.0.1:0; server.backoffice_bind=127.0.0.1:0
 MAIL.port=25
-tracing.otlp_endpoint=http://collector:4318; OTEL_SERVICE_NAME=injected
+tracing.otlp_endpoint=http://collector:4318; OTEL_SERVICE_NAME=injected; OTEL_EXPORTER_OTLP_METRICS_HEADERS=a=b
 SELLER_API_PORT=tcp://10.0.0.1:8080; SELLER_API_MAIL_PORT=tcp://10.0.0.1:25
 SELLER_API_SERVICE_HOST=10.0.0.1";
 

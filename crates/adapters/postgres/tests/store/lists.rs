@@ -173,6 +173,53 @@ async fn a_page_of_long_orders_ends_after_a_megabyte_and_leads_on() {
 }
 
 #[tokio::test]
+async fn long_reads_by_ids_take_turns_whoever_asks() {
+    let fixture = Fixture::new().await;
+    let proxy = StatementProxy::to(&fixture.test_database);
+    let orders = handle(settings(proxy.url(), 1)).order_reader();
+    let mut reads = Vec::new();
+    for _ in 0..2 {
+        let seller = fixture.seller().await;
+        let fill = FILL.replace("{seller}", &seller.to_string());
+        fixture.tamper(&fill.replace("{rows}", "12")).await;
+        let sql = format!("select order_id::text from seller_orders where seller_id = '{seller}'");
+        let ids = fixture.texts(&sql).await;
+        let ids: BTreeSet<OrderId> = ids.iter().map(|id| id.parse().unwrap()).collect();
+        reads.extend(vec![(seller, ids); 3]);
+    }
+    fixture
+        .tamper("update seller_orders set items_length = 300000")
+        .await;
+    proxy.record();
+    for found in join_all(
+        reads
+            .iter()
+            .map(|(seller, ids)| orders.orders_by_id(*seller, ids)),
+    )
+    .await
+    {
+        assert_eq!(found.unwrap().len(), 12);
+    }
+    let recorded = proxy.recorded();
+    let read = recorded.iter().find(|statement| statement.sql.contains("unnest"));
+    // Four fit into a megabyte: twelve ids, then eight, then four.
+    let lengths = proxy
+        .sent_with(&read.unwrap().sql)
+        .into_iter()
+        .map(|sent| sent.len());
+    let lengths: Vec<_> = lengths.collect();
+    let later: Vec<_> = lengths
+        .iter()
+        .filter(|length| Some(*length) != lengths.first())
+        .collect();
+    assert!(
+        later.len() == 2 * reads.len() && later[0] > later[1],
+        "{lengths:?}"
+    );
+    assert!(later.chunks(2).all(|read| read == &later[..2]), "{lengths:?}");
+}
+
+#[tokio::test]
 async fn a_slow_list_ends_at_the_statement_timeout_after_its_caller_has_gone() {
     let fixture = Fixture::new().await;
     let seller = fixture.seller().await;
@@ -251,8 +298,8 @@ async fn a_seller_reads_few_orders_by_id_at_a_time() {
     fixture.tamper("rollback").await;
     read().await.unwrap();
     by_number().await.unwrap();
-    // One by ids and five by number, before these.
-    assert_eq!(proxy.recorded().len(), 1 + 5 + 2);
+    // Two by ids and five by number, before these.
+    assert_eq!(proxy.recorded().len(), 2 + 5 + 2);
     let one = OrderRef::Id(id().into());
     orders.order(seller, &one).await.unwrap();
     proxy.record();
