@@ -150,7 +150,7 @@ crate::view! {
         "offer_id": uuid() => item.offer.uuid(),
         "title": string().or_null() => item.title,
         "handle": string().or_null() => item.handle,
-        "sku": string().or_null() => item.sku,
+        "sku": string().or_null().describe("A text of the marketplace; not the offer's `external_id`.") => item.sku,
         "quantity": schema::integer(1, i32::MAX.into()) => item.quantity,
         "unit_price": MoneyView::schema().or_null() => item.unit_price.map(MoneyView::whole),
         "fulfillment_status": order_status().describe("Currently the order's, since an order is shipped as a whole.")

@@ -110,13 +110,13 @@ web::view! {
             .example("ZAM-1-1001") => order.number.as_str(),
         "status": order_status().describe("The status of the seller's items.") => order.status().as_str(),
         "payment_status": payment_status() => order.payment_status().as_str(),
-        "payment_method": string().or_null() => order.payment_method,
+        "payment_method": string().or_null().describe(MARKETPLACES_TEXT) => order.payment_method,
         "placed_at": date_time() => Timestamp::new(order.placed_at),
         "paid_at": date_time().or_null() => order.paid_at().map(Timestamp::new),
         "shipped_at": date_time().or_null() => order.shipped_at().map(Timestamp::new),
         "delivered_at": date_time().or_null() => order.delivered_at().map(Timestamp::new),
-        "delivery_method": string().or_null() => order.delivery_method,
-        "shipped_by": shipped_by().describe("Who ships the order: the marketplace if it has items of several sellers.")
+        "delivery_method": string().or_null().describe(MARKETPLACES_TEXT) => order.delivery_method,
+        "shipped_by": shipped_by().describe("Whose task the parcel is: the marketplace's if the order has items of several sellers. It may ship others, too.")
             => if order.several_sellers { "marketplace" } else { "seller" },
         "shipment": ShipmentView::schema().or_null() => order.shipment().map(ShipmentView::whole),
         "buyer": BuyerView::schema().or_null().describe(PERSONAL)
@@ -133,6 +133,8 @@ web::view! {
         "updated_at": date_time().describe("Changes whenever another field does.") => Timestamp::new(order.updated_at),
     }
 }
+
+const MARKETPLACES_TEXT: &str = "A text of the marketplace, without a fixed list of values.";
 
 /// The cases in which personal data are withheld.
 const PERSONAL: &str = "`null` until the order is paid, so also where it was cancelled unpaid; where the order has none; and after the \

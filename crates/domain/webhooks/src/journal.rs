@@ -67,7 +67,7 @@ pub enum JournalRefusal {
     NoLongerKept,
     /// Events are kept from this time on.
     #[error(
-        "events are kept since {}: read the resources, and start with a later time",
+        "events recorded since {} are kept: read the resources, and start with a later time",
         .0.to_rfc3339_opts(SecondsFormat::Micros, true)
     )]
     TooOld(DateTime<Utc>),

@@ -130,7 +130,7 @@ fn presented(headers: &HeaderMap, parameters: &Parameters) -> Result<ClientCrede
             secret: secret.unwrap_or_default().to_owned(),
         }),
         (None, _, (None, _)) => Err(OAuthError::invalid_client(
-            "Authenticate the client: by HTTP Basic, or by client_id and client_secret in the body.",
+            "Authenticate the client: by HTTP Basic, or by client_id and client_secret in the body. A public one sends client_id alone.",
         )),
         (Some(_), _, (_, Some(_))) => Err(OAuthError::invalid_request(
             "Send the client's credentials once: by HTTP Basic or in the body.",

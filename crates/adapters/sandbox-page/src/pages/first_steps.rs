@@ -3,7 +3,7 @@
 use askama::Template;
 use offers::OfferStatus;
 use reqwest::Method;
-use serde_json::{Value, json};
+use serde_json::Value;
 use url::{Position, Url};
 
 use super::{Frame, Shown, html, see_other, trade, unread};
@@ -43,8 +43,8 @@ pub(crate) async fn first_steps(page: &SandboxPage, (n, seller): Chosen<'_>) -> 
     ];
     let order = shippable(&*page.settings.orders, seller.id.into()).await;
     let ship = order.map_err(|error| unread(&error))?.map(|order| {
-        let parcel = json!({ "carrier": "inpost", "tracking_number": "LATER0001" });
-        let call = first(Method::POST, &format!("/v1/orders/{order}/shipments"), parcel);
+        let path = format!("/v1/orders/{order}/shipments");
+        let call = first(Method::POST, &path, trade::new_parcel(page));
         page.button("Ship one of them", call, &[])
     });
     Ok(html(&FirstStepsPage {

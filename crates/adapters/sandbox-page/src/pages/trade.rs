@@ -316,7 +316,7 @@ fn item(item: &OrderItem) -> String {
 fn parcel(part: &SellerOrder) -> Option<(&str, String)> {
     let shipment = part.shipment()?;
     let status = shipment.tracking_status;
-    let status = status.map_or("not known to the carrier yet", TrackingStatus::as_str);
+    let status = status.map_or("no answer of its carrier yet", TrackingStatus::as_str);
     let (carrier, number) = (shipment.carrier.display_name(), shipment.tracking_number.as_str());
     Some((number, format!("Parcel {number} with {carrier}: {status}")))
 }
@@ -359,7 +359,7 @@ fn buttons(
     buttons
 }
 
-fn new_parcel(page: &SandboxPage) -> Value {
+pub(super) fn new_parcel(page: &SandboxPage) -> Value {
     // Carriers know no other parcel of this number.
     let id = page.settings.randomness.uuid().simple().to_string();
     let unique = id.get(24..).unwrap_or_default().to_uppercase();
