@@ -124,13 +124,15 @@ async fn a_closed_stdout_is_no_error() {
 #[tokio::test]
 async fn a_change_that_is_made_and_cannot_be_printed_is_no_failure() {
     let world = world().await;
-    let line = format!("'{PROGRAM}' admin operator-tokens create full > /dev/full");
+    let line = format!("'{PROGRAM}' admin operator-tokens create unseen > /dev/full");
     let environment = [("DATABASE_URL", world.database.url())];
-    let made = run("sh", &["-c", &line], &environment).await.ended(5);
+    let full = run("sh", &["-c", &line], &environment).await.ended(5);
+    let words = ["admin", "operator-tokens", "create", "unseen"];
+    let unread = run_unread(PROGRAM, &words, &environment).await.ended(5);
     let reason = "it is done, but its result cannot be printed";
-    assert!(made.stderr.contains(reason), "{}", made.stderr);
-    let of_it = "select count(*) from operator_tokens where name = 'full'";
-    assert_eq!(world.count(of_it, &[]).await, 1);
+    assert!(full.stderr.contains(reason) && unread.stderr.contains(reason));
+    let of_them = "select count(*) from operator_tokens where name = 'unseen'";
+    assert_eq!(world.count(of_them, &[]).await, 2);
     let seller = world.seller().await.id;
     for (input, code, reason) in [
         (offer_line(1, json!({})), 5, reason),

@@ -26,10 +26,9 @@ impl PrintError {
         Self::Done(error)
     }
 
-    /// Whether the reader closed the pipe, as `head` does. That is not a failure.
+    /// Whether the reader of what was found closed the pipe, as `head` does. That is not a failure.
     pub(crate) fn is_broken_pipe(&self) -> bool {
-        let (Self::Found(error) | Self::Done(error)) = self;
-        error.kind() == io::ErrorKind::BrokenPipe
+        matches!(self, Self::Found(error) if error.kind() == io::ErrorKind::BrokenPipe)
     }
 }
 

@@ -70,7 +70,7 @@ impl Carriers {
                     let auth = token(header, poczta_polska::login(account), poczta_polska::token);
                     (Box::new(PocztaPolska), auth)
                 }
-                Carrier::Dpd => (Box::new(Dpd::new(account)), Auth::None),
+                Carrier::Dpd => (Box::new(Dpd::new(account)), Auth::InRequest),
                 Carrier::Gls => (Box::new(Gls), bearer(oauth::basic(account)?)),
                 Carrier::Ups => (Box::new(Ups::new(started)), bearer(oauth::basic(account)?)),
                 Carrier::Fedex => (Box::new(Fedex), bearer(oauth::form(account))),

@@ -31,8 +31,9 @@ const MAX_UNLISTED: usize = 100;
 
 /// How requests authenticate.
 pub(crate) enum Auth {
-    /// No authentication, or credentials within the request.
     None,
+    /// By what the body of each request has.
+    InRequest,
     Key(HeaderName, HeaderValue),
     Token(HeaderName, Arc<TokenCache>),
 }
@@ -137,6 +138,10 @@ impl CarrierClient {
                 Err(Failure::Unauthorized) if matches!(self.auth, Auth::Token(..)) && !is_renewed => {
                     is_renewed = true;
                 }
+                // Without credentials, none are wrong.
+                Err(Failure::Unauthorized) if matches!(self.auth, Auth::None) => {
+                    return Err(Failure::Status(401));
+                }
                 // The carrier rejected a fresh token too, or the account has no token to renew.
                 Err(Failure::Unauthorized) => return Err(Failure::Credentials),
                 Err(failure) if failure.is_retryable() && !is_retried => {
@@ -154,7 +159,7 @@ impl CarrierClient {
         let mut request = self.api.request(&self.base_url, number);
         let headers = request.headers_mut();
         match &self.auth {
-            Auth::None => {}
+            Auth::None | Auth::InRequest => {}
             Auth::Key(name, key) => {
                 headers.insert(name, key.clone());
             }

@@ -10,11 +10,14 @@ use kernel::{
     Mail, MailId, MailQueue, MailStep, Mailer, Randomness, SPANS, SellerId, SendError, TransactionError,
     error_chain,
 };
-use orders::ShipmentMail;
+use orders::{OrderId, ShipmentMail};
 use parking_lot::Mutex;
 use tokio::select;
 use tokio::time::{Instant, sleep};
-use tracing::{Instrument, Span, field::Empty};
+use tracing::{
+    Instrument, Span,
+    field::{Empty, display},
+};
 use usecases::send_mails::{LEASE, send_mail};
 use web::Tasks;
 
@@ -33,23 +36,26 @@ pub(super) trait Kind: Mail {
     /// The kind of mail.
     const ABOUT: &'static str;
 
-    /// The seller and the kind of an account's mail: no command lists those that were given up.
-    fn account(&self) -> (Option<SellerId>, Option<&'static str>) {
-        (None, None)
-    }
+    /// Which order it is about; or which seller's account, and the kind of mail: no command lists those that were given
+    /// up.
+    fn subject(&self) -> (Option<OrderId>, Option<SellerId>, Option<&'static str>);
 }
 
 impl Kind for ShipmentMail {
     const WORKER: &'static str = "mails";
     const ABOUT: &'static str = "shipment";
+
+    fn subject(&self) -> (Option<OrderId>, Option<SellerId>, Option<&'static str>) {
+        (Some(self.order), None, None)
+    }
 }
 
 impl Kind for AccountMail {
     const WORKER: &'static str = "account_mails";
     const ABOUT: &'static str = "account";
 
-    fn account(&self) -> (Option<SellerId>, Option<&'static str>) {
-        (Some(self.seller), Some(self.kind.as_str()))
+    fn subject(&self) -> (Option<OrderId>, Option<SellerId>, Option<&'static str>) {
+        (None, Some(self.seller), Some(self.kind.as_str()))
     }
 }
 
@@ -90,9 +96,10 @@ impl<M: Kind> Mails<M> {
             let outcome = name(next);
             metrics::counter!("mail_outcomes_total", "about" => M::ABOUT, "outcome" => outcome).increment(1);
             if next == MailStep::Dead {
-                let (seller, kind) = due.mail.account();
+                let (order, seller, kind) = due.mail.subject();
                 tracing::error!(
-                    mail = %due.mail.id(), about = M::ABOUT, seller_id = seller.map(display), kind, "a mail was given up"
+                    mail = %due.mail.id(), about = M::ABOUT, order_id = order.map(display), seller_id = seller.map(display), kind,
+                    "a mail was given up"
                 );
             }
             Ok(())
@@ -134,27 +141,32 @@ impl<M: Kind> Mailer<M> for LoggedMailer<M> {
         if outcome.is_err() {
             span.record("otel.status_code", "ERROR");
         }
+        let (order, seller, kind) = mail.subject();
+        let (order_id, seller_id) = (order.map(display), seller.map(display));
         match &outcome {
             Ok(()) => {
                 span.record("outcome", "sent");
+                tracing::info!(mail = %mail.id(), about = M::ABOUT, order_id, seller_id, kind, "a mail was sent");
                 if self.failing.lock().take().is_some() {
                     tracing::info!("mails can be sent again");
                 }
             }
             Err(error @ SendError::Permanent(_)) => {
                 span.record("outcome", "refused");
-                let ((seller, kind), cause) = (mail.account(), error_chain(error));
+                let cause = error_chain(error);
                 tracing::warn!(
-                    mail = %mail.id(), about = M::ABOUT, seller_id = seller.map(display), kind, cause, "a mail was refused"
+                    mail = %mail.id(), about = M::ABOUT, order_id, seller_id, kind, cause, "a mail was refused"
                 );
             }
             Err(error @ SendError::Transient(_)) => {
                 span.record("outcome", "retry");
                 let cause = error_chain(error);
                 if self.failing.lock().replace(cause.clone()).as_ref() == Some(&cause) {
-                    tracing::debug!(mail = %mail.id(), cause, "a mail cannot be sent now either");
+                    tracing::debug!(mail = %mail.id(), order_id, seller_id, cause, "a mail cannot be sent now either");
                 } else {
-                    tracing::warn!(mail = %mail.id(), cause, "a mail cannot be sent now and is retried");
+                    tracing::warn!(
+                        mail = %mail.id(), order_id, seller_id, cause, "a mail cannot be sent now and is retried"
+                    );
                 }
             }
         }

@@ -91,6 +91,13 @@ async fn inpost_works_without_a_token_and_behind_a_path() {
     let mut settings = world::settings(Carrier::Inpost, &url, DEADLINE);
     settings.accounts[0].secret = "".into();
     let carriers = Carriers::new(&settings, clock()).unwrap();
+    // No credentials were wrong.
+    world.replies([
+        world::reply(401, "{}"),
+        crate::fixtures::delivered(Carrier::Inpost),
+    ]);
+    let lookup = carriers.look_up(Carrier::Inpost, &number()).await;
+    assert!(matches!(lookup, Lookup::Unavailable(_)), "{lookup:?}");
     let lookup = carriers.look_up(Carrier::Inpost, &number()).await;
     assert!(matches!(lookup, Lookup::Found(_)), "{lookup:?}");
     let request = world.requests().remove(0);

@@ -68,7 +68,7 @@ impl Dialer {
     async fn open(&self) -> Result<AsyncSmtpConnection, SmtpFailure> {
         let opened = match &self.protection {
             Protection::None => {
-                let stream = Box::new(self.connect().await?);
+                let stream = Box::new(StartTlsGuard::new(self.connect().await?));
                 AsyncSmtpConnection::connect_with_transport(stream, &self.hello).await
             }
             Protection::StartTls(tls) => {

@@ -1,4 +1,4 @@
-//! A stream that keeps plaintext from before STARTTLS out of the TLS session.
+//! A stream to a server that is not authenticated: it keeps plaintext out of the TLS session, and replies short.
 
 use std::io;
 use std::net::SocketAddr;
@@ -9,7 +9,11 @@ use lettre::transport::smtp::client::AsyncTokioStream;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// Returns one byte per read until TLS begins.
+/// The most bytes of plaintext in one reply. The SMTP client has limits of its own, but looks at them once a line has
+/// ended.
+const MAX_REPLY: usize = 100_000;
+
+/// Returns one byte per read until TLS begins, if it does.
 ///
 /// The SMTP client's read buffer survives the upgrade to TLS. A man in the middle could append replies to the
 /// server's last plaintext reply; the client would later read them from the buffer as TLS-protected, and take
@@ -20,6 +24,8 @@ use tokio::net::TcpStream;
 pub(super) struct StartTlsGuard {
     stream: TcpStream,
     phase: Phase,
+    /// Bytes read since the last write.
+    reply: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,8 +38,11 @@ enum Phase {
 
 impl StartTlsGuard {
     pub(super) fn new(stream: TcpStream) -> Self {
-        let phase = Phase::Plain;
-        Self { stream, phase }
+        Self {
+            stream,
+            phase: Phase::Plain,
+            reply: 0,
+        }
     }
 }
 
@@ -55,9 +64,14 @@ impl AsyncRead for StartTlsGuard {
         if buffer.remaining() == 0 {
             return Poll::Ready(Ok(()));
         }
+        if self.reply == MAX_REPLY {
+            let text = format!("a reply of the mail server has more than {MAX_REPLY} bytes");
+            return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, text)));
+        }
         let mut byte = [0];
         let mut one = ReadBuf::new(&mut byte);
         let read = Pin::new(&mut self.stream).poll_read(context, &mut one);
+        self.reply += one.filled().len();
         buffer.put_slice(one.filled());
         read
     }
@@ -71,6 +85,7 @@ impl AsyncWrite for StartTlsGuard {
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
         if let Poll::Ready(Ok(_)) = &written {
+            self.reply = 0;
             self.phase = match self.phase {
                 Phase::Plain if bytes.starts_with(b"STARTTLS") => Phase::Upgrading,
                 Phase::Plain => Phase::Plain,

@@ -93,6 +93,20 @@ async fn a_server_without_tls_gets_no_mail() {
 }
 
 #[tokio::test]
+async fn a_reply_without_end_before_tls_is_read_no_further_than_its_limit() {
+    let endless: &'static str = Box::leak(format!("220 {}", "a".repeat(1_000_000)).into());
+    for security in [Security::Plain, Security::StartTls] {
+        let stub = SmtpServer::start(SmtpScript::default().at("CONNECT", SmtpAction::Reply(endless))).await;
+        let settings = SmtpSettings {
+            security,
+            ..settings(stub.port())
+        };
+        let text = transient(mailer(&settings).send(&mail()).await);
+        assert!(text.contains("more than 100000 bytes"), "{text}");
+    }
+}
+
+#[tokio::test]
 async fn the_certificate_must_be_trusted_and_valid_for_the_server() {
     let (_, other_root) = server_for("127.0.0.1");
     let (config, root) = server_for("mail.example.com");

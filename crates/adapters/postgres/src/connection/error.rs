@@ -62,7 +62,7 @@ enum Meaning {
 /// Diesel hides the SQLSTATE; until a version with its pull request 5232 is released, an error is known by
 /// the first of these words of an English server that it has. With another language it is `Unexpected`: a 500
 /// without the advice to retry.
-const WORDS: [(&str, &str, Meaning); 28] = [
+const WORDS: [(&str, &str, Meaning); 29] = [
     // Citus: a worker is away, silent or full, in its own words behind these. The coordinator's connection
     // stays usable.
     ("08006, Citus", "connection to the remote node", Outage),
@@ -86,6 +86,7 @@ const WORDS: [(&str, &str, Meaning); 28] = [
     ("42501", "must be owner of", Denied),
     ("42501", "violates row-level security policy", Denied),
     ("53100", "No space left on device", DiskFull),
+    ("53100", "could not extend file", DiskFull),
     ("53200", "out of memory", Outage),
     ("53200", "out of shared memory", Outage),
     ("53300", "too many clients", Outage),
