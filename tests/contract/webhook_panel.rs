@@ -159,6 +159,10 @@ async fn from_when_a_new_secret_signs_is_shown() {
         page.shows(shown);
     }
     page.hides(&text(&rotated, "secret"));
+    world.moved(&own.application, "suspension").await;
+    let suspended = member.browser.page(PAGE).await;
+    suspended.shows("Application suspended");
+    suspended.hides("/test\"");
 }
 
 #[tokio::test]

@@ -1,11 +1,11 @@
 //! Responses: JSON bytes and the common headers.
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use actix_web::HttpResponse;
 use actix_web::body::{BodySize, BoxBody, MessageBody};
@@ -188,6 +188,9 @@ impl MessageBody for Slices {
 /// The large bodies of this process that are not sent yet, each the answer to one request.
 static UNSENT: Unsent = Unsent::new(64 * 1024 * 1024);
 
+/// A client that reads does so more often.
+const IDLE: Duration = Duration::from_secs(1);
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Owner {
     Seller(SellerId),
@@ -200,7 +203,7 @@ pub(crate) enum Owner {
 pub(crate) type Owners = [Option<Owner>; 2];
 
 /// Bodies that were not sent yet. Beyond so many bytes, whoever has most of them loses the body that was read
-/// longest ago, and its connection ends.
+/// longest ago, or the last one if all are being read, and its connection ends.
 struct Unsent {
     most: usize,
     bodies: Mutex<UnsentBodies>,
@@ -280,13 +283,13 @@ impl UnsentBodies {
             }
         }
         let precedence = |entry: &UnsentEntry| {
-            let read_at = entry.left.lock().read_at;
+            let idle = entry.left.lock().read_at.elapsed();
             let owners = entry.owners.iter().flatten();
             let most = owners.filter_map(|owner| of_owners.get(owner)).max();
-            (most.copied(), Reverse(read_at))
+            (most.copied(), Some(idle).filter(|idle| *idle >= IDLE))
         };
-        // Of equal ones the first, which was begun before the others.
-        let entries = self.by_number.iter().rev();
+        // Of equal ones that are being read the last, so that those begun before come to their end.
+        let entries = self.by_number.iter();
         let Some((&number, entry)) = entries.max_by_key(|(_, entry)| precedence(entry)) else {
             return false;
         };
@@ -333,7 +336,6 @@ impl Drop for UnsentBody {
 mod tests {
     use std::future::poll_fn;
     use std::net::Ipv4Addr;
-    use std::time::Duration;
 
     use actix_web::body::to_bytes;
     use tokio::time::sleep;
@@ -349,7 +351,7 @@ mod tests {
         let body = |owner, n: u8| UNSENT.add([Some(owner), None], vec![n; 2 * SLICE].into());
         let first = body(modest, 1);
         let [second, mut third, fourth] = [2, 3, 4].map(|n| body(greedy, n));
-        sleep(Duration::from_millis(1)).await;
+        sleep(IDLE).await;
         let piece = poll_fn(|cx| Pin::new(&mut third).poll_next(cx)).await;
         assert_eq!(piece.unwrap().unwrap(), vec![3; SLICE]);
         let (fifth, sixth) = (body(greedy, 5), body(modest, 6));
@@ -360,6 +362,13 @@ mod tests {
         for (n, whole) in [(1, first), (5, fifth), (6, sixth)] {
             assert_eq!(to_bytes(whole).await.unwrap(), vec![n; 2 * SLICE]);
         }
+        // Of bodies that are being read, the last one is lost.
+        let reading: Vec<_> = (0..5).map(|_| body(greedy, 8)).collect();
+        let mut lost = Vec::new();
+        for one in reading {
+            lost.push(to_bytes(one).await.is_err());
+        }
+        assert_eq!(lost, [false, false, false, false, true]);
         // What was sent counts no more.
         for _ in 0..10 {
             assert!(to_bytes(body(greedy, 7)).await.is_ok());

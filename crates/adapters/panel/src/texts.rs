@@ -192,6 +192,7 @@ impl Texts {
             403 => ("The token lacks a permission", "Token nie ma uprawnienia"),
             404 => ("There is no such thing", "Nie ma takiego zasobu"),
             409 => ("The state does not allow it", "Konflikt z obecnym stanem danych"),
+            412 => ("It was changed in the meantime", "Zmieniono to w międzyczasie"),
             422 => (
                 "The request cannot be carried out as it is",
                 "Nie można wykonać żądania w tej postaci",

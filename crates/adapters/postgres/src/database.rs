@@ -38,7 +38,7 @@ use crate::mails::Mails;
 use crate::oauth::applications::Clients;
 use crate::oauth::consents::Holders;
 use crate::oauth::issuing::BatchedTokens;
-use crate::observe::TransactionTimes;
+use crate::observe::{StatementTimes, TRANSACTION};
 use crate::offers::{SellerOffers, changes::BatchedChanges};
 use crate::orders::{SellerParts, WholeOrders};
 use crate::parcels::Parcels;
@@ -153,7 +153,9 @@ impl Database {
                 queued: Arc::default(),
                 os_user: None,
             },
-            times: TransactionTimes::new(),
+            begin_times: StatementTimes::of("begin"),
+            statement_times: StatementTimes::of(TRANSACTION),
+            commit_times: StatementTimes::of("commit"),
         };
         let slow = PgUnitOfWork {
             connections: connections(slow_reads::CONNECTIONS, 1)?,

@@ -24,23 +24,14 @@ statements! {
     AHEAD: ();
 }
 
-/// How rows of another database came into this one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Arrival {
-    /// From a dump. The feed is emptied, and all cursors from before are refused: it is another one from then
-    /// on.
-    Restored,
-    /// All of them, by `pg_upgrade` or a copy. The feed stays, and cursors continue.
-    Upgraded,
-}
-
-impl Arrival {
-    /// Its name on the command line and in the audit log.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Restored => "restored",
-            Self::Upgraded => "upgraded",
-        }
+kernel::words! {
+    /// How rows of another database came into this one; the names are those of the command line and the audit log.
+    pub enum Arrival {
+        /// From a dump. The feed is emptied, and all cursors from before are refused: it is another one from then
+        /// on.
+        Restored = "restored",
+        /// All of them, by `pg_upgrade` or a copy. The feed stays, and cursors continue.
+        Upgraded = "upgraded",
     }
 }
 

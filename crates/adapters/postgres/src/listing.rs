@@ -75,7 +75,7 @@ pub(crate) trait Listed: Send + Sync + 'static {
     type Row: TableRow + Send + 'static;
     /// The type of an item.
     type Item: Clone + Send + TryFrom<Self::Row, Error = StoreError>;
-    const BY_ID: Statement<ByIdParameters, Placed<Self::Row>>;
+    const BY_ID: Statement<ByIdParameters, Walked<Self::Row>>;
     /// The rows of a seller, $1, with some of the ids, $2; in the order of the ids if it may leave the last ones out.
     const BY_IDS: Statement<(SqlUuid, Array<SqlUuid>), Walked<Self::Row>>;
     const PAGES: Statement<PagesParameters, Walked<Self::Row>>;
@@ -102,25 +102,9 @@ pub(crate) trait Listed: Send + Sync + 'static {
     fn key(item: &Self::Item) -> (SellerId, Keyset);
 }
 
-/// A row, and the place of its question in the batch from 1: the column `n`.
-pub(crate) struct Placed<R> {
-    n: i64,
-    row: R,
-}
-
-impl<R: TableRow> QueryableByName<Pg> for Placed<R> {
-    fn build<'a>(row: &impl NamedRow<'a, Pg>) -> deserialize::Result<Self> {
-        let n = row.get_value::<BigInt, _, _>(0)?;
-        Ok(Self {
-            n,
-            row: R::at(1, row)?,
-        })
-    }
-}
-
-/// A row of a page.
+/// A row of a page, or of one looked up by its id.
 pub(crate) struct Walked<R> {
-    /// In a batch, the place of its page from 1; elsewhere it means nothing.
+    /// In a batch, the place of its page or id from 1; elsewhere it means nothing.
     n: i64,
     matches: bool,
     /// Whether the page ends with this row, although more rows may follow.
@@ -336,7 +320,7 @@ async fn answers_by_place<L: Listed>(
 ) -> QueryResult<Vec<Result<Option<L::Item>, StoreError>>> {
     let keys: (Vec<_>, Vec<_>) = questions.iter().map(|(seller, id)| (seller.uuid(), *id)).unzip();
     let mut answers = questions.iter().map(|_| Ok(None)).collect::<Vec<_>>();
-    for Placed { n, row } in L::BY_ID.bind(keys).get_results(&mut { connection }).await? {
+    for Walked { n, row, .. } in L::BY_ID.bind(keys).get_results(&mut { connection }).await? {
         let place = usize::try_from(n - 1).unwrap_or(usize::MAX);
         if let (Some(answer), Some(question)) = (answers.get_mut(place), questions.get(place)) {
             *answer = L::Item::try_from(row).and_then(|item| {

@@ -45,26 +45,8 @@ impl StatementTimes {
     }
 }
 
-/// Durations of the phases of transactions.
-#[derive(Clone)]
-pub(crate) struct TransactionTimes {
-    pub(crate) begin: StatementTimes,
-    pub(crate) statements: StatementTimes,
-    pub(crate) commit: StatementTimes,
-}
-
-impl TransactionTimes {
-    /// The name of the phase of all statements between begin and commit.
-    pub(crate) const TRANSACTION: &str = "transaction";
-
-    pub(crate) fn new() -> Self {
-        Self {
-            begin: StatementTimes::of("begin"),
-            statements: StatementTimes::of(Self::TRANSACTION),
-            commit: StatementTimes::of("commit"),
-        }
-    }
-}
+/// The name of the phase of all statements between begin and commit.
+pub(crate) const TRANSACTION: &str = "transaction";
 
 /// A span for the statement of this name in the metrics, as a child of the current one.
 pub(crate) fn span(statement: &'static str) -> Span {

@@ -17,7 +17,7 @@ use usecases::Announcement;
 use uuid::Uuid;
 
 use crate::connection::shared::SharedConnection;
-use crate::listing::{self, Filter, List, Listed, NEWEST, Placed, Walked};
+use crate::listing::{self, Filter, List, Listed, NEWEST, Walked};
 use crate::schema::offers;
 use crate::sql::{Document, column};
 use crate::statement::{Statement, TableRow, statements};
@@ -27,7 +27,7 @@ pub(crate) mod changes;
 
 statements! {
     "offers.sql";
-    OFFERS: (Array<SqlUuid>, Array<SqlUuid>) -> Placed<OfferRow> = "n", OfferRow;
+    OFFERS: (Array<SqlUuid>, Array<SqlUuid>) -> Walked<OfferRow> = "n, matches, is_end", OfferRow;
     INSERT_OFFERS: (Json);
     UPDATE_OFFERS: (SqlUuid, Json);
 }
@@ -156,7 +156,7 @@ impl Listed for SellerOffers {
     const PAGES_NAME: &'static str = "offer_pages";
     type Row = OfferRow;
     type Item = Offer;
-    const BY_ID: Statement<(Array<SqlUuid>, Array<SqlUuid>), Placed<OfferRow>> = OFFERS;
+    const BY_ID: Statement<(Array<SqlUuid>, Array<SqlUuid>), Walked<OfferRow>> = OFFERS;
     const BY_IDS: Statement<(SqlUuid, Array<SqlUuid>), Walked<OfferRow>> = BY_IDS;
     const PAGES: Statement<listing::PagesParameters, Walked<OfferRow>> = PAGES;
     const UPDATED: Statement<listing::UpdatedParameters, Walked<OfferRow>> = UPDATED;

@@ -1,6 +1,6 @@
 -- name: OFFERS
 -- $1 the sellers and $2 the ids of the questions.
-select k.n, o.*
+select k.n, true as matches, false as is_end, o.*
 -- A subquery passes the keys: with bare parameters a short list would be replanned at each run, since the planner estimates a lower cost
 -- for so few rows than for the generic plan.
 from unnest((select $1::uuid[]), (select $2::uuid[])) with ordinality as k (seller_id, id, n)

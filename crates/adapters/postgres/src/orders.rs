@@ -23,7 +23,7 @@ use uuid::Uuid;
 use self::row::{MutableColumns, PartRow};
 use crate::connection::{pool::Autocommit, shared::SharedConnection};
 use crate::layout::Layout;
-use crate::listing::{self, Filter, List, Listed, Placed, Walked};
+use crate::listing::{self, Filter, List, Listed, Walked};
 use crate::schema::{self, api_now, mails, parcels, seller_orders};
 use crate::statement::{Prepared, Statement, statements};
 use crate::unit_of_work::{Tx, changing, changing_any, expect_rows};
@@ -50,7 +50,7 @@ pub(crate) struct SellerParts;
 
 statements! {
     "orders.sql";
-    PARTS: (Array<SqlUuid>, Array<SqlUuid>) -> Placed<PartRow> = "n", PartRow;
+    PARTS: (Array<SqlUuid>, Array<SqlUuid>) -> Walked<PartRow> = "n, matches, is_end", PartRow;
     BY_IDS: (SqlUuid, Array<SqlUuid>) -> Walked<PartRow> = "n, matches, is_end", PartRow;
     FIND_BY_BUYER: (Text, SqlUuid, BigInt) -> SearchedPart;
     PAGES: (
@@ -67,7 +67,7 @@ impl Listed for SellerParts {
     const PAGES_NAME: &'static str = "order_pages";
     type Row = PartRow;
     type Item = SellerOrder;
-    const BY_ID: Statement<(Array<SqlUuid>, Array<SqlUuid>), Placed<PartRow>> = PARTS;
+    const BY_ID: Statement<(Array<SqlUuid>, Array<SqlUuid>), Walked<PartRow>> = PARTS;
     const BY_IDS: Statement<(SqlUuid, Array<SqlUuid>), Walked<PartRow>> = BY_IDS;
     const PAGES: Statement<listing::PagesParameters, Walked<PartRow>> = PAGES;
     const UPDATED: Statement<listing::UpdatedParameters, Walked<PartRow>> = UPDATED;

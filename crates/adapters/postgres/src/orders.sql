@@ -139,7 +139,7 @@ where page.read - page.length < 1048576
 -- name: PARTS
 -- Parts of orders by their ids, test orders too.
 -- $1 the sellers and $2 the orders of the questions.
-select k.n, o.*
+select k.n, true as matches, false as is_end, o.*
 -- A subquery passes the keys, so that one plan serves lists of any length.
 from unnest((select $1::uuid[]), (select $2::uuid[])) with ordinality as k (seller_id, order_id, n)
 join seller_orders as o on o.seller_id = k.seller_id and o.order_id = k.order_id

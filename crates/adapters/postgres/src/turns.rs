@@ -62,15 +62,6 @@ struct Waiter {
     begin: oneshot::Sender<()>,
 }
 
-/// Why there is no turn. Only work for the same row or seller is refused.
-#[derive(Debug, thiserror::Error)]
-enum NoTurn {
-    #[error("too many others wait for {0:?}")]
-    Full(Place),
-    #[error("no turn within {} ms", .0.as_millis())]
-    Late(Duration),
-}
-
 /// Places taken, or waited for; given up when it is dropped.
 pub(crate) struct Admission {
     turns: Arc<Turns>,
@@ -104,7 +95,7 @@ impl Turns {
         // The sender is dropped only after it has sent.
         match timeout(limit, admitted).await {
             Ok(_) => Ok(admission),
-            Err(_) => Err(StoreError::Unavailable(NoTurn::Late(limit).into())),
+            Err(_) => Err(no_turn(format!("no turn within {} ms", limit.as_millis()))),
         }
     }
 
@@ -114,7 +105,8 @@ impl Turns {
         let (ticket, (begin, admitted)) = (state.arrived, oneshot::channel());
         let is_free = state.are_free(ticket, &places);
         if !is_free && let Some(full) = places.iter().find(|place| state.is_full(place)) {
-            return Err(StoreError::Unavailable(NoTurn::Full(full.clone()).into()));
+            // Only work for the same row or seller is refused.
+            return Err(no_turn(format!("too many others wait for {full:?}")));
         }
         for place in places.iter() {
             let queue = state.queues.entry(place.clone()).or_default();
@@ -140,6 +132,10 @@ impl Turns {
             admitted,
         ))
     }
+}
+
+fn no_turn(reason: String) -> StoreError {
+    StoreError::Unavailable(reason.into())
 }
 
 impl State {

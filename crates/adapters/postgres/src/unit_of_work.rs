@@ -30,7 +30,7 @@ use crate::connection::BEGIN;
 use crate::connection::error::{AnswerTimeout, is_rolled_back, store_error, with_timeout};
 use crate::connection::pool::{Connections, Leased};
 use crate::layout::Layout;
-use crate::observe::TransactionTimes;
+use crate::observe::{StatementTimes, TRANSACTION};
 use crate::outbox::Outbox;
 use crate::sealing::Sealing;
 use crate::statement::{Only, Prepared, Returns, statements};
@@ -65,7 +65,9 @@ pub(crate) struct PgUnitOfWork {
     pub(crate) connections: Connections,
     pub(crate) statement_timeout: Duration,
     pub(crate) context: WriteContext,
-    pub(crate) times: TransactionTimes,
+    pub(crate) begin_times: StatementTimes,
+    pub(crate) statement_times: StatementTimes,
+    pub(crate) commit_times: StatementTimes,
 }
 
 #[async_trait]
@@ -99,7 +101,7 @@ impl PgUnitOfWork {
         let leased = Leased::new(connection);
         // PostgreSQL's transaction begins at some time after this.
         let sent = Instant::now();
-        let begun = self.times.begin.measure(self.open(leased.connection()));
+        let begun = self.begin_times.measure(self.open(leased.connection()));
         // After a failure it is unknown whether the transaction has begun, so the connection is closed.
         let now = with_timeout(ANSWER_TIMEOUT, begun).await?;
         Ok(Tx {
@@ -288,7 +290,7 @@ impl Tx {
         let place = Location::caller();
         async move {
             let writes = std::mem::take(&mut *self.writes.lock());
-            let span = observe::span(TransactionTimes::TRANSACTION);
+            let span = observe::span(TRANSACTION);
             observe::record_location(&span, place);
             observe::record_batch_size(&span, writes.len().saturating_add(1));
             let both = async {
@@ -319,9 +321,9 @@ impl Tx {
         }
     }
 
-    /// Records that a delivery queue was woken: this process's workers are notified after the commit.
-    pub(crate) fn wakes_queue(&self) {
-        self.woken.store(true, Ordering::Relaxed);
+    /// Records whether a delivery queue was woken: this process's workers are notified after the commit.
+    pub(crate) fn wakes_queue(&self, is_woken: bool) {
+        self.woken.fetch_or(is_woken, Ordering::Relaxed);
     }
 
     /// Sends all queued writes, and then `last`.
@@ -332,7 +334,7 @@ impl Tx {
         if writes.is_empty() {
             return Ok(());
         }
-        let span = observe::span(TransactionTimes::TRANSACTION);
+        let span = observe::span(TRANSACTION);
         observe::record_batch_size(&span, writes.len());
         self.settle(span, send_all(writes, self.connection())).await
     }
@@ -346,7 +348,7 @@ impl Tx {
             .statement_max()
             .min(self.ends.saturating_duration_since(Instant::now()));
         self.unsettled.fetch_add(1, Ordering::Relaxed);
-        let answer = self.units.times.statements.measure_in(span, statements);
+        let answer = self.units.statement_times.measure_in(span, statements);
         let answer = with_timeout(limit, answer).await?;
         self.unsettled.fetch_sub(1, Ordering::Relaxed);
         Ok(answer)
@@ -384,7 +386,7 @@ impl Transaction for Tx {
         // failure is detected.
         let limit = self.statement_max();
         let commit = connection.batch_execute("select 1; commit");
-        let committed = self.units.times.commit.measure(commit);
+        let committed = self.units.commit_times.measure(commit);
         match tokio::time::timeout(limit, committed).await {
             Ok(Ok(())) => {
                 leased.return_to_pool();

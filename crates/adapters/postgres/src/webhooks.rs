@@ -89,6 +89,8 @@ struct SellerSubscriptionRow {
     #[diesel(embed)]
     application: ApplicationRow,
     secret: Vec<u8>,
+    #[diesel(sql_type = Bool)]
+    is_suspended: bool,
 }
 
 impl TryFrom<SubscriptionRow> for Subscription {
@@ -138,6 +140,7 @@ fn seller_subscription(
         new_secret_from: open_secrets(sealing, seller, subscription.id, &row.secret)
             .ok()
             .and_then(|secrets| secrets.next_from()),
+        is_suspended: row.is_suspended,
         subscription,
     })
 }
@@ -496,9 +499,7 @@ impl SubscriptionStore for Tx {
             delivery.body.as_slice(),
         ));
         let is_queued = self.execute(queue).await? == 1;
-        if is_queued {
-            self.wakes_queue();
-        }
+        self.wakes_queue(is_queued);
         Ok(is_queued)
     }
 
@@ -546,9 +547,7 @@ impl SubscriptionStore for Tx {
     ) -> Result<bool, StoreError> {
         let requeue = REQUEUE_DELIVERY.bind((seller.uuid(), subscription.uuid(), delivery.uuid(), now));
         let is_queued = self.execute(requeue).await? == 1;
-        if is_queued {
-            self.wakes_queue();
-        }
+        self.wakes_queue(is_queued);
         Ok(is_queued)
     }
 }

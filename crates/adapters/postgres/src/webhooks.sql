@@ -14,7 +14,7 @@ order by created_at, id
 -- Without those of deleted applications, which are deleted in batches.
 select
     s.id, s.client_id, s.url, s.events, s.created_at, s.active and s.state <> 'ended' as active,
-    a.name as app_name, a.owner_id = s.seller_id as is_own, s.secret
+    a.name as app_name, a.owner_id = s.seller_id as is_own, s.secret, a.status = 'suspended' as is_suspended
 from subscription_queues as s
 join applications as a on a.client_id = s.client_id and a.deleted_at is null
 where s.seller_id = $1

@@ -22,7 +22,7 @@ pub enum Rule {
     MinCharacters(usize),
     #[error("must have at most {0} bytes")]
     MaxBytes(usize),
-    #[error("must not be a common password")]
+    #[error("must not be a common password, nor the e-mail address or its part before the @")]
     HardToGuess,
     #[error("must have 1 to {0} characters")]
     TokenName(usize),

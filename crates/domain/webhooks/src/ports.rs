@@ -167,6 +167,8 @@ pub struct SellerSubscription {
     pub receiver: String,
     /// From when on the secret of the last rotation signs, if that had an overlap.
     pub new_secret_from: Option<DateTime<Utc>>,
+    /// Whether the application is suspended: deliveries wait until it is reinstated.
+    pub is_suspended: bool,
 }
 
 /// A delivery as shown to its seller or an operator.

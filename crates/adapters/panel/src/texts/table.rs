@@ -338,6 +338,7 @@ texts! {
             "Żadna aplikacja nie subskrybuje zdarzeń z Twojego konta.";
         active => "Active", "Aktywna";
         inactive => "Stopped", "Zatrzymana";
+        suspended => "Application suspended", "Aplikacja zawieszona";
         inactive_text =>
             "The connection has ended, or the account of the application's owner is closed. At most the notice of that (connection.ended) is still sent here.",
             "Połączenie zostało zakończone albo konto właściciela aplikacji jest zamknięte. Wyślemy tu jeszcze najwyżej powiadomienie o tym (connection.ended).";
@@ -354,7 +355,7 @@ texts! {
         show => "Show", "Pokaż";
         none => "Nothing has been sent yet.", "Niczego jeszcze nie wysłano.";
         none_such => "There are no such deliveries.", "Nie ma takich dostaw.";
-        queued_at => "Queued", "W kolejce od";
+        queued_at => "Queued", "Dodano do kolejki";
         attempts => "Attempts", "Próby";
         attempts_text: fn(u8, u8) -> String =>
             |made, most| format!("{made} of {most}"),

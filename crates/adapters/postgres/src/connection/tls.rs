@@ -21,17 +21,19 @@ use x509_cert::der::{Decode as _, Encode as _};
 
 use super::url::DatabaseUrlError;
 
-/// `sslmode`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Mode {
-    Disable,
-    /// TLS if the server supports it; the server is not verified.
-    #[default]
-    Prefer,
-    /// TLS, without verifying the server; with `sslrootcert`, as [`Self::VerifyCa`].
-    Require,
-    VerifyCa,
-    VerifyFull,
+kernel::words! {
+    /// `sslmode`.
+    #[derive(Default)]
+    enum Mode {
+        Disable = "disable",
+        /// TLS if the server supports it; the server is not verified.
+        #[default]
+        Prefer = "prefer",
+        /// TLS, without verifying the server; with `sslrootcert`, as [`Self::VerifyCa`].
+        Require = "require",
+        VerifyCa = "verify-ca",
+        VerifyFull = "verify-full",
+    }
 }
 
 /// The URL's TLS parameters.
@@ -48,16 +50,7 @@ impl TlsParameters {
     pub(super) fn take(&mut self, parameter: &str, value: &str) -> Result<bool, DatabaseUrlError> {
         let file = || Some(PathBuf::from(value)).filter(|path| !path.as_os_str().is_empty());
         match parameter {
-            "sslmode" => {
-                self.mode = match value {
-                    "disable" => Mode::Disable,
-                    "prefer" => Mode::Prefer,
-                    "require" => Mode::Require,
-                    "verify-ca" => Mode::VerifyCa,
-                    "verify-full" => Mode::VerifyFull,
-                    _ => return Err(DatabaseUrlError::SslMode),
-                }
-            }
+            "sslmode" => self.mode = Mode::parse(value).ok_or(DatabaseUrlError::SslMode)?,
             "sslrootcert" => self.root_certificates = file(),
             "sslcert" => self.certificate = file(),
             "sslkey" => self.key = file(),

@@ -72,9 +72,7 @@ pub(crate) async fn end_subscriptions(
         column(&bodies, Option::as_deref),
     ));
     tx.execute(deactivate).await?;
-    if bodies.iter().any(Option::is_some) {
-        tx.wakes_queue();
-    }
+    tx.wakes_queue(bodies.iter().any(Option::is_some));
     Ok(batch.len())
 }
 
@@ -105,8 +103,6 @@ pub(crate) async fn wake_queues(
 ) -> Result<usize, StoreError> {
     let sleeping = tx.row(WAKE.bind((owner, client, BATCH))).await?;
     let sleeping = sleeping.map_or(0, |found| found.0);
-    if sleeping > 0 {
-        tx.wakes_queue();
-    }
+    tx.wakes_queue(sleeping > 0);
     usize::try_from(sleeping).map_err(StoreError::unexpected)
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use actix_web::HttpResponse;
 use askama::Template;
 use kernel::PageSize;
-use oauth::{Application, ApplicationStatus};
+use oauth::{Application, ApplicationStatus, ScopeSet};
 use offers::{Offer, OfferFilter, OfferStatus, Stock};
 use orders::{OrderFilter, OrderItem, OrderStatus, SellerOrder, TrackingNumber, TrackingStatus};
 use reqwest::Method;
@@ -229,12 +229,25 @@ fn application(page: &SandboxPage, found: Application) -> Card {
         ApplicationStatus::Suspended => ("Reinstate", "reinstatement"),
     };
     let id = found.client_id.to_string();
-    let path = format!("/applications/{id}/{step}");
+    let button = |label, step| {
+        office(
+            page,
+            label,
+            format!("/applications/{id}/{step}"),
+            Value::Null,
+            &[],
+        )
+    };
+    let (mut buttons, mut lines) = (vec![button(label, step)], vec![id.clone()]);
+    if found.status == ApplicationStatus::Active && found.requested != ScopeSet::default() {
+        buttons.push(button("Accept what it requests", "acceptance"));
+        lines.push(format!("requests {}", found.requested));
+    }
     Card {
-        buttons: vec![office(page, label, path, Value::Null, &[])],
+        buttons,
         title: found.name,
         about: found.status.as_str().to_owned(),
-        lines: vec![id.clone()],
+        lines,
         id,
     }
 }
