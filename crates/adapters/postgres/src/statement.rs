@@ -24,7 +24,7 @@ use diesel::{QueryResult, QueryableByName, Selectable};
 pub(crate) mod tests;
 
 /// Declares the statements of a file beside the module: `statements! { "orders.sql"; ORDER: (Uuid, Text) ->
-/// OrderRow; FORGET: (Uuid); ORDERS: (Uuid) -> Walked<PartRow> = "n", PartRow; }`. After `=` are the columns
+/// OrderRow; FORGET: (Uuid); ORDERS: (Uuid) -> Walked<PartRow> = "n, matches, is_end", PartRow; }`. After `=` are the columns
 /// of the statement's own, and the struct that names those of the table.
 macro_rules! statements {
     ($file:literal; $(
