@@ -72,6 +72,8 @@ pub(crate) trait Listed: Send + Sync + 'static {
     /// The names of its statements in the metrics: by id, and of pages.
     const BY_ID_NAME: &'static str;
     const PAGES_NAME: &'static str;
+    /// How many pages of one seller may be under way on a thread.
+    const PAGES_SHARE: usize;
     type Row: TableRow + Send + 'static;
     /// The type of an item.
     type Item: Clone + Send + TryFrom<Self::Row, Error = StoreError>;
@@ -377,8 +379,7 @@ impl<L: Listed> BatchQuery for Batched<L> {
     const NAME: &'static str = L::PAGES_NAME;
     /// Few: each page waits for the rows of all.
     const MAX_MEMBERS: usize = 8;
-    /// A page may have megabytes.
-    const SHARE: usize = 2;
+    const SHARE: usize = L::PAGES_SHARE;
     type Question = PageQuestion;
     type Answer = Vec<Walked<L::Row>>;
 

@@ -154,6 +154,8 @@ pub(crate) struct SellerOffers;
 impl Listed for SellerOffers {
     const BY_ID_NAME: &'static str = "offers";
     const PAGES_NAME: &'static str = "offer_pages";
+    /// Two batches of them.
+    const PAGES_SHARE: usize = 16;
     type Row = OfferRow;
     type Item = Offer;
     const BY_ID: Statement<(Array<SqlUuid>, Array<SqlUuid>), Walked<OfferRow>> = OFFERS;
