@@ -1,5 +1,6 @@
 //! Responses: JSON bytes and the common headers.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::pin::Pin;
@@ -188,8 +189,9 @@ impl MessageBody for Slices {
 /// The large bodies of this process that are not sent yet, each the answer to one request.
 static UNSENT: Unsent = Unsent::new(64 * 1024 * 1024);
 
-/// A client that reads does so more often.
+/// A client that reads does so more often, and comes to the end of fifty megabytes.
 const IDLE: Duration = Duration::from_secs(1);
+const LONG: Duration = Duration::from_mins(1);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Owner {
@@ -218,6 +220,7 @@ struct UnsentBodies {
 
 struct UnsentEntry {
     owners: Owners,
+    begun: Instant,
     size: usize,
     left: Arc<Mutex<Left>>,
 }
@@ -259,6 +262,7 @@ impl Unsent {
         let number = bodies.last_number;
         let entry = UnsentEntry {
             owners,
+            begun: Instant::now(),
             size,
             left: Arc::clone(&left),
         };
@@ -284,9 +288,11 @@ impl UnsentBodies {
         }
         let precedence = |entry: &UnsentEntry| {
             let idle = entry.left.lock().read_at.elapsed();
+            let is_idle = idle >= IDLE || entry.begun.elapsed() >= LONG;
             let owners = entry.owners.iter().flatten();
-            let most = owners.filter_map(|owner| of_owners.get(owner)).max();
-            (most.copied(), Some(idle).filter(|idle| *idle >= IDLE))
+            let mut totals: Vec<_> = owners.filter_map(|owner| of_owners.get(owner)).collect();
+            totals.sort_unstable_by_key(|total| Reverse(*total));
+            (totals, Some(idle).filter(|_| is_idle))
         };
         // Of equal ones that are being read the last, so that those begun before come to their end.
         let entries = self.by_number.iter();

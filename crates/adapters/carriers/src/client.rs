@@ -32,7 +32,7 @@ const MAX_UNLISTED: usize = 100;
 /// How requests authenticate.
 pub(crate) enum Auth {
     None,
-    /// By what the body of each request has.
+    /// By credentials in the body of each request.
     InRequest,
     Key(HeaderName, HeaderValue),
     Token(HeaderName, Arc<TokenCache>),

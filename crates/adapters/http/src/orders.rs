@@ -116,7 +116,7 @@ web::view! {
         "shipped_at": date_time().or_null() => order.shipped_at().map(Timestamp::new),
         "delivered_at": date_time().or_null() => order.delivered_at().map(Timestamp::new),
         "delivery_method": string().or_null().describe(MARKETPLACES_TEXT) => order.delivery_method,
-        "shipped_by": shipped_by().describe("Whose task the parcel is: the marketplace's if the order has items of several sellers. It may ship others, too.")
+        "shipped_by": shipped_by().describe("Whose task the parcel is: the marketplace's if the order has items of several sellers. The marketplace may ship others, too.")
             => if order.several_sellers { "marketplace" } else { "seller" },
         "shipment": ShipmentView::schema().or_null() => order.shipment().map(ShipmentView::whole),
         "buyer": BuyerView::schema().or_null().describe(PERSONAL)

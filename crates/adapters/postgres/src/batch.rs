@@ -143,6 +143,19 @@ impl<G: BatchQuery> Batcher<G> {
         F: Future<Output = Result<T, StoreError>> + Send + 'static,
     {
         let turn = self.turn(seller, ANSWER_TIMEOUT).await?;
+        self.alone_in(turn, read).await
+    }
+
+    /// The same in a turn that the caller has.
+    pub(crate) async fn alone_in<T, F>(
+        &self,
+        turn: impl Send + 'static,
+        read: impl FnOnce(Arc<SharedConnection>) -> F + Send,
+    ) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, StoreError>> + Send + 'static,
+    {
         let read = read(Arc::clone(&self.connection));
         let reading = async move {
             let answer = read.await;

@@ -175,19 +175,22 @@ impl<L: Listed> List<L> {
         seller: SellerId,
         mut ids: BTreeSet<Uuid>,
     ) -> Result<Vec<L::Item>, StoreError> {
-        let (mut items, mut turn) = (Vec::new(), None);
+        let (mut items, mut turn) = (Vec::new(), None::<Arc<_>>);
         while !ids.is_empty() {
             let some = L::BY_IDS.bind((seller.uuid(), ids.iter().copied().collect::<Vec<_>>()));
-            let read = self
-                .pages
-                .alone(seller, |connection| async move { connection.rows(some).await });
-            let page = Self::page_of(seller, PageSize::clamped(MAX_PAGE_SIZE.into()), read.await?)?;
+            let read = |connection: Arc<SharedConnection>| async move { connection.rows(some).await };
+            let rows = match &turn {
+                None => self.pages.alone(seller, read).await?,
+                // Not behind the seller's pages, while others wait for this.
+                Some(turn) => self.pages.alone_in(Arc::clone(turn), read).await?,
+            };
+            let page = Self::page_of(seller, PageSize::clamped(MAX_PAGE_SIZE.into()), rows)?;
             let mut rest = ids.clone();
             rest.retain(|id| page.next.is_some_and(|last| *id > last.id));
             if !rest.is_empty() && turn.is_none() {
                 // Whoever waits holds nothing, and reads the same again.
                 drop(page);
-                turn = Some(self.slow.turn_of_long(seller).await?);
+                turn = Some(Arc::new(self.slow.turn_of_long(seller).await?));
                 continue;
             }
             items.extend(page.items);

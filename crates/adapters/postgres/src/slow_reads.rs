@@ -39,6 +39,7 @@ impl SlowReads {
         let take = |of| async move { self.long.take(&of, ANSWER_TIMEOUT).await };
         Ok([
             take(LockSet::of_seller(seller)).await?,
+            // One place for all.
             take(LockSet::of_strangers()).await?,
         ])
     }

@@ -65,7 +65,7 @@ order by d.created_at desc, d.id desc
 -- it contains, or nulls. It runs after `PLAN_BY_VALUES`.
 -- Finds the ids in an index, and reads those rows alone. Without those of deleted applications.
 select
-    s.seller_id, s.id as subscription_id, s.app_name, s.is_own, s.url, s.active and s.state <> 'ended' as active,
+    s.seller_id, s.id as subscription_id, s.app_name, s.is_own, s.url, s.state = 'live' as active,
     d.due_at is not null and s.state = 'suspended' as is_suspended,
     d.id, d.event, d.created_at, d.attempt, case when s.state <> 'ended' then d.due_at end as due_at,
     d.delivered_at, d.response_status, d.failure, d.duration_ms, d.lost_after, d.body

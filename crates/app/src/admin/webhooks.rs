@@ -286,6 +286,7 @@ impl Listed for SellerSubscription {
             "url": subscription.url.as_str(),
             "events": events.collect::<Vec<_>>(),
             "active": subscription.active,
+            "suspended": self.is_suspended,
             "created_at": Timestamp::new(subscription.created_at),
         })
     }

@@ -19,7 +19,6 @@ pub(super) async fn client(
     redirect_uri: String,
 ) -> anyhow::Result<ClientId> {
     let found = database.application_directory().application_named(NAME).await?;
-    let found = found.filter(|found| found.owner == owner);
     let known = found.as_ref().map(|found| found.client_id);
     if let Some(found) = found
         && found.redirect_uris == [redirect_uri.as_str()]

@@ -180,7 +180,7 @@ pub struct SellerDelivery {
     pub app_name: String,
     /// The URL, as far as its reader sees it.
     pub receiver: String,
-    /// Whether the subscription is active.
+    /// Whether it may be queued again.
     pub active: bool,
     /// Whether it waits until the application is reinstated.
     pub is_suspended: bool,

@@ -65,7 +65,7 @@ impl AsyncRead for StartTlsGuard {
             return Poll::Ready(Ok(()));
         }
         if self.reply == MAX_REPLY {
-            let text = format!("a reply of the mail server has more than {MAX_REPLY} bytes");
+            let text = format!("a reply of the mail server has {MAX_REPLY} bytes and no end");
             return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, text)));
         }
         let mut byte = [0];

@@ -86,7 +86,7 @@ const WORDS: [(&str, &str, Meaning); 29] = [
     ("42501", "must be owner of", Denied),
     ("42501", "violates row-level security policy", Denied),
     ("53100", "No space left on device", DiskFull),
-    ("53100", "could not extend file", DiskFull),
+    ("53100", "wrote only", DiskFull),
     ("53200", "out of memory", Outage),
     ("53200", "out of shared memory", Outage),
     ("53300", "too many clients", Outage),

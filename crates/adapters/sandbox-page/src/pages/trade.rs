@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use actix_web::HttpResponse;
 use askama::Template;
 use kernel::PageSize;
-use oauth::{Application, ApplicationStatus, ScopeSet};
+use oauth::{Application, ApplicationStatus};
 use offers::{Offer, OfferFilter, OfferStatus, Stock};
 use orders::{OrderFilter, OrderItem, OrderStatus, SellerOrder, TrackingNumber, TrackingStatus};
 use reqwest::Method;
@@ -229,18 +229,15 @@ fn application(page: &SandboxPage, found: Application) -> Card {
         ApplicationStatus::Suspended => ("Reinstate", "reinstatement"),
     };
     let id = found.client_id.to_string();
-    let button = |label, step| {
-        office(
-            page,
-            label,
-            format!("/applications/{id}/{step}"),
-            Value::Null,
-            &[],
-        )
-    };
-    let (mut buttons, mut lines) = (vec![button(label, step)], vec![id.clone()]);
-    if found.status == ApplicationStatus::Active && found.requested != ScopeSet::default() {
-        buttons.push(button("Accept what it requests", "acceptance"));
+    let button = |label, step, body| office(page, label, format!("/applications/{id}/{step}"), body, &[]);
+    let (mut buttons, mut lines) = (vec![button(label, step, Value::Null)], vec![id.clone()]);
+    if found.status == ApplicationStatus::Active && !found.requested.is_empty() {
+        let scopes: Vec<_> = found.requested.iter().map(|scope| scope.to_string()).collect();
+        buttons.push(button(
+            "Accept what it requests",
+            "acceptance",
+            json!({ "scopes": scopes }),
+        ));
         lines.push(format!("requests {}", found.requested));
     }
     Card {
