@@ -189,8 +189,9 @@ impl MessageBody for Slices {
 /// The large bodies of this process that are not sent yet, each the answer to one request.
 static UNSENT: Unsent = Unsent::new(64 * 1024 * 1024);
 
-/// A client that reads does so more often, and comes to the end of fifty megabytes.
+/// A client that reads takes a slice more often than this.
 const IDLE: Duration = Duration::from_secs(1);
+/// A client that reads has received the largest answer, of some fifty megabytes, by then.
 const LONG: Duration = Duration::from_mins(1);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

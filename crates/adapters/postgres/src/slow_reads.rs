@@ -21,7 +21,7 @@ pub(crate) const CONNECTIONS: usize = 4;
 /// Runs slow reads.
 pub(crate) struct SlowReads {
     units: PgUnitOfWork,
-    /// Of reads on other connections: they are here because all threads share them.
+    /// Turns of long reads. These have other connections; their turns are here because all threads share them.
     long: Arc<Turns>,
 }
 
