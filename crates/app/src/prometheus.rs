@@ -174,7 +174,7 @@ pub(crate) async fn measure_queues(database: Database, readiness: Readiness) {
             tracing::debug!(%error, "the queues cannot be measured");
         }
         set_queues(queues.ok().as_ref());
-        set_oldest_snapshot(database.oldest_snapshot().await.ok());
+        set_oldest_snapshot(database.oldest_snapshot().await.ok().flatten());
         let difference = clock_difference(&database).await;
         set_clock_difference(difference);
         let difference = difference.unwrap_or_default();
@@ -210,9 +210,8 @@ fn set_clock_difference(difference: Option<TimeDelta>) {
 }
 
 /// NaN if it is unknown.
-fn set_oldest_snapshot(age: Option<Duration>) {
-    let seconds = age.map_or(f64::NAN, |age| age.as_secs_f64());
-    metrics::gauge!("database_oldest_snapshot_seconds").set(seconds);
+fn set_oldest_snapshot(seconds: Option<f64>) {
+    metrics::gauge!("database_oldest_snapshot_seconds").set(seconds.unwrap_or(f64::NAN));
 }
 
 /// NaN if they are unknown.
@@ -224,9 +223,9 @@ fn set_workers(workers: Option<&Workers>) {
 
 fn set_queues(queues: Option<&Queues>) {
     let numbers = |queue: &str| {
-        queues.map_or((f64::NAN, f64::NAN), |queues| {
-            let backlog = queues.of(queue);
-            (f64::from(backlog.waiting), backlog.overdue.as_secs_f64())
+        let backlog = queues.and_then(|queues| queues.of(queue));
+        backlog.map_or((f64::NAN, f64::NAN), |backlog| {
+            (backlog.waiting.into(), backlog.overdue)
         })
     };
     for attempt in ["first", "repeated"] {

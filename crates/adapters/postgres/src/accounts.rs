@@ -22,19 +22,17 @@ use oauth::{ClientId, Count, FamilyId, FamilyKind, Limiter, SecretHash, Subject,
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::follow_ups::FollowUp;
 use crate::mails::account_mail;
-use crate::rate_limits;
 use crate::schema::{api_now, families, flashes, links, operator_tokens, sellers, sessions};
-use crate::sql::microseconds;
+use crate::sql::{coalesce, microseconds};
 use crate::statement::{Only, statements};
 use crate::unit_of_work::{Tx, expect_rows};
+use crate::{follow_ups, rate_limits};
 
 statements! {
     "accounts.sql";
     ADD_OPERATOR_TOKEN: (SqlUuid, Text, Binary, Nullable<BigInt>, Bool);
     ISSUE_PERSONAL_TOKEN: (SqlUuid, Integer, SqlUuid, SqlUuid, Binary, Nullable<Timestamptz>, Text);
-    CLOSE_SELLER: (SqlUuid, Timestamptz);
     OPEN_SESSION: (Binary, SqlUuid, Timestamptz, Timestamptz);
     END_SESSIONS: (SqlUuid, Nullable<Binary>);
     END_LINKS: (SqlUuid);
@@ -113,9 +111,12 @@ impl AccountStore for Tx {
     }
 
     async fn close_seller(&self, id: SellerId, at: DateTime<Utc>) -> Result<bool, StoreError> {
-        let closed = self.execute(CLOSE_SELLER.bind((id.uuid(), at))).await? == 1;
+        let closed_at = sellers::closed_at;
+        let close =
+            diesel::update(sellers::table.find(id.uuid())).set(closed_at.eq(coalesce(closed_at, Some(at))));
+        let closed = self.execute(close).await? == 1;
         if closed {
-            FollowUp::Seller(id).queue(self);
+            follow_ups::queue(self, Some(id), None);
         }
         Ok(closed)
     }
@@ -189,7 +190,7 @@ impl AccountStore for Tx {
     }
 
     async fn queue_account_mail(&self, mail: AccountMail) -> Result<(), StoreError> {
-        self.write_later(account_mail(mail, &self.context().sealing)?);
+        self.write_later(account_mail(mail, &self.units.sealing)?);
         Ok(())
     }
 
@@ -233,11 +234,8 @@ impl AccountStore for Tx {
         subject: &str,
         changes: Option<Value>,
     ) -> Result<(), StoreError> {
-        let os_user = self
-            .context()
-            .os_user
-            .clone()
-            .filter(|_| actor == Actor::CommandLine);
+        let os_user = self.units.os_user.clone();
+        let os_user = os_user.filter(|_| actor == Actor::CommandLine);
         self.write_later(audit::entry(actor, address, action, subject, changes, os_user));
         Ok(())
     }

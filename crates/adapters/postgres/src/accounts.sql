@@ -23,12 +23,6 @@ insert into access_tokens (family_id, hash, expires_at)
 select id, $5, $6
 from family
 
--- name: CLOSE_SELLER
--- $1 the seller; $2 the time, unless it was closed before.
-update sellers
-set closed_at = coalesce(closed_at, $2)
-where id = $1
-
 -- name: OPEN_SESSION
 -- $1 the session's hash; $2 the seller; $3 when it was created; $4 when it was last used.
 insert into sessions (hash, created_at, seen_at, seller_id, generation)
@@ -130,3 +124,23 @@ from flash
 where f.session_hash = flash.session_hash
   and f.form = flash.form
 returning flash.sealed
+
+-- name: ADD_AUDIT_ENTRY
+-- $1 the kind of actor; $2 the actor's id; $3 the client address; $4 the action; $5 what it was about; $6 the changes;
+-- $7 the operating system's user.
+insert into audit_log (id, at, actor, actor_id, address, action, subject, changes, os_user)
+select
+    -- A UUIDv7 (RFC 9562 §5.7) with the fraction of the millisecond in the twelve bits after the version (§6.2, method 3), so that the
+    -- entries of one transaction keep the order in which they were written.
+    encode(
+        overlay(
+            overlay(uuid_send(gen_random_uuid()) placing substring(int8send(us / 1000) from 3) from 1 for 6)
+            placing int2send((28672 + us % 1000 * 4096 / 1000)::int2) from 7 for 2
+        ),
+        'hex'
+    )::uuid,
+    at, $1, $2, $3, $4, $5, $6, $7
+from (
+    select at, (extract(epoch from at) * 1000000)::bigint as us
+    from (select api_now() as at) clock
+) time

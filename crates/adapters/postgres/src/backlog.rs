@@ -2,9 +2,7 @@
 //!
 //! One statement reads all queues, and at most [`QUEUE_LIMIT`] items of each.
 
-use std::time::Duration;
-
-use diesel::sql_types::{Array, BigInt, Double, Integer, Nullable, Text};
+use diesel::sql_types::{Array, BigInt, Double, Integer, Text};
 use kernel::StoreError;
 use orders::Carrier;
 
@@ -14,7 +12,7 @@ use crate::statement::{Only, statements};
 
 statements! {
     "backlog.sql";
-    QUEUES: (BigInt, Array<Text>) -> BacklogRow;
+    QUEUES: (BigInt, Array<Text>) -> Backlog;
     OLDEST_SNAPSHOT: () -> Only<Double, f64>;
     WORKERS: () -> Workers;
 }
@@ -23,24 +21,28 @@ statements! {
 pub const QUEUE_LIMIT: i64 = 10_000;
 
 /// Pending work by queue.
-pub struct Queues(Vec<BacklogRow>);
+pub struct Queues(Vec<Backlog>);
 
 impl Queues {
     /// Of the `first` attempts of webhook deliveries, or of `repeated` ones; of `shipment_mails` or
     /// `account_mails`; of the parcels of a carrier that are due for a look-up.
-    pub fn of(&self, queue: &str) -> Backlog {
-        let row = self.0.iter().find(|row| row.queue == queue);
-        row.map(BacklogRow::backlog).unwrap_or_default()
+    pub fn of(&self, queue: &str) -> Option<&Backlog> {
+        self.0.iter().find(|row| row.queue == queue)
     }
 }
 
 /// The pending work of one queue.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(diesel::QueryableByName)]
 pub struct Backlog {
+    #[diesel(sql_type = Text)]
+    queue: String,
     /// The number of items, at most [`QUEUE_LIMIT`].
-    pub waiting: u32,
-    /// How long the oldest due item has been due, deliveries to failing receivers left out; zero if none is.
-    pub overdue: Duration,
+    #[diesel(sql_type = Integer)]
+    pub waiting: i32,
+    /// How many seconds the oldest due item has been due, deliveries to failing receivers left out; zero if none
+    /// is.
+    #[diesel(sql_type = Double)]
+    pub overdue: f64,
 }
 
 /// The workers of a Citus cluster.
@@ -54,28 +56,6 @@ pub struct Workers {
     pub in_doubt: i32,
 }
 
-#[derive(diesel::QueryableByName)]
-struct BacklogRow {
-    #[diesel(sql_type = Text)]
-    queue: String,
-    #[diesel(sql_type = BigInt)]
-    waiting: i64,
-    /// In seconds.
-    #[diesel(sql_type = Nullable<Double>)]
-    overdue: Option<f64>,
-}
-
-impl BacklogRow {
-    fn backlog(&self) -> Backlog {
-        let overdue = self.overdue.unwrap_or_default();
-        Backlog {
-            waiting: u32::try_from(self.waiting).unwrap_or(u32::MAX),
-            // An item that is due later counts as zero.
-            overdue: Duration::try_from_secs_f64(overdue.max(0.0)).unwrap_or(Duration::MAX),
-        }
-    }
-}
-
 impl Database {
     /// The amount of pending background work; for monitoring, not for every request.
     pub async fn queues(&self) -> Result<Queues, StoreError> {
@@ -83,17 +63,16 @@ impl Database {
         Ok(Queues(self.autocommit("queues").rows(queues).await?))
     }
 
-    /// The age of the oldest transaction in the server, prepared or not, that holds a snapshot or has written:
-    /// what was deleted or changed since then stays in tables and indexes.
-    pub async fn oldest_snapshot(&self) -> Result<Duration, StoreError> {
+    /// The age in seconds of the oldest transaction in the server, prepared or not, that holds a snapshot or has
+    /// written: what was deleted or changed since then stays in tables and indexes.
+    pub async fn oldest_snapshot(&self) -> Result<Option<f64>, StoreError> {
         let oldest = self.autocommit("queues").row(OLDEST_SNAPSHOT.bind(())).await?;
-        let seconds = oldest.map_or(0.0, |oldest| oldest.0);
-        Ok(Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX))
+        Ok(oldest.map(|age| age.0))
     }
 
     /// The state of the workers of a Citus cluster; None in the other layout.
     pub async fn workers(&self) -> Result<Option<Workers>, StoreError> {
-        if self.units.context.layout == Layout::Single {
+        if self.units.layout == Layout::Single {
             return Ok(None);
         }
         self.autocommit("queues").row(WORKERS.bind(())).await

@@ -106,23 +106,26 @@ backlog (queue, waiting, oldest) as (
         ) q
     ) p
 )
-select queue, waiting, extract(epoch from (select at from clock) - oldest)::float8 as overdue
+-- An item that is due later counts as zero.
+select queue, waiting::integer, greatest(extract(epoch from (select at from clock) - oldest), 0)::float8 as overdue
 from backlog
 
 -- name: OLDEST_SNAPSHOT
 -- A transaction that writes holds back the change feed, one with a snapshot the removal of dead rows. Autovacuum, of which
 -- only an ANALYZE does, is left out. Sessions of other roles show theirs to members of `pg_read_all_stats` alone.
-select extract(
-    epoch from (select api_now()) - least(
-        (
-            select min(xact_start)
-            from pg_stat_activity
-            where coalesce(backend_xmin, backend_xid) is not null
-              and backend_type <> 'autovacuum worker'
-        ),
-        (select min(prepared) from pg_prepared_xacts),
-        (select api_now())
-    )
+select greatest(
+    extract(
+        epoch from (select api_now()) - least(
+            (
+                select min(xact_start)
+                from pg_stat_activity
+                where coalesce(backend_xmin, backend_xid) is not null
+                  and backend_type <> 'autovacuum worker'
+            ),
+            (select min(prepared) from pg_prepared_xacts)
+        )
+    ),
+    0
 )::float8 as age
 
 -- name: WORKERS

@@ -4,7 +4,7 @@
 pub(crate) mod error;
 mod host;
 pub(crate) mod pool;
-pub(crate) mod pooler;
+mod pooler;
 pub(crate) mod shared;
 mod tls;
 pub(crate) mod url;
@@ -113,6 +113,9 @@ pub struct Connector {
     /// Set while a pooler is known to lose prepared statements: under a name that two processes use, one would
     /// execute the other's.
     pub(crate) loses_statements: AtomicBool,
+    /// Whether prepared statements are known to be kept. Locked during a check: of two checks at once, one could
+    /// take the server connection on which the other relies.
+    is_proven: tokio::sync::Mutex<bool>,
     /// Whether the schema was last found finished.
     pub(crate) finished: Arc<AtomicBool>,
     /// Places of cancellations, each of which opens a connection: many callers may give up at once.
@@ -151,6 +154,7 @@ impl Connector {
             lost: Arc::default(),
             is_foreign: AtomicBool::new(false),
             loses_statements: AtomicBool::new(false),
+            is_proven: tokio::sync::Mutex::new(false),
             finished: Arc::default(),
             cancellations: Arc::new(Semaphore::new(CANCELLATIONS)),
         }

@@ -25,9 +25,8 @@ use crate::accounts::panel::Sessions;
 use crate::batch::{BatchQuery, Batcher, Reader};
 use crate::connection::error::{SchemaOutdated, is_permission_denied};
 use crate::connection::pool::{Autocommit, Connections};
-use crate::connection::pooler::Pooler;
 use crate::connection::shared::SharedConnection;
-use crate::connection::url::DatabaseUrlError;
+use crate::connection::url::{DatabaseUrlError, malformed};
 use crate::connection::{Connector, url};
 use crate::gate::Requests;
 use crate::idempotency::StoredClaims;
@@ -44,13 +43,13 @@ use crate::orders::{SellerParts, WholeOrders};
 use crate::parcels::Parcels;
 use crate::rate_limits::Calls;
 use crate::retention::{Cleared, Expired};
-use crate::schema::sellers;
+use crate::schema::{api_now, parcels, sellers};
 use crate::sealing::Sealing;
 use crate::searched::Searched;
 use crate::slow_reads::SlowReads;
 use crate::statement::{Only, statements};
 use crate::turns::Turns;
-use crate::unit_of_work::{PgUnitOfWork, Tx, WriteContext, expect_rows};
+use crate::unit_of_work::{PgUnitOfWork, Tx, expect_rows};
 use crate::webhooks::{RecentlyAsleep, StoredQueues, StoredSubscriptions};
 use crate::{ANSWER_TIMEOUT, follow_ups, retention, slow_reads};
 
@@ -63,7 +62,6 @@ statements! {
     /// An installation mark.
     pub(crate) MARK: (Text) -> Only<Text, String>;
     pub(crate) SET_MARK: (Text, Text);
-    ASK_ABOUT_PARCELS: (Text);
 }
 
 /// The most connections of a process's workers.
@@ -96,7 +94,6 @@ pub struct DatabaseSettings {
 #[derive(Clone)]
 pub struct Database {
     pub(crate) units: PgUnitOfWork,
-    pub(crate) pooler: Arc<Pooler>,
     slow: Arc<SlowReads>,
     workers: Connections,
     release_turns: Arc<Turns>,
@@ -136,7 +133,7 @@ impl Database {
                 .runtime(deadpool::Runtime::Tokio1)
                 .build();
             // Building the pool fails only if it has timeouts but no runtime.
-            let pool = pool.map_err(|_| DatabaseUrlError::Malformed)?;
+            let pool = pool.map_err(|_| malformed())?;
             Ok(Connections {
                 connector: Arc::clone(&connector),
                 pool,
@@ -147,12 +144,10 @@ impl Database {
         let units = PgUnitOfWork {
             connections: connections(pool_size.max(1), (pool_size / 4).max(1))?,
             statement_timeout: settings.statement_timeout,
-            context: WriteContext {
-                layout: settings.layout,
-                sealing: Sealing::default(),
-                queued: Arc::default(),
-                os_user: None,
-            },
+            layout: settings.layout,
+            sealing: Sealing::default(),
+            queued: Arc::default(),
+            os_user: None,
             begin_times: StatementTimes::of("begin"),
             statement_times: StatementTimes::of(TRANSACTION),
             commit_times: StatementTimes::of("commit"),
@@ -166,8 +161,10 @@ impl Database {
             units,
             workers: connections(WORKER_CONNECTIONS, WORKER_CONNECTIONS / 4)?,
             release_turns: Turns::new(1),
-            pooler: Arc::default(),
-            slow: Arc::new(SlowReads::new(slow)),
+            slow: Arc::new(SlowReads {
+                units: slow,
+                long: Turns::new(1),
+            }),
             asleep: RecentlyAsleep::default(),
             outcomes: Arc::new(Mutex::new(SharedConnection::new(connector, "outcomes", true))),
             default_rate_limit: settings.default_rate_limit,
@@ -178,21 +175,21 @@ impl Database {
     /// none can be stored or opened.
     #[must_use]
     pub fn with_sealer(mut self, sealer: Arc<dyn Sealer>) -> Self {
-        self.units.context.sealing = Sealing::with(sealer);
+        self.units.sealing = Sealing::with(sealer);
         self
     }
 
     /// Sets the operating system's user that the audit log names for the actions of a command line.
     #[must_use]
     pub fn with_os_user(mut self, name: Option<String>) -> Self {
-        self.units.context.os_user = name;
+        self.units.os_user = name;
         self
     }
 
     /// Notified after each commit of this handle or its clones that has woken a delivery queue. It wakes one
     /// waiter; if there is none, the next one to wait.
     pub fn queued(&self) -> Arc<Notify> {
-        Arc::clone(&self.units.context.queued)
+        Arc::clone(&self.units.queued)
     }
 
     /// A handle for the workers of this process, whose pool has [`WORKER_CONNECTIONS`] of its own, with shares
@@ -227,14 +224,14 @@ impl Database {
     }
 
     fn list<L: Listed>(&self) -> List<L> {
-        List::new(self.connector(), &self.slow, self.units.context.layout)
+        List::new(self.connector(), &self.slow, self.units.layout)
     }
 
     /// Changes offers without a lock; create one per process. `None` on Citus, where no single statement
     /// changes offers of several sellers and plain tables.
     pub fn offer_changes(&self) -> Option<Arc<dyn OfferChanges<Announcement>>> {
-        (self.units.context.layout == Layout::Single).then(|| -> Arc<dyn OfferChanges<Announcement>> {
-            let sealing = self.units.context.sealing.clone();
+        (self.units.layout == Layout::Single).then(|| -> Arc<dyn OfferChanges<Announcement>> {
+            let sealing = self.units.sealing.clone();
             Arc::new(BatchedChanges::new(self.connector(), sealing))
         })
     }
@@ -248,7 +245,7 @@ impl Database {
     pub fn order_directory(&self) -> Arc<dyn OrderDirectory> {
         Arc::new(WholeOrders {
             statements: self.autocommit("order_directory"),
-            layout: self.units.context.layout,
+            layout: self.units.layout,
         })
     }
 
@@ -262,7 +259,7 @@ impl Database {
             statements: self.autocommit("claims"),
             releases: Autocommit::new(for_releases, "claims"),
             outcomes: Arc::clone(&self.outcomes),
-            sealing: self.units.context.sealing.clone(),
+            sealing: self.units.sealing.clone(),
         })
     }
 
@@ -273,7 +270,10 @@ impl Database {
 
     /// Reads the sellers' journals, in which events are kept for this time.
     pub fn journals(&self, kept_for: TimeDelta) -> Arc<dyn JournalReader> {
-        Arc::new(Journals::new(self.autocommit("journal"), kept_for))
+        Arc::new(Journals {
+            statements: self.autocommit("journal"),
+            kept_for,
+        })
     }
 
     /// The queue of mails to buyers.
@@ -289,7 +289,7 @@ impl Database {
     fn mails(&self, statement: &'static str) -> Mails {
         Mails {
             statements: self.autocommit(statement),
-            sealing: self.units.context.sealing.clone(),
+            sealing: self.units.sealing.clone(),
             searched: Searched::default(),
         }
     }
@@ -304,7 +304,7 @@ impl Database {
         Arc::new(StoredSubscriptions {
             statements: self.autocommit("subscriptions"),
             slow: Arc::clone(&self.slow),
-            sealing: self.units.context.sealing.clone(),
+            sealing: self.units.sealing.clone(),
         })
     }
 
@@ -312,7 +312,7 @@ impl Database {
     pub fn subscription_queues(&self) -> Arc<dyn SubscriptionQueues> {
         Arc::new(StoredQueues::new(
             self.autocommit("webhook_queues"),
-            self.units.context.sealing.clone(),
+            self.units.sealing.clone(),
             self.asleep.clone(),
         ))
     }
@@ -435,9 +435,10 @@ impl Database {
         expect_rows("instance", self.autocommit("marks").execute(set).await?, 1)
     }
 
-    /// Has carriers asked now about parcels with this number; for the sandbox.
+    /// Has carriers asked now about parcels with this number; for the sandbox alone, since no index has it.
     pub async fn ask_about_parcels(&self, tracking_number: &str) -> Result<(), StoreError> {
-        let ask = ASK_ABOUT_PARCELS.bind((tracking_number,));
+        let these = parcels::table.filter(parcels::tracking_number.eq(tracking_number));
+        let ask = diesel::update(these).set(parcels::due_at.eq(api_now()));
         self.autocommit("parcels").execute(ask).await.map(drop)
     }
 

@@ -38,9 +38,3 @@ insert into instance (key, value)
 values ($1, $2)
 on conflict (key) do update
 set value = excluded.value, set_at = api_now()
-
--- name: ASK_ABOUT_PARCELS
--- $1 the tracking number. For the sandbox alone: no index has it.
-update parcels
-set due_at = api_now()
-where tracking_number = $1

@@ -28,29 +28,14 @@ statements! {
 /// Token families marked as revoked per batch.
 const FAMILIES: i64 = 2_000;
 
-/// What has to be followed up.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum FollowUp {
-    /// An application was deleted, or lost all its tokens.
-    Application(ClientId),
-    /// An account was closed, or lost all its tokens.
-    Seller(SellerId),
-    /// A seller disconnected an application.
-    Connection(SellerId, ClientId),
-}
-
-impl FollowUp {
-    /// Queues it within the transaction that decides.
-    pub(crate) fn queue(self, tx: &Tx) {
-        let (seller, client) = match self {
-            Self::Application(client) => (None, Some(client.uuid())),
-            Self::Seller(seller) => (Some(seller.uuid()), None),
-            Self::Connection(seller, client) => (Some(seller.uuid()), Some(client.uuid())),
-        };
-        let insert = diesel::insert_into(follow_ups::table)
-            .values((follow_ups::seller_id.eq(seller), follow_ups::client_id.eq(client)));
-        tx.write_later(changing("follow_ups", 1, insert));
-    }
+/// Queues a follow-up within the transaction that decides: an account was closed, or lost all its tokens; an
+/// application was deleted, or lost all its tokens; or, with both, the seller disconnected the application.
+pub(crate) fn queue(tx: &Tx, seller: Option<SellerId>, client: Option<ClientId>) {
+    let insert = diesel::insert_into(follow_ups::table).values((
+        follow_ups::seller_id.eq(seller.map(SellerId::uuid)),
+        follow_ups::client_id.eq(client.map(ClientId::uuid)),
+    ));
+    tx.write_later(changing("follow_ups", 1, insert));
 }
 
 /// Queues the follow-up of a reinstatement if the application is suspended: the application with its owner.

@@ -19,7 +19,7 @@ use oauth::{
 use uuid::Uuid;
 
 use crate::batch::{BatchQuery, Batcher};
-use crate::oauth::applications::limit_from;
+use crate::oauth::applications::rate_limit;
 use crate::rate_limits::WINDOW;
 use crate::schema::applications;
 use crate::sql::column;
@@ -114,12 +114,7 @@ impl TokenRow {
             ));
         }
         let scopes = ScopeSet::from_bits(self.scopes).map_err(|unknown| corrupt(unknown.to_string()))?;
-        let limit = match self.rate_limit {
-            None => default_limit,
-            Some(limit) => limit_from(limit).ok_or_else(|| {
-                StoreError::corrupt("applications", client_id, format!("rate_limit {limit}"))
-            })?,
-        };
+        let limit = rate_limit(client_id, self.rate_limit)?.unwrap_or(default_limit);
         let principal = Principal {
             seller: self.seller_id.into(),
             seller_no: self.seller_no,

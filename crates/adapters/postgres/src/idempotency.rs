@@ -181,7 +181,7 @@ impl StoredClaims {
 /// repeated request would wait for it.
 pub(crate) async fn complete(tx: &Tx, claim: &Claim, answer: &StoredResponse) -> Result<(), StoreError> {
     let status = i16::try_from(answer.status).map_err(StoreError::unexpected)?;
-    let body = tx.context().sealing.seal(claim, &answer.body)?;
+    let body = tx.units.sealing.seal(claim, &answer.body)?;
     let (space, key) = (claim.space.uuid(), claim.key.as_str().to_owned());
     let complete = COMPLETE.bind((space, key, claim.fence, status, body, answer.etag.clone()));
     let completion = checked(complete, |changed| match changed {

@@ -67,7 +67,7 @@ impl Database {
             return Ok(adopted);
         }
         let (by, action) = (Actor::CommandLine, Action::DatabaseAdopted);
-        let os_user = self.units.context.os_user.clone();
+        let os_user = self.units.os_user.clone();
         let entry = audit::entry(by, None, action, arrival.as_str(), None, os_user);
         entry(connection).await?;
         let committed = connection.batch_execute("commit").await;

@@ -90,9 +90,7 @@ impl EventRow {
 }
 
 /// The columns of an event's subject: order, its number, offer.
-pub(crate) type SubjectColumns<'a> = (Option<Uuid>, Option<&'a str>, Option<Uuid>);
-
-pub(crate) fn subject(event: &Event) -> SubjectColumns<'_> {
+pub(crate) fn subject(event: &Event) -> (Option<Uuid>, Option<&str>, Option<Uuid>) {
     match event.subject() {
         Subject::Order {
             order_id,
@@ -106,15 +104,9 @@ pub(crate) fn subject(event: &Event) -> SubjectColumns<'_> {
 
 /// The journals of all sellers.
 pub(crate) struct Journals {
-    pool: Autocommit,
+    pub(crate) statements: Autocommit,
     /// How long events are kept.
-    kept_for: TimeDelta,
-}
-
-impl Journals {
-    pub(crate) const fn new(pool: Autocommit, kept_for: TimeDelta) -> Self {
-        Self { pool, kept_for }
-    }
+    pub(crate) kept_for: TimeDelta,
 }
 
 #[async_trait]
@@ -142,7 +134,7 @@ impl JournalReader for Journals {
             i64::from(limit) + 1,
             looked_at,
         ));
-        let mut rows = self.pool.of_seller(seller).rows(page).await?.into_iter();
+        let mut rows = self.statements.of_seller(seller).rows(page).await?.into_iter();
         let Some(found) = rows.next().and_then(|(state, _)| state) else {
             return Err(StoreError::unexpected("a journal without a state"));
         };
@@ -192,7 +184,7 @@ impl JournalReader for Journals {
 
     async fn last_numbers(&self, sellers: &[SellerId]) -> Result<HashMap<SellerId, i64>, StoreError> {
         let sellers = column(sellers, |seller| seller.uuid());
-        let rows = self.pool.rows(LAST_NUMBERS.bind((sellers,))).await?;
+        let rows = self.statements.rows(LAST_NUMBERS.bind((sellers,))).await?;
         let numbers = rows
             .into_iter()
             .map(|row| (row.seller_id.into(), row.last_number));

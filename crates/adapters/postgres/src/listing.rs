@@ -94,10 +94,7 @@ pub(crate) trait Listed: Send + Sync + 'static {
     /// at each run.
     async fn page(
         connection: &SharedConnection,
-        seller: Uuid,
-        filter: Filter,
-        after: Keyset,
-        rows: i64,
+        page: PageQuestion,
     ) -> Result<Vec<Walked<Self::Row>>, StoreError>;
 
     /// Whose item it is, and its position in the list.
@@ -221,29 +218,27 @@ impl<L: Listed> List<L> {
         after: Option<Keyset>,
         size: PageSize,
     ) -> Result<Page<L::Item>, StoreError> {
-        let (of, rows) = (seller.uuid(), i64::from(size.get()) + 1);
-        let after = after.unwrap_or(NEWEST);
+        let page = PageQuestion {
+            seller,
+            filter,
+            after: after.unwrap_or(NEWEST),
+            rows: i64::from(size.get()) + 1,
+        };
         let rows = match (filter.updated_after, self.layout) {
             (Some(updated), _) => {
+                let (of, Keyset { at, id }, rows) = (seller.uuid(), page.after, page.rows);
                 let (newer_than, status) = (filter.newer_than, filter.status);
-                let values = (of, updated, newer_than, after.at, after.id, status, rows);
+                let values = (of, updated, newer_than, at, id, status, rows);
                 self.slow.rows(seller, L::UPDATED.bind(values)).await?
             }
             (None, Layout::Single) => {
-                let question = PageQuestion {
-                    seller,
-                    filter,
-                    after,
-                    rows,
-                };
                 let _turn = self.pages.turn(seller, ANSWER_TIMEOUT).await?;
-                self.pages.ask(question).await?
+                self.pages.ask(page).await?
             }
             // A statement over several sellers would go to every shard.
             (None, Layout::Citus) => {
-                let read = |connection: Arc<SharedConnection>| async move {
-                    L::page(&connection, of, filter, after, rows).await
-                };
+                let read =
+                    |connection: Arc<SharedConnection>| async move { L::page(&connection, page).await };
                 self.pages.alone(seller, read).await?
             }
         };
@@ -288,10 +283,10 @@ pub(crate) const NEWEST: Keyset = Keyset {
 /// A page: whose, where it starts, and its largest number of rows, with the one that shows whether more
 /// follow.
 pub(crate) struct PageQuestion {
-    seller: SellerId,
-    filter: Filter,
-    after: Keyset,
-    rows: i64,
+    pub(crate) seller: SellerId,
+    pub(crate) filter: Filter,
+    pub(crate) after: Keyset,
+    pub(crate) rows: i64,
 }
 
 /// Rows by their ids.

@@ -20,11 +20,11 @@ use oauth::{
 use uuid::Uuid;
 
 use self::issuing::EXCHANGE;
-use crate::follow_ups::FollowUp;
+use crate::follow_ups;
 use crate::schema::{
     self, access_tokens, api_now, authorization_codes, connections, families, refresh_tokens, sellers,
 };
-use crate::sql::column;
+use crate::sql::{coalesce, column};
 use crate::statement::{Bound, statements};
 use crate::unit_of_work::{Tx, expect_rows};
 
@@ -34,7 +34,6 @@ statements! {
     CREDENTIALS: (Array<SqlUuid>, Array<Binary>) -> CredentialRow;
     ADD_CONSENT: (SqlUuid, SqlUuid, SqlUuid, Text, Integer, Binary, Timestamptz, Text, Text);
     ACCESS_TOKEN: (SqlUuid, Binary) -> AccessTokenRow;
-    REVOKE_FAMILY: (SqlUuid);
 }
 
 /// The scopes in a row of this table.
@@ -247,7 +246,9 @@ impl GrantStore for Tx {
     }
 
     async fn revoke_family(&self, id: FamilyId) -> Result<(), StoreError> {
-        let revoke = REVOKE_FAMILY.bind((id.uuid(),));
+        let revoked_at = families::revoked_at;
+        let revoke = diesel::update(families::table.find(id.uuid()))
+            .set(revoked_at.eq(coalesce(revoked_at, api_now().nullable())));
         expect_rows("families", self.execute(revoke).await?, 1)
     }
 
@@ -260,13 +261,13 @@ impl GrantStore for Tx {
                 let raise = diesel::update(schema::applications::table.find(id.uuid()))
                     .set(generation.eq(generation + 1));
                 expect_rows("applications", self.execute(raise).await?, 1)?;
-                FollowUp::Application(id).queue(self);
+                follow_ups::queue(self, None, Some(id));
             }
             FamiliesOf::Seller(id) => {
                 let generation = sellers::token_generation;
                 let raise = diesel::update(sellers::table.find(id.uuid())).set(generation.eq(generation + 1));
                 expect_rows("sellers", self.execute(raise).await?, 1)?;
-                FollowUp::Seller(id).queue(self);
+                follow_ups::queue(self, Some(id), None);
             }
         }
         Ok(())
@@ -347,7 +348,7 @@ impl GrantStore for Tx {
         if self.execute(end).await? == 0 {
             return Ok(false);
         }
-        FollowUp::Connection(seller, client_id).queue(self);
+        follow_ups::queue(self, Some(seller), Some(client_id));
         Ok(true)
     }
 }

@@ -85,10 +85,3 @@ from access_tokens as t
 join families as f on f.id = t.family_id
 where f.id = $1
   and t.hash = $2
-
--- name: REVOKE_FAMILY
--- $1 the family. One that is revoked already keeps its first `revoked_at`.
-update families
-set revoked_at = coalesce(revoked_at, clock.at)
-from (select api_now() as at) as clock
-where id = $1

@@ -17,7 +17,7 @@ use usecases::Announcement;
 use uuid::Uuid;
 
 use crate::connection::shared::SharedConnection;
-use crate::listing::{self, Filter, List, Listed, NEWEST, Walked};
+use crate::listing::{self, Filter, List, Listed, NEWEST, PageQuestion, Walked};
 use crate::schema::offers;
 use crate::sql::{Document, column};
 use crate::statement::{Statement, TableRow, statements};
@@ -177,28 +177,21 @@ impl Listed for SellerOffers {
 
     async fn page(
         connection: &SharedConnection,
-        seller: Uuid,
-        filter: Filter,
-        after: Keyset,
-        rows: i64,
+        page: PageQuestion,
     ) -> Result<Vec<Walked<OfferRow>>, StoreError> {
-        let Filter {
-            status,
-            newer_than: _,
-            updated_after: _,
-        } = filter;
-        let mut page = offers::table
-            .filter(offers::seller_id.eq(seller))
-            .filter(offers::created_at.le(after.at))
-            .filter(offers::created_at.lt(after.at).or(offers::id.lt(after.id)))
+        let Keyset { at, id } = page.after;
+        let mut listed = offers::table
+            .filter(offers::seller_id.eq(page.seller.uuid()))
+            .filter(offers::created_at.le(at))
+            .filter(offers::created_at.lt(at).or(offers::id.lt(id)))
             .order((offers::created_at.desc(), offers::id.desc()))
-            .limit(rows)
+            .limit(page.rows)
             .select(OfferRow::as_select())
             .into_boxed();
-        if let Some(status) = status {
-            page = page.filter(offers::status.eq(status));
+        if let Some(status) = page.filter.status {
+            listed = listed.filter(offers::status.eq(status));
         }
-        let rows = connection.rows(page).await?;
+        let rows = connection.rows(listed).await?;
         Ok(rows.into_iter().map(|row| Walked::matching(row, false)).collect())
     }
 

@@ -23,7 +23,7 @@ use uuid::Uuid;
 use self::row::{MutableColumns, PartRow};
 use crate::connection::{pool::Autocommit, shared::SharedConnection};
 use crate::layout::Layout;
-use crate::listing::{self, Filter, List, Listed, Walked};
+use crate::listing::{self, Filter, List, Listed, PageQuestion, Walked};
 use crate::schema::{self, api_now, mails, parcels, seller_orders};
 use crate::statement::{Prepared, Statement, statements};
 use crate::unit_of_work::{Tx, changing, changing_any, expect_rows};
@@ -88,39 +88,28 @@ impl Listed for SellerParts {
 
     async fn page(
         connection: &SharedConnection,
-        seller: Uuid,
-        filter: Filter,
-        after: Keyset,
-        rows: i64,
+        page: PageQuestion,
     ) -> Result<Vec<Walked<PartRow>>, StoreError> {
-        let Filter {
-            status,
-            newer_than,
-            updated_after: _,
-        } = filter;
-        let page = || {
-            let mut page = seller_orders::table
-                .filter(seller_orders::seller_id.eq(seller))
+        let (Keyset { at, id }, rows) = (page.after, page.rows);
+        let listed = || {
+            let mut listed = seller_orders::table
+                .filter(seller_orders::seller_id.eq(page.seller.uuid()))
                 // Not a comparison with a parameter: the index holds these rows alone.
                 .filter(diesel::dsl::not(seller_orders::is_test))
-                .filter(seller_orders::placed_at.le(after.at))
-                .filter(
-                    seller_orders::placed_at
-                        .lt(after.at)
-                        .or(seller_orders::order_id.lt(after.id)),
-                )
+                .filter(seller_orders::placed_at.le(at))
+                .filter(seller_orders::placed_at.lt(at).or(seller_orders::order_id.lt(id)))
                 .order((seller_orders::placed_at.desc(), seller_orders::order_id.desc()))
                 .into_boxed();
-            if let Some(status) = status {
-                page = page.filter(seller_orders::status.eq(status));
+            if let Some(status) = page.filter.status {
+                listed = listed.filter(seller_orders::status.eq(status));
             }
-            if let Some(newer_than) = newer_than {
-                page = page.filter(seller_orders::placed_at.gt(newer_than));
+            if let Some(newer_than) = page.filter.newer_than {
+                listed = listed.filter(seller_orders::placed_at.gt(newer_than));
             }
-            page
+            listed
         };
         let lengths = connection
-            .rows(page().limit(rows).select(LengthRow::as_select()))
+            .rows(listed().limit(rows).select(LengthRow::as_select()))
             .await?;
         let mut read = 0;
         let end = lengths.iter().position(|row| {
@@ -130,7 +119,7 @@ impl Listed for SellerParts {
         let end = end.filter(|end| end + 1 < lengths.len());
         let rows = end.map_or(rows, |end| i64::try_from(end + 1).unwrap_or(rows));
         let parts = connection
-            .rows(page().limit(rows).select(PartRow::as_select()))
+            .rows(listed().limit(rows).select(PartRow::as_select()))
             .await?;
         let walked = |(n, row)| Walked::matching(row, end == Some(n));
         Ok(parts.into_iter().enumerate().map(walked).collect())
@@ -324,7 +313,7 @@ impl OrderStore<Announcement> for Tx {
         let parts = seller_orders::table
             .select(PartRow::as_select())
             .for_no_key_update();
-        let rows = match self.context().layout {
+        let rows = match self.units.layout {
             Layout::Citus => {
                 let known = self.row(directory_row(order)).await?;
                 seller_by_seller(known, |key| self.row(parts.find(key))).await?

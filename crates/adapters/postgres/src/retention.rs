@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, TimeDelta, Utc};
 use diesel::dsl::{array, sql};
 use diesel::prelude::*;
-use diesel::sql_types::{
-    Array, BigInt, Bool, Integer, Nullable, SingleValue, Text, Timestamptz, Uuid as SqlUuid,
-};
+use diesel::sql_types::{Array, BigInt, Bool, Integer, Nullable, Text, Timestamptz, Uuid as SqlUuid};
+use diesel::{delete, update};
 use diesel_async::RunQueryDsl;
 use kernel::StoreError;
 use oauth::Limiter;
@@ -22,24 +21,20 @@ use crate::schema::{
     families, flashes, idempotency, instance, journal, links, mails, orders, rate_windows, refresh_tokens,
     sessions,
 };
-use crate::sql::{column, microseconds};
-use crate::statement::{Only, Prepared, statements};
+use crate::sql::{coalesce, column, microseconds};
+use crate::statement::{Prepared, statements};
 use crate::unit_of_work::Tx;
 
 statements! {
     "retention.sql";
-    FAMILIES: (Array<SqlUuid>) -> Count;
-    SECRETS: (BigInt);
-    UNSENT_ACCOUNT_MAILS: (BigInt);
+    FAMILIES: (Array<SqlUuid>);
     AUDIT_LOG: (BigInt, BigInt);
     CHANGES: (Text, BigInt, BigInt) -> WalkRow;
     DELIVERIES: (Text, Integer, BigInt) -> WalkRow;
-    CLOSED_SELLERS: (BigInt, BigInt) -> Count;
+    CLOSED_SELLERS: (BigInt, BigInt);
     ERASE_BUYERS: (Array<SqlUuid>);
     ERASE_BUYERS_OF_SELLER: (SqlUuid, Array<SqlUuid>, Timestamptz);
 }
-
-type Count = Only<BigInt, i64>;
 
 /// How many rows a batch has deleted, and the position where the next one continues, if not at the beginning.
 #[derive(Default, QueryableByName)]
@@ -50,24 +45,20 @@ struct WalkRow {
     next: Option<String>,
 }
 
-diesel::define_sql_function! {
-    fn coalesce<T: SingleValue>(first: Nullable<T>, second: Nullable<T>) -> Nullable<T>;
-}
-
-/// Deletes the rows at the places (`ctid`) that a query selects.
-macro_rules! delete_at {
+/// The rows at the places (`ctid`) that a query selects.
+macro_rules! at {
     ($table:ident, $places:expr) => {{
         let is_there = sql::<Bool>("ctid = any(")
             .bind::<Array<Text>, _>(array($places))
             .sql(")");
-        diesel::delete($table::table.filter(is_there))
+        $table::table.filter(is_there)
     }};
 }
 
-/// Deletes the first rows of a table by an index: at most a batch, and none that is locked.
+/// The first rows of a table by an index: at most a batch, and none that is locked.
 macro_rules! first {
     ($table:ident by $order:expr, $($filter:expr),+) => {
-        delete_at!(
+        at!(
             $table,
             $table::table
                 .select(sql::<Text>("ctid"))
@@ -80,7 +71,7 @@ macro_rules! first {
     };
 }
 
-/// Deletes the first rows that were before an instant, by a timestamp with which an index begins.
+/// The first rows that were before an instant, by a timestamp with which an index begins.
 macro_rules! older {
     ($table:ident.$time:ident, $before:expr $(, $filter:expr)*) => {
         first!($table by $table::$time, $table::$time.lt($before) $(, $filter)*)
@@ -90,14 +81,14 @@ macro_rules! older {
 /// Deletes the first tokens or codes of families.
 macro_rules! first_of_families {
     ($table:ident, $families:expr) => {
-        first!($table by ($table::family_id, $table::hash), $table::family_id.eq_any($families))
+        delete(first!($table by ($table::family_id, $table::hash), $table::family_id.eq_any($families)))
     };
 }
 
 /// Deletes a batch of expired tokens or codes, and those of their families of which it was the last one.
 macro_rules! clear_ended {
     ($table:ident, $tx:ident, $before:expr) => {{
-        let ended = older!($table.expires_at, $before).returning($table::family_id);
+        let ended = delete(older!($table.expires_at, $before)).returning($table::family_id);
         let ended = async { Prepared(ended).get_results::<Uuid>(&mut $tx.connection()).await };
         let families = Box::pin($tx.run(ended)).await?;
         clear_families($tx, vec![families.len()], families).await
@@ -252,7 +243,7 @@ pub(crate) async fn clear(tx: &Tx, expired: Expired) -> Result<Cleared, StoreErr
                 .ne_all(Limiter::HOURLY.map(Limiter::code))
                 .or(window_start.lt(an_hour_ago));
             let before = ago(TimeDelta::minutes(10));
-            tx.execute(older!(rate_windows.window_start, before, is_over))
+            tx.execute(delete(older!(rate_windows.window_start, before, is_over)))
         }
         Expired::AccessTokens => return clear_ended!(access_tokens, tx, an_hour_ago),
         // A repeat of its request gets it within 24 hours.
@@ -260,34 +251,49 @@ pub(crate) async fn clear(tx: &Tx, expired: Expired) -> Result<Cleared, StoreErr
         Expired::Codes => return clear_ended!(authorization_codes, tx, an_hour_ago),
         Expired::RevokedFamilies => return clear_revoked_families(tx, an_hour_ago).await,
         // A session is not used after its seven days, so soon afterwards it has been idle for eight hours.
-        Expired::Sessions => tx.execute(older!(sessions.seen_at, ago(TimeDelta::hours(9)))),
+        Expired::Sessions => tx.execute(delete(older!(sessions.seen_at, ago(TimeDelta::hours(9))))),
         Expired::Links => {
-            let newest = tx.execute(older!(links.expires_at, an_hour_ago)).await?;
-            let earlier = tx.execute(older!(earlier_links.expires_at, an_hour_ago)).await?;
-            return Ok(Cleared::of(&[newest, earlier]));
+            let newest = delete(older!(links.expires_at, an_hour_ago));
+            let newest = tx.execute(newest).await?;
+            let earlier = delete(older!(earlier_links.expires_at, an_hour_ago));
+            return Ok(Cleared::of(&[newest, tx.execute(earlier).await?]));
         }
-        Expired::Consents => tx.execute(older!(consents.expires_at, an_hour_ago)),
-        Expired::Forms => tx.execute(older!(flashes.created_at, ago(TimeDelta::days(8)))),
-        Expired::Secrets => tx.execute(SECRETS.bind((BATCH,))),
-        Expired::UnsentAccountMails => tx.execute(UNSENT_ACCOUNT_MAILS.bind((BATCH,))),
+        Expired::Consents => tx.execute(delete(older!(consents.expires_at, an_hour_ago))),
+        Expired::Forms => tx.execute(delete(older!(flashes.created_at, ago(TimeDelta::days(8))))),
+        Expired::Secrets => {
+            let unfetched = older!(flashes.created_at, an_hour_ago, flashes::sealed.is_not_null());
+            tx.execute(update(unfetched).set(flashes::sealed.eq(None::<Vec<u8>>)))
+        }
+        Expired::UnsentAccountMails => {
+            use account_mails::{dead_at, due_at, expires_at, fence, url};
+            let unsent = older!(account_mails.due_at, an_hour_ago, expires_at.lt(an_hour_ago));
+            tx.execute(update(unsent).set((
+                due_at.eq(None::<DateTime<Utc>>),
+                dead_at.eq(tx.now()),
+                url.eq(None::<Vec<u8>>),
+                fence.eq(None::<Uuid>),
+            )))
+        }
         Expired::AccountMails => {
             use account_mails::{dead_at, due_at, sent_at};
             let done = || coalesce(sent_at, dead_at);
-            tx.execute(first!(account_mails by done(), due_at.is_null(), done().lt(a_month_ago)))
+            let old = first!(account_mails by done(), due_at.is_null(), done().lt(a_month_ago));
+            tx.execute(delete(old))
         }
         // Also what replicas of the previous version have counted.
         Expired::Usage => {
             let before = ago(TimeDelta::days(35));
-            let counted = tx.execute(older!(application_usage.hour, before)).await?;
-            let earlier = tx.execute(older!(api_usage.hour, before)).await?;
-            return Ok(Cleared::of(&[counted, earlier]));
+            let counted = delete(older!(application_usage.hour, before));
+            let counted = tx.execute(counted).await?;
+            let earlier = delete(older!(api_usage.hour, before));
+            return Ok(Cleared::of(&[counted, tx.execute(earlier).await?]));
         }
         // Found by their start, since their end moves. A completed claim ends 24 hours after its completion;
         // the extra hour allows for clock differences and late requests.
         Expired::Claims => {
             let has_ended = idempotency::expires_at.lt(an_hour_ago);
             let before = ago(TimeDelta::hours(25));
-            tx.execute(older!(idempotency.created_at, before, has_ended))
+            tx.execute(delete(older!(idempotency.created_at, before, has_ended)))
         }
         Expired::Changes => {
             let from = FEED.position(tx).await?;
@@ -297,7 +303,8 @@ pub(crate) async fn clear(tx: &Tx, expired: Expired) -> Result<Cleared, StoreErr
         Expired::Mails => {
             use mails::{dead_at, due_at, sent_at};
             let done = || coalesce(sent_at, dead_at);
-            tx.execute(first!(mails by done(), due_at.is_null(), done().lt(a_month_ago)))
+            let old = first!(mails by done(), due_at.is_null(), done().lt(a_month_ago));
+            tx.execute(delete(old))
         }
         Expired::Deliveries => {
             let from = QUEUES.position(tx).await?;
@@ -309,16 +316,9 @@ pub(crate) async fn clear(tx: &Tx, expired: Expired) -> Result<Cleared, StoreErr
         Expired::Events(age) => return clear_events(tx, ago(age)).await,
         Expired::AuditLog(age) => tx.execute(AUDIT_LOG.bind((BATCH, microseconds(age)))),
         Expired::Buyers(age) => return erase_buyers(tx, ago(age)).await,
-        Expired::ClosedSellers(age) => {
-            let erased = tx.row(CLOSED_SELLERS.bind((BATCH, microseconds(age)))).await?;
-            return Ok(Cleared::of(&[count(erased)?]));
-        }
+        Expired::ClosedSellers(age) => tx.execute(CLOSED_SELLERS.bind((BATCH, microseconds(age)))),
     };
     Ok(Cleared::of(&[deleted.await?]))
-}
-
-fn count(row: Option<Count>) -> Result<usize, StoreError> {
-    usize::try_from(row.map_or(0, |rows| rows.0)).map_err(StoreError::unexpected)
 }
 
 /// Deletes a batch of the journals' events. From then on they begin at this time for every reader, even for
@@ -327,7 +327,7 @@ async fn clear_events(tx: &Tx, before: DateTime<Utc>) -> Result<Cleared, StoreEr
     use instance::set_at;
     use journal::{number, recorded_at};
     // Waits for rows that another worker clears: those behind them must not be gone before.
-    let expired = delete_at!(
+    let expired = at!(
         journal,
         journal::table
             .select(sql::<Text>("ctid"))
@@ -336,10 +336,10 @@ async fn clear_events(tx: &Tx, before: DateTime<Utc>) -> Result<Cleared, StoreEr
             .limit(BATCH)
             .for_update()
     );
-    let cleared = tx.execute(expired).await?;
+    let cleared = tx.execute(delete(expired)).await?;
     if cleared > 0 {
         let begun = instance::table.find("journal").filter(set_at.lt(before));
-        tx.execute(diesel::update(begun).set(set_at.eq(before))).await?;
+        tx.execute(update(begun).set(set_at.eq(before))).await?;
     }
     Ok(Cleared::of(&[cleared]))
 }
@@ -370,7 +370,7 @@ async fn clear_families(
 ) -> Result<Cleared, StoreError> {
     families.sort_unstable();
     families.dedup();
-    rows.push(count(tx.row(FAMILIES.bind((families,))).await?)?);
+    rows.push(tx.execute(FAMILIES.bind((families,))).await?);
     Ok(Cleared::of(&rows))
 }
 
@@ -391,19 +391,17 @@ async fn erase_buyers(tx: &Tx, before: DateTime<Utc>) -> Result<Cleared, StoreEr
     }
     let orders = column(&locked, |row| row.order_id);
     let orders = orders.as_slice();
-    if tx.context().layout == Layout::Citus {
+    if tx.units.layout == Layout::Citus {
         erase_by_seller(tx, &locked).await?;
     } else {
         tx.execute(ERASE_BUYERS.bind((orders,))).await?;
     }
     // A transaction that held a part until just now may have queued a mail. This statement sees everything
     // committed while the previous one waited; later transactions find no buyer to write to.
-    tx.execute(diesel::delete(
-        mails::table.filter(mails::order_id.eq_any(orders)),
-    ))
-    .await?;
+    tx.execute(delete(mails::table.filter(mails::order_id.eq_any(orders))))
+        .await?;
     let erased = orders::table.filter(orders::order_id.eq_any(orders));
-    tx.execute(diesel::update(erased).set(orders::buyer_erased_at.eq(tx.now())))
+    tx.execute(update(erased).set(orders::buyer_erased_at.eq(tx.now())))
         .await?;
     Ok(Cleared {
         rows: orders.len(),

@@ -30,39 +30,8 @@ personal as (
     where p.seller_id = deleted.seller_id
       and p.id = deleted.id
 )
-select count(*) as rows
+select 1
 from deleted
-
--- name: SECRETS
--- $1 rows at most.
-update flashes
-set sealed = null
-where (session_hash, form) in (
-    select session_hash, form
-    from flashes
-    where sealed is not null
-      and created_at < (select api_now()) - interval '1 hour'
-    order by created_at
-    limit $1
-    for update skip locked
-)
-
--- name: UNSENT_ACCOUNT_MAILS
--- $1 rows at most.
-update account_mails
-set due_at = null,
-    dead_at = api_now(),
-    url = null,
-    fence = null
-where id in (
-    select id
-    from account_mails
-    where due_at < (select api_now()) - interval '1 hour'
-      and expires_at < (select api_now()) - interval '1 hour'
-    order by due_at
-    limit $1
-    for update skip locked
-)
 
 -- name: AUDIT_LOG
 -- $1 rows at most; $2 microseconds.
@@ -263,7 +232,7 @@ mails as (
     using erased as e
     where m.seller_id = e.id
 )
-select count(*) as rows
+select 1
 from erased
 
 -- name: ERASE_BUYERS

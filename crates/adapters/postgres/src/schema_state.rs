@@ -102,7 +102,7 @@ impl Database {
     /// statements, and so does the next one after it has lost one.
     pub async fn schema_state(&self) -> Result<SchemaState, StoreError> {
         let connector = self.connector();
-        if !self.pooler.supports_prepared_statements(connector).await? {
+        if !connector.keeps_statements().await? {
             return Ok(SchemaState::PreparedStatementsLost);
         }
         let statements = self.autocommit("schema").of_any_database();
@@ -143,7 +143,7 @@ impl Database {
         } else {
             Layout::Single
         };
-        if state == SchemaState::Ready && found != self.units.context.layout {
+        if state == SchemaState::Ready && found != self.units.layout {
             return Ok(SchemaState::OtherLayout { found });
         }
         Ok(state)

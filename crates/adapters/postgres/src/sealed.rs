@@ -12,8 +12,8 @@ use crate::connection::error::{is_lock_timeout, store_error};
 use crate::connection::{BEGIN_UNLIMITED, OpenConnection};
 use crate::database::Database;
 use crate::schema::subscriptions;
+use crate::sealing::secret_binding;
 use crate::statement::statements;
-use crate::webhooks::secret_binding;
 
 statements! {
     "sealed.sql";
@@ -103,7 +103,7 @@ impl Database {
     /// Opens a few sealed values of each key and returns, by key id, whether any opened. Cheap; a key that seals few
     /// values may be missed.
     pub async fn sample_sealed(&self) -> Result<BTreeMap<String, bool>, StoreError> {
-        let sealer = self.units.context.sealing.sealer()?;
+        let sealer = self.units.sealing.sealer()?;
         let mut found = BTreeMap::<String, bool>::new();
         for row in self.autocommit("sealed_values").rows(SAMPLE.bind(())).await? {
             let of_key = found.entry(row.key).or_default();
@@ -120,7 +120,7 @@ impl Database {
     /// A secret is replaced only if it is unchanged, one row per statement, so that this can run beside
     /// processes that lock many of these rows. It stores no progress: a repeated run skips what is done.
     pub async fn reseal(&self, current: &str, dry: bool) -> Result<Resealed, StoreError> {
-        let sealer = self.units.context.sealing.sealer()?;
+        let sealer = self.units.sealing.sealer()?;
         let open = self.connector().open().await?;
         let (mut outcome, mut owner, mut id) = (Resealed::default(), Uuid::nil(), Uuid::nil());
         loop {

@@ -1,4 +1,5 @@
--- The first byte of a sealed value is the length of its key's id, which follows.
+-- The first byte of a sealed value is the length of its key's id, which follows. Zero is decoded: as a literal it would depend on
+-- `standard_conforming_strings`.
 
 -- name: COUNTS
 with sealed (name, value) as (
@@ -10,7 +11,7 @@ with sealed (name, value) as (
     union all
     select 'flashes.sealed', sealed from flashes where sealed is not null
 )
-select name, encode(substring(value from 2 for get_byte(value || '\x00'::bytea, 0)), 'escape') as key,
+select name, encode(substring(value from 2 for get_byte(value || decode('00', 'hex'), 0)), 'escape') as key,
     count(*) as count
 from sealed
 group by name, key
@@ -50,7 +51,7 @@ with sealed (name, binding, value) as (
     )
 ),
 keyed as (
-    select *, encode(substring(value from 2 for get_byte(value || '\x00'::bytea, 0)), 'escape') as key
+    select *, encode(substring(value from 2 for get_byte(value || decode('00', 'hex'), 0)), 'escape') as key
     from sealed
 ),
 numbered as (
@@ -63,7 +64,7 @@ where place <= 3
 
 -- name: SECRETS
 -- $1 and $2 seller and id of the last subscription of the page before.
-select seller_id, id, encode(substring(secret from 2 for get_byte(secret || '\x00'::bytea, 0)), 'escape') as key, secret
+select seller_id, id, encode(substring(secret from 2 for get_byte(secret || decode('00', 'hex'), 0)), 'escape') as key, secret
 from subscriptions
 where (seller_id, id) > ($1, $2)
 order by seller_id, id

@@ -1,9 +1,10 @@
-//! Sealing of stored idempotent responses and of links in queued mails; the sealer for webhook secrets.
+//! Sealing of stored idempotent responses, of links in queued mails, and of the secrets that sign deliveries.
 
 use std::sync::Arc;
 
-use kernel::{Claim, SealPurpose, Sealer, StoreError};
+use kernel::{Claim, SealPurpose, Sealer, SellerId, StoreError};
 use uuid::Uuid;
+use webhooks::{SigningSecrets, SubscriptionId};
 
 /// The sealer, if the program has keys: commands that store nothing sealed run without keys.
 #[derive(Clone, Default)]
@@ -45,6 +46,35 @@ impl Sealing {
         String::from_utf8(url).map_err(|cause| StoreError::corrupt("account_mails", mail, cause))
     }
 
+    /// Seals the secrets of a subscription.
+    pub(crate) fn seal_secrets(
+        &self,
+        seller: SellerId,
+        id: SubscriptionId,
+        secrets: &SigningSecrets,
+    ) -> Result<Vec<u8>, StoreError> {
+        let (binding, plain) = (secret_binding(seller.uuid(), id.uuid()), secrets.reveal());
+        let sealed = self
+            .sealer()?
+            .seal(SealPurpose::WebhookSecret, &binding, plain.as_bytes());
+        Ok(sealed)
+    }
+
+    /// Opens the secrets of a subscription.
+    pub(crate) fn open_secrets(
+        &self,
+        seller: SellerId,
+        id: SubscriptionId,
+        sealed: &[u8],
+    ) -> Result<SigningSecrets, StoreError> {
+        let corrupt = |reason: String| StoreError::corrupt("subscriptions", id, reason);
+        let binding = secret_binding(seller.uuid(), id.uuid());
+        let opened = self.sealer()?.open(SealPurpose::WebhookSecret, &binding, sealed);
+        let opened = opened.map_err(|cause| corrupt(cause.to_string()))?;
+        let text = String::from_utf8(opened).map_err(|_| corrupt("a secret that is no text".to_owned()))?;
+        SigningSecrets::parse(&text).map_err(|invalid| corrupt(format!("a secret that {invalid}")))
+    }
+
     /// The sealer; an error if the program was started without keys.
     pub(crate) fn sealer(&self) -> Result<&Arc<dyn Sealer>, StoreError> {
         let missing = || StoreError::unexpected("this program was given no keys to seal with");
@@ -67,4 +97,9 @@ fn binding(claim: &Claim, fence: Uuid) -> Vec<u8> {
         binding.extend(part);
     }
     binding
+}
+
+/// Binds a secret to its row: moved into another row, it does not open.
+pub(crate) fn secret_binding(seller: Uuid, subscription: Uuid) -> Vec<u8> {
+    [seller.as_bytes().as_slice(), subscription.as_bytes()].concat()
 }

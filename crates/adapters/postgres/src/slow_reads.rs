@@ -20,19 +20,15 @@ pub(crate) const CONNECTIONS: usize = 4;
 
 /// Runs slow reads.
 pub(crate) struct SlowReads {
-    units: PgUnitOfWork,
-    /// Turns of long reads. These have other connections; their turns are here because all threads share them.
-    long: Arc<Turns>,
+    /// They MUST have turns of their own, with a share of one, so that no seller takes the connections from the
+    /// others.
+    pub(crate) units: PgUnitOfWork,
+    /// Turns of long reads, one at a time. These have other connections; their turns are here because all threads
+    /// share them.
+    pub(crate) long: Arc<Turns>,
 }
 
 impl SlowReads {
-    /// The units MUST have turns of their own, with a share of one, so that no seller takes the connections from
-    /// the others.
-    pub(crate) fn new(units: PgUnitOfWork) -> Self {
-        let long = Turns::new(1);
-        Self { units, long }
-    }
-
     /// Waits until this process reads no other answer that may have fifty megabytes. One caller of each seller waits for
     /// that, so that no seller's callers stand before another's.
     pub(crate) async fn turn_of_long(&self, seller: SellerId) -> Result<[Admission; 2], StoreError> {

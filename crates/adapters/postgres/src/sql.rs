@@ -7,9 +7,14 @@ use diesel::deserialize::{FromSql, FromSqlRow};
 use diesel::expression::AsExpression;
 use diesel::pg::{Pg, PgValue};
 use diesel::serialize::{IsNull, Output, ToSql};
-use diesel::{deserialize, serialize, sql_types::Json};
+use diesel::sql_types::{Json, Nullable, SingleValue};
+use diesel::{deserialize, serialize};
 use kernel::StoreError;
 use serde::{Deserialize, Serialize};
+
+diesel::define_sql_function! {
+    fn coalesce<T: SingleValue>(first: Nullable<T>, second: Nullable<T>) -> Nullable<T>;
+}
 
 /// A time span in microseconds for SQL, saturating at about 292 000 years.
 pub(crate) fn microseconds(span: TimeDelta) -> i64 {

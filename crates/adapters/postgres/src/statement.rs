@@ -40,7 +40,7 @@ macro_rules! statements {
                 $crate::statement::tests::Declared {
                     place: module_path!(),
                     name: stringify!($name),
-                    text: || $name.sent(),
+                    text: || $crate::statement::tests::sent(&$name),
                     parameters: &[$(stringify!($parameter)),*],
                     read: $crate::statement::statements!(@read $($row)?),
                 }
@@ -129,14 +129,7 @@ impl<Parameters, Row> Statement<Parameters, Row> {
         self
     }
 
-    /// The text that is sent.
-    #[cfg(test)]
-    pub(crate) fn sent(&self) -> String {
-        let mut out = PgQueryBuilder::new();
-        self.write(&mut out).unwrap();
-        out.finish()
-    }
-
+    /// Writes the text that is sent.
     fn write(&self, out: &mut PgQueryBuilder) -> QueryResult<()> {
         let Some(Selection { own, columns, table }) = self.selection else {
             out.push_sql(self.text);

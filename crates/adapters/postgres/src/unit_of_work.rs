@@ -64,7 +64,12 @@ const NETWORK_TIME: Duration = Duration::from_millis(500);
 pub(crate) struct PgUnitOfWork {
     pub(crate) connections: Connections,
     pub(crate) statement_timeout: Duration,
-    pub(crate) context: WriteContext,
+    pub(crate) layout: Layout,
+    pub(crate) sealing: Sealing,
+    /// Notified after each commit that has woken a delivery queue.
+    pub(crate) queued: Arc<Notify>,
+    /// The operating system's user of a command line.
+    pub(crate) os_user: Option<String>,
     pub(crate) begin_times: StatementTimes,
     pub(crate) statement_times: StatementTimes,
     pub(crate) commit_times: StatementTimes,
@@ -124,7 +129,7 @@ impl PgUnitOfWork {
         let statement = milliseconds(self.statement_timeout);
         let lock = milliseconds(LOCK_TIMEOUT.min(self.statement_timeout));
         let mut opening = vec![BEGIN.to_owned()];
-        if self.context.layout == Layout::Citus {
+        if self.layout == Layout::Citus {
             // Citus forwards SET LOCAL to the workers, but not set_config. It forwards the whole text of the
             // message, so each SET is sent alone.
             opening.extend([
@@ -149,17 +154,6 @@ impl PgUnitOfWork {
 
 fn milliseconds(time: Duration) -> String {
     time.as_millis().to_string()
-}
-
-/// Dependencies of writes besides the database.
-#[derive(Clone)]
-pub(crate) struct WriteContext {
-    pub(crate) layout: Layout,
-    pub(crate) sealing: Sealing,
-    /// Notified after each commit that has woken a delivery queue.
-    pub(crate) queued: Arc<Notify>,
-    /// The operating system's user of a command line.
-    pub(crate) os_user: Option<String>,
 }
 
 /// Sends a statement that waited for the next read or the end of the transaction, and checks its effect.
@@ -226,14 +220,10 @@ pub(crate) struct Tx {
     /// Whether a sent statement has woken a delivery queue.
     woken: Arc<AtomicBool>,
     /// What has opened it.
-    units: PgUnitOfWork,
+    pub(crate) units: PgUnitOfWork,
 }
 
 impl Tx {
-    pub(crate) const fn context(&self) -> &WriteContext {
-        &self.units.context
-    }
-
     /// How long a response to a statement may take.
     fn statement_max(&self) -> Duration {
         self.units.statement_timeout + NETWORK_TIME
@@ -315,7 +305,7 @@ impl Tx {
 
     /// Call it in every transaction that writes offers or orders: on Citus it makes the commit two-phase.
     pub(crate) fn mark_distributed_write(&self) {
-        let is_distributed = self.context().layout == Layout::Citus;
+        let is_distributed = self.units.layout == Layout::Citus;
         if is_distributed && !self.has_distributed_write.swap(true, Ordering::Relaxed) {
             self.write_later(changing_any(diesel::delete(distributed_writes::table.find(1))));
         }
@@ -391,7 +381,7 @@ impl Transaction for Tx {
             Ok(Ok(())) => {
                 leased.return_to_pool();
                 if AtomicBool::load(&self.woken, Ordering::Relaxed) {
-                    self.context().queued.notify_one();
+                    self.units.queued.notify_one();
                 }
                 Ok(())
             }

@@ -5,7 +5,6 @@ mod claiming;
 mod ending;
 mod queues;
 mod recording;
-mod secrets;
 
 use std::{sync::Arc, time::Duration};
 
@@ -29,14 +28,12 @@ use crate::schema::{deliveries, subscriptions};
 use crate::sealing::Sealing;
 use crate::slow_reads::SlowReads;
 use crate::sql::column;
-use crate::statement::{Only, statements};
+use crate::statement::statements;
 use crate::unit_of_work::{Tx, expect_rows};
 
-use self::secrets::{open_secrets, seal_secrets};
 pub(crate) use self::{
     ending::{delete_subscriptions, end_subscriptions, wake_queues},
     queues::{RecentlyAsleep, StoredQueues},
-    secrets::secret_binding,
 };
 
 statements! {
@@ -48,9 +45,7 @@ statements! {
         SqlUuid, Nullable<SqlUuid>, SqlUuid, BigInt, Bool, Nullable<Text>, Nullable<SqlUuid>, Nullable<Binary>
     ) -> SellerDeliveryRow;
     pub(crate) UNDELIVERED: (Nullable<SqlUuid>, Nullable<SqlUuid>, SqlUuid, BigInt, Bool) -> SellerDeliveryRow;
-    ADD_SUBSCRIPTION: (
-        SqlUuid, SqlUuid, SqlUuid, Timestamptz, Text, Array<Text>, Binary, Integer
-    ) -> Only<Bool, bool>;
+    ADD_SUBSCRIPTION: (SqlUuid, SqlUuid, SqlUuid, Timestamptz, Text, Array<Text>, Binary, Integer);
     CHANGE_SUBSCRIPTION: (
         SqlUuid, SqlUuid, SqlUuid, Nullable<Text>, Nullable<Array<Text>>
     ) -> SubscriptionRow;
@@ -137,7 +132,8 @@ fn seller_subscription(
         receiver: subscription.url.shown(row.application.is_own),
         app_name: row.application.app_name,
         // Without the secret's key, everything else can be read.
-        new_secret_from: open_secrets(sealing, seller, subscription.id, &row.secret)
+        new_secret_from: sealing
+            .open_secrets(seller, subscription.id, &row.secret)
             .ok()
             .and_then(|secrets| secrets.next_from()),
         is_suspended: row.is_suspended,
@@ -393,7 +389,7 @@ impl SubscriptionStore for Tx {
         let NewSubscription { seller, id, .. } = subscription;
         let most = i32::try_from(MAX_SUBSCRIPTIONS).map_err(StoreError::unexpected)?;
         let secrets = subscription.secret.into();
-        let secret = seal_secrets(&self.context().sealing, seller, id, &secrets)?;
+        let secret = self.units.sealing.seal_secrets(seller, id, &secrets)?;
         let add = ADD_SUBSCRIPTION.bind((
             seller.uuid(),
             id.uuid(),
@@ -404,10 +400,7 @@ impl SubscriptionStore for Tx {
             secret,
             most,
         ));
-        let added = self.row(add).await?;
-        added
-            .map(|has_place| has_place.0)
-            .ok_or_else(|| StoreError::unexpected("a subscription was not stored"))
+        Ok(self.execute(add).await? == 1)
     }
 
     async fn lock_secrets(
@@ -420,7 +413,8 @@ impl SubscriptionStore for Tx {
         let Some(row) = self.row(lock).await? else {
             return Ok(None);
         };
-        let secrets = open_secrets(&self.context().sealing, seller, subscription, &row.secret)?;
+        let sealing = &self.units.sealing;
+        let secrets = sealing.open_secrets(seller, subscription, &row.secret)?;
         Ok(Some((secrets, row.active)))
     }
 
@@ -430,7 +424,7 @@ impl SubscriptionStore for Tx {
         subscription: SubscriptionId,
         secrets: &SigningSecrets,
     ) -> Result<(), StoreError> {
-        let secret = seal_secrets(&self.context().sealing, seller, subscription, secrets)?;
+        let secret = self.units.sealing.seal_secrets(seller, subscription, secrets)?;
         let replace = diesel::update(subscriptions::table)
             .filter(subscriptions::seller_id.eq(seller.uuid()))
             .filter(subscriptions::id.eq(subscription.uuid()))

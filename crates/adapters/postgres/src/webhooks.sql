@@ -169,7 +169,7 @@ limit $4
 -- name: ADD_SUBSCRIPTION
 -- $1 the seller; $2 the subscription; $3 the application; $4 the time; $5 the URL; $6 the events; $7 the sealed secret; $8 how many
 -- places there are.
--- Returns whether a place was free. Where the application, its owner or the seller has ended, nothing is stored, as if the request had come
+-- Returns a row unless all places are taken. Where the application, its owner or the seller has ended, nothing is stored, as if the request had come
 -- just before: the follow-up of the end may have been here already, and would not see it. Else the end waits for this transaction.
 --
 -- It is bound to the open connection, if there is one. If another seller's application has none, it was disconnected after the request
@@ -223,7 +223,9 @@ added as (
     cross join live as l
     left join connection as c on true
 )
-select exists (select from place) or not exists (select from live) as has_place
+select 1
+where exists (select from place)
+   or not exists (select from live)
 
 -- name: CHANGE_SUBSCRIPTION
 -- $1 the seller; $2 the application; $3 the subscription; $4 its URL, or null; $5 its events, or null.

@@ -1,12 +1,12 @@
 //! The audit log: written within a transaction, read outside.
 
-use std::net::IpAddr;
+use std::{cmp::Reverse, net::IpAddr};
 
 use accounts::{Action, Actor, AuditEntry, AuditFilter};
 use chrono::{DateTime, Utc};
 use diesel::pg::Pg;
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Json, Nullable, Text, Uuid as SqlUuid};
+use diesel::sql_types::{Json, Nullable, Text, Uuid as SqlUuid};
 use kernel::StoreError;
 use serde_json::Value;
 use uuid::Uuid;
@@ -17,9 +17,8 @@ use crate::statement::statements;
 use crate::unit_of_work::{Write, changing};
 
 statements! {
-    "audit.sql";
-    ADD_ENTRY: (Text, Nullable<SqlUuid>, Nullable<Text>, Text, Text, Nullable<Json>, Nullable<Text>);
-    ENTRIES_ABOUT: (Text, Nullable<SqlUuid>, SqlUuid, SqlUuid, BigInt) -> EntryRow;
+    "../accounts.sql";
+    ADD_AUDIT_ENTRY: (Text, Nullable<SqlUuid>, Nullable<Text>, Text, Text, Nullable<Json>, Nullable<Text>);
 }
 
 /// The write of an entry.
@@ -33,7 +32,7 @@ pub(crate) fn entry(
 ) -> Write {
     let address = address.map(|address| address.to_string());
     let (kind, id, action, subject) = (actor.kind(), actor.id(), action.as_str(), subject.to_owned());
-    let add = ADD_ENTRY.bind((kind, id, address, action, subject, changes, os_user));
+    let add = ADD_AUDIT_ENTRY.bind((kind, id, address, action, subject, changes, os_user));
     changing("audit_log", 1, add)
 }
 
@@ -44,7 +43,7 @@ fn first_id(instant: Option<DateTime<Utc>>, otherwise: Uuid) -> Uuid {
     Uuid::from_u128((us / 1000) << 80 | (28_672 + us % 1000 * 4096 / 1000) << 64)
 }
 
-#[derive(Queryable, Selectable, QueryableByName)]
+#[derive(Queryable, Selectable)]
 #[diesel(table_name = audit_log, check_for_backend(Pg))]
 struct EntryRow {
     id: Uuid,
@@ -93,23 +92,31 @@ impl Database {
         } = filter;
         let from = first_id(since, Uuid::nil());
         let before = first_id(until, Uuid::max()).min(before.unwrap_or(Uuid::max()));
-        let (statements, limit) = (self.autocommit("audit"), i64::from(limit));
-        let rows = match about {
-            None => {
-                let all = audit_log::table
-                    .filter(audit_log::id.ge(from))
-                    .filter(audit_log::id.lt(before))
-                    .order(audit_log::id.desc())
-                    .limit(limit)
-                    .select(EntryRow::as_select());
-                statements.rows(all).await?
-            }
-            Some(subject) => {
-                let actor = subject.parse::<Uuid>().ok();
-                let about = ENTRIES_ABOUT.bind((subject, actor, from, before, limit));
-                statements.rows(about).await?
-            }
+        let statements = self.autocommit("audit");
+        let all = || {
+            audit_log::table
+                .filter(audit_log::id.ge(from))
+                .filter(audit_log::id.lt(before))
+                .order(audit_log::id.desc())
+                .limit(i64::from(limit))
+                .select(EntryRow::as_select())
+                .into_boxed::<Pg>()
         };
+        let Some(subject) = about else {
+            let rows = statements.rows(all()).await?;
+            return rows.into_iter().map(AuditEntry::try_from).collect();
+        };
+        let actor = subject.parse::<Uuid>();
+        // Each is a range of its own index.
+        let about = all().filter(audit_log::subject.eq(subject));
+        let mut rows = statements.rows(about).await?;
+        if let Ok(actor) = actor {
+            let by = all().filter(audit_log::actor_id.eq(actor));
+            rows.extend(statements.rows(by).await?);
+            rows.sort_unstable_by_key(|row| Reverse(row.id));
+            rows.dedup_by_key(|row| row.id);
+            rows.truncate(limit.into());
+        }
         rows.into_iter().map(AuditEntry::try_from).collect()
     }
 }

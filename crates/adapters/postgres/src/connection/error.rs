@@ -6,8 +6,7 @@ use diesel::result::{DatabaseErrorInformation, DatabaseErrorKind, Error as Diese
 use kernel::StoreError;
 
 use Meaning::{
-    Aborted, Deadlock, Denied, DiskFull, Duplicate, EndsConnection, LockTimeout, Outage, StatementLost,
-    Violation,
+    Deadlock, Denied, DiskFull, Duplicate, EndsConnection, LockTimeout, Outage, Refused, StatementLost,
 };
 
 pub(crate) fn store_error(error: DieselError) -> StoreError {
@@ -42,14 +41,13 @@ fn constraint(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> &st
 /// What an error means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Meaning {
-    Aborted,
+    /// By a constraint other than uniqueness, or because its transaction had failed before.
+    Refused,
     /// Or a serialization failure.
     Deadlock,
     DiskFull,
     Denied,
     Duplicate,
-    /// Of any other constraint.
-    Violation,
     LockTimeout,
     /// The server cannot answer now.
     Outage,
@@ -62,60 +60,61 @@ enum Meaning {
 /// Diesel hides the SQLSTATE; until a version with its pull request 5232 is released, an error is known by
 /// the first of these words of an English server that it has. With another language it is `Unexpected`: a 500
 /// without the advice to retry.
-const WORDS: [(&str, &str, Meaning); 29] = [
-    // Citus: a worker is away, silent or full, in its own words behind these. The coordinator's connection
-    // stays usable.
-    ("08006, Citus", "connection to the remote node", Outage),
-    (
-        "08006, Citus",
-        "could not establish any connections to the node",
-        Outage,
-    ),
-    (
-        "53300, Citus",
-        "the total number of connections on the server is more",
-        Outage,
-    ),
-    // Where Citus sent the rows to a shard by COPY, it reports another SQLSTATE.
-    ("23505", "duplicate key value", Duplicate),
-    ("25P02", "current transaction is aborted", Aborted),
-    ("40P01", "deadlock detected", Deadlock),
-    ("40P01, Citus", "involved in a distributed deadlock", Deadlock),
-    ("26000, 42P05, 08P01", "prepared statement \"", StatementLost),
-    ("42501", "permission denied for", Denied),
-    ("42501", "must be owner of", Denied),
-    ("42501", "violates row-level security policy", Denied),
-    ("53100", "No space left on device", DiskFull),
-    ("53100", "wrote only", DiskFull),
-    ("53200", "out of memory", Outage),
-    ("53200", "out of shared memory", Outage),
-    ("53300", "too many clients", Outage),
-    ("53300", "remaining connection slots", Outage),
-    ("55000", "is not currently accepting connections", Outage),
-    ("55P03", "canceling statement due to lock timeout", LockTimeout),
-    ("57014", "canceling statement due to", Outage),
-    ("08P01, PgBouncer", "query_wait_timeout", Outage),
-    ("08P01, PgBouncer", "server_login", Outage),
-    // A standby refuses `begin … read write`; to a statement that writes it says 25006, which Diesel knows.
-    ("0A000", "read-write mode during recovery", EndsConnection),
-    ("57P01, 57P02", "terminating connection", EndsConnection),
-    ("57P03", "the database system is", EndsConnection),
-    // PgBouncer closes a client's connection: its server was lost, it stops, or an administrator killed the
+const WORDS: [(&str, Meaning); 29] = [
+    // Citus, 08006 and 53300: a worker is away, silent or full, in its own words behind these. The coordinator's
+    // connection stays usable.
+    ("connection to the remote node", Outage),
+    ("could not establish any connections to the node", Outage),
+    ("the total number of connections on the server is more", Outage),
+    // 23505. Where Citus sent the rows to a shard by COPY, it reports another SQLSTATE.
+    ("duplicate key value", Duplicate),
+    // 25P02.
+    ("current transaction is aborted", Refused),
+    // 40P01; the second is Citus's.
+    ("deadlock detected", Deadlock),
+    ("involved in a distributed deadlock", Deadlock),
+    // 26000, 42P05, 08P01.
+    ("prepared statement \"", StatementLost),
+    // 42501.
+    ("permission denied for", Denied),
+    ("must be owner of", Denied),
+    ("violates row-level security policy", Denied),
+    // 53100.
+    ("No space left on device", DiskFull),
+    ("wrote only", DiskFull),
+    // 53200.
+    ("out of memory", Outage),
+    ("out of shared memory", Outage),
+    // 53300.
+    ("too many clients", Outage),
+    ("remaining connection slots", Outage),
+    // 55000.
+    ("is not currently accepting connections", Outage),
+    // 55P03.
+    ("canceling statement due to lock timeout", LockTimeout),
+    // 57014.
+    ("canceling statement due to", Outage),
+    // PgBouncer, 08P01.
+    ("query_wait_timeout", Outage),
+    ("server_login", Outage),
+    // 0A000: a standby refuses `begin … read write`; to a statement that writes it says 25006, which Diesel knows.
+    ("read-write mode during recovery", EndsConnection),
+    // 57P01, 57P02.
+    ("terminating connection", EndsConnection),
+    // 57P03.
+    ("the database system is", EndsConnection),
+    // PgBouncer, 08P01, closes a client's connection: its server was lost, it stops, or an administrator killed the
     // database's connections.
-    ("08P01, PgBouncer", "server conn crashed?", EndsConnection),
-    ("08P01, PgBouncer", "server shutting down", EndsConnection),
-    ("08P01, PgBouncer", "database removed", EndsConnection),
+    ("server conn crashed?", EndsConnection),
+    ("server shutting down", EndsConnection),
+    ("database removed", EndsConnection),
     // Its `max_prepared_statements` was raised meanwhile.
-    (
-        "08P01, PgBouncer",
-        "prepared statement did not exist",
-        EndsConnection,
-    ),
+    ("prepared statement did not exist", EndsConnection),
 ];
 
 fn meaning_of(message: &str) -> Option<Meaning> {
-    let known = WORDS.iter().find(|(_, words, _)| message.contains(words));
-    known.map(|(.., meaning)| *meaning)
+    let known = WORDS.iter().find(|(words, _)| message.contains(words));
+    known.map(|(_, meaning)| *meaning)
 }
 
 /// A deadlock is also known by what all server languages share: the detail lists the processes of the cycle,
@@ -133,7 +132,7 @@ fn meaning(error: &DieselError) -> Option<Meaning> {
     match kind {
         UniqueViolation => Some(Duplicate),
         ForeignKeyViolation | RestrictViolation | NotNullViolation | CheckViolation | ExclusionViolation => {
-            Some(Violation)
+            Some(Refused)
         }
         SerializationFailure => Some(Deadlock),
         // A read-only server is a standby: the primary is elsewhere, or not promoted yet.
@@ -148,7 +147,7 @@ fn meaning(error: &DieselError) -> Option<Meaning> {
 pub(crate) fn is_rolled_back(error: &DieselError) -> bool {
     matches!(
         meaning(error),
-        Some(Aborted | Deadlock | DiskFull | Duplicate | StatementLost | Violation)
+        Some(Deadlock | DiskFull | Duplicate | Refused | StatementLost)
     )
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use kernel::StoreError;
-use tokio::{sync::Mutex, time::timeout, try_join};
+use tokio::{time::timeout, try_join};
 use tokio_postgres::{Client, Error, error::SqlState};
 
 use super::{Connector, error::with_timeout};
@@ -20,35 +20,24 @@ const ROUNDS: usize = 5;
 const UNDECIDED: &str = "the pooler in front of the database has lost a prepared statement, and has no second connection \
     free to show that it keeps others: if it has only one, restart this process";
 
-/// Whether prepared statements are known to be supported.
-#[derive(Debug, Default)]
-pub(crate) struct Pooler {
-    /// Locked during a check: of two checks at once, one could take the server connection on which the other
-    /// relies.
-    is_proven: Mutex<bool>,
-}
-
-impl Pooler {
+impl Connector {
     /// False if a prepared statement is not found again. Checks on two connections of its own, until it has
     /// succeeded, and again once a statement was lost: a pooler may be restarted with other settings, or another
     /// one take its place.
-    pub(crate) async fn supports_prepared_statements(
-        &self,
-        connector: &Connector,
-    ) -> Result<bool, StoreError> {
+    pub(crate) async fn keeps_statements(&self) -> Result<bool, StoreError> {
         let check = with_timeout(ANSWER_TIMEOUT, async {
             let mut is_proven = self.is_proven.lock().await;
-            let is_doubted = connector.loses_statements.load(Ordering::Relaxed);
+            let is_doubted = self.loses_statements.load(Ordering::Relaxed);
             if !*is_proven || is_doubted {
                 let (preparing, blocking) =
-                    try_join!(Box::pin(connector.open_bare()), Box::pin(connector.open_bare()))?;
+                    try_join!(Box::pin(self.open_bare()), Box::pin(self.open_bare()))?;
                 *is_proven = match is_still_prepared(&preparing, &blocking).await {
                     Ok(None) if is_doubted => return Err(StoreError::Unavailable(UNDECIDED.into())),
                     Ok(found) => found.unwrap_or(true),
                     Err(error) if is_statement_error(&error) => false,
                     Err(error) => return Err(StoreError::Unavailable(error.into())),
                 };
-                connector.loses_statements.store(!*is_proven, Ordering::Relaxed);
+                self.loses_statements.store(!*is_proven, Ordering::Relaxed);
             }
             Ok(*is_proven)
         });

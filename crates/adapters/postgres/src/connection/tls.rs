@@ -19,7 +19,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use x509_cert::Certificate;
 use x509_cert::der::{Decode as _, Encode as _};
 
-use super::url::DatabaseUrlError;
+use super::url::{DatabaseUrlError, invalid};
 
 kernel::words! {
     /// `sslmode`.
@@ -50,7 +50,13 @@ impl TlsParameters {
     pub(super) fn take(&mut self, parameter: &str, value: &str) -> Result<bool, DatabaseUrlError> {
         let file = || Some(PathBuf::from(value)).filter(|path| !path.as_os_str().is_empty());
         match parameter {
-            "sslmode" => self.mode = Mode::parse(value).ok_or(DatabaseUrlError::SslMode)?,
+            "sslmode" => {
+                self.mode = Mode::parse(value).ok_or_else(|| {
+                    invalid(
+                        "has an sslmode that is none of disable, prefer, require, verify-ca and verify-full",
+                    )
+                })?;
+            }
             "sslrootcert" => self.root_certificates = file(),
             "sslcert" => self.certificate = file(),
             "sslkey" => self.key = file(),
@@ -72,12 +78,14 @@ impl TlsParameters {
     pub(super) fn connector(&self) -> Result<MakeRustlsConnect, DatabaseUrlError> {
         // A given root certificate must have an effect.
         if self.root_certificates.is_some() && matches!(self.mode, Mode::Disable | Mode::Prefer) {
-            return Err(DatabaseUrlError::Unchecked);
+            return Err(invalid(
+                "names certificates in sslrootcert, but its sslmode checks none: write sslmode=verify-full",
+            ));
         }
         let provider = Arc::new(default_provider());
         let verifier = self.verifier(&provider)?;
         let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-        let builder = builder.map_err(|error| DatabaseUrlError::Tls(error.to_string()))?;
+        let builder = builder.map_err(|error| no_tls(&error))?;
         let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
         let mut config = match (&self.certificate, &self.key) {
             (Some(certificate), Some(path)) if self.mode != Mode::Disable => {
@@ -88,7 +96,9 @@ impl TlsParameters {
                     .map_err(|error| unusable("sslkey", path, &error))?
             }
             (Some(_), None) | (None, Some(_)) if self.mode != Mode::Disable => {
-                return Err(DatabaseUrlError::HalfIdentity);
+                return Err(invalid(
+                    "names only one of sslcert and sslkey: a certificate goes with its key",
+                ));
             }
             _ => builder.with_no_client_auth(),
         };
@@ -110,7 +120,7 @@ impl TlsParameters {
             let webpki =
                 WebPkiServerVerifier::builder_with_provider(Arc::new(self.roots()?), Arc::clone(provider));
             let webpki = webpki.build();
-            Some(webpki.map_err(|error| DatabaseUrlError::Tls(error.to_string()))?)
+            Some(webpki.map_err(|error| no_tls(&error))?)
         } else {
             None
         };
@@ -137,24 +147,27 @@ impl TlsParameters {
             roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         }
         if roots.is_empty() {
-            return Err(DatabaseUrlError::NoRoots);
+            return Err(invalid(
+                "demands a certificate that is trusted, and this machine trusts none: install its root certificates \
+                 (ca-certificates), or name a file of them in sslrootcert",
+            ));
         }
         Ok(roots)
     }
 }
 
-fn unusable(parameter: &'static str, path: &Path, reason: &dyn Display) -> DatabaseUrlError {
-    DatabaseUrlError::File {
-        parameter,
-        path: path.to_owned(),
-        reason: reason.to_string(),
-    }
+fn no_tls(reason: &dyn Display) -> DatabaseUrlError {
+    invalid(format!("makes TLS impossible: {reason}"))
 }
 
-fn certificates(
-    parameter: &'static str,
-    path: &Path,
-) -> Result<Vec<CertificateDer<'static>>, DatabaseUrlError> {
+fn unusable(parameter: &str, path: &Path, reason: &dyn Display) -> DatabaseUrlError {
+    let path = path.display();
+    invalid(format!(
+        "names the file {path} in {parameter}, which cannot be used: {reason}"
+    ))
+}
+
+fn certificates(parameter: &str, path: &Path) -> Result<Vec<CertificateDer<'static>>, DatabaseUrlError> {
     let certificates = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
     let certificates = certificates.map_err(|error| unusable(parameter, path, &error))?;
     if certificates.is_empty() {

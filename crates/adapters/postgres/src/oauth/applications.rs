@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use crate::batch::{BatchQuery, Reader};
 use crate::connection::pool::Autocommit;
-use crate::follow_ups::{FollowUp, queue_reinstatement};
+use crate::follow_ups::{self, queue_reinstatement};
 use crate::schema::{api_now, applications, sellers};
 use crate::statement::statements;
 use crate::unit_of_work::{Tx, expect_rows};
@@ -98,9 +98,6 @@ impl TryFrom<ApplicationRow> for Application {
         let corrupt = |reason: String| StoreError::corrupt("applications", client_id, reason);
         let scopes = |bits| ScopeSet::from_bits(bits).map_err(|unknown| corrupt(unknown.to_string()));
         let word = |column: &str, word: &str| corrupt(format!("{column} {word:?}"));
-        let rate_limit = row
-            .rate_limit
-            .map(|limit| limit_from(limit).ok_or_else(|| corrupt(format!("limit {limit}"))));
         let secret = row
             .secret_hash
             .map(|hash| SecretHash::try_from(hash.as_slice()))
@@ -119,7 +116,7 @@ impl TryFrom<ApplicationRow> for Application {
             granted: row.granted_scopes.map(scopes).transpose()?,
             requested: scopes(row.requested_scopes)?,
             status: ApplicationStatus::parse(&row.status).ok_or_else(|| word("status", &row.status))?,
-            rate_limit: rate_limit.transpose()?,
+            rate_limit: rate_limit(client_id, row.rate_limit)?,
             built_in: row.built_in,
             secret: secret.map_err(|invalid| corrupt(format!("secret_hash {invalid}")))?,
             created_at: row.created_at,
@@ -127,9 +124,13 @@ impl TryFrom<ApplicationRow> for Application {
     }
 }
 
-/// A stored limit; None if it is invalid.
-pub(crate) fn limit_from(stored: i32) -> Option<NonZeroU32> {
-    u32::try_from(stored).ok().and_then(NonZeroU32::new)
+/// An application's own limit, if it has one.
+pub(crate) fn rate_limit(client_id: ClientId, stored: Option<i32>) -> Result<Option<NonZeroU32>, StoreError> {
+    let limit = stored.map(|limit| {
+        let valid = u32::try_from(limit).ok().and_then(NonZeroU32::new);
+        valid.ok_or_else(|| StoreError::corrupt("applications", client_id, format!("rate_limit {limit}")))
+    });
+    limit.transpose()
 }
 
 /// The applications that were not deleted.
@@ -321,7 +322,7 @@ impl ApplicationStore<Announcement> for Tx {
         ));
         let deleted = self.execute(delete).await? == 1;
         if deleted {
-            FollowUp::Application(client_id).queue(self);
+            follow_ups::queue(self, None, Some(client_id));
         }
         Ok(deleted)
     }

@@ -3,6 +3,8 @@
 
 use std::{fs, path::PathBuf};
 
+use diesel::pg::PgQueryBuilder;
+use diesel::query_builder::QueryBuilder as _;
 use diesel::{QueryResult, sql_query};
 use diesel_async::{AsyncConnection as _, AsyncPgConnection, RunQueryDsl as _};
 use futures_util::future::BoxFuture;
@@ -22,6 +24,13 @@ pub(crate) struct Declared {
 pub(crate) type Read = for<'c> fn(&'c mut AsyncPgConnection, String) -> BoxFuture<'c, QueryResult<()>>;
 
 inventory::collect!(Declared);
+
+/// The text of a statement that is sent.
+pub(crate) fn sent<Parameters, Row>(statement: &super::Statement<Parameters, Row>) -> String {
+    let mut out = PgQueryBuilder::new();
+    statement.write(&mut out).unwrap();
+    out.finish()
+}
 
 /// Reads the rows of a query as those of a statement.
 pub(crate) fn read<Row>(connection: &mut AsyncPgConnection, query: String) -> BoxFuture<'_, QueryResult<()>>

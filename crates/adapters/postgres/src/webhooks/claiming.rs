@@ -307,7 +307,7 @@ impl StoredQueues {
     ) -> Result<(WebhookUrl, SigningSecrets), StoreError> {
         let QueueKey { seller, subscription } = queue;
         let url = super::url(subscription, url)?;
-        let secrets = super::open_secrets(&self.sealing, seller, subscription, secret)?;
+        let secrets = self.sealing.open_secrets(seller, subscription, secret)?;
         Ok((url, secrets.at(at)))
     }
 }

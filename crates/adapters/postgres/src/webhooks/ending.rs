@@ -17,7 +17,7 @@ use webhooks::Event;
 
 use super::Queue;
 use crate::sql::column;
-use crate::statement::{Only, statements};
+use crate::statement::statements;
 use crate::unit_of_work::{PLAN_BY_VALUES, Tx, changing_any};
 
 statements! {
@@ -27,7 +27,7 @@ statements! {
     DELETE_OF_APPLICATION: (SqlUuid, BigInt) -> Queue;
     DELETE_QUOTAS: (SqlUuid, BigInt);
     DELETE_DELIVERIES: (Array<SqlUuid>, Array<SqlUuid>);
-    WAKE: (Nullable<SqlUuid>, Nullable<SqlUuid>, BigInt) -> Only<BigInt, i64>;
+    WAKE: (Nullable<SqlUuid>, Nullable<SqlUuid>, BigInt);
 }
 
 /// Subscriptions ended or woken per batch.
@@ -101,8 +101,7 @@ pub(crate) async fn wake_queues(
     owner: Option<Uuid>,
     client: Option<Uuid>,
 ) -> Result<usize, StoreError> {
-    let sleeping = tx.row(WAKE.bind((owner, client, BATCH))).await?;
-    let sleeping = sleeping.map_or(0, |found| found.0);
+    let sleeping = tx.execute(WAKE.bind((owner, client, BATCH))).await?;
     tx.wakes_queue(sleeping > 0);
-    usize::try_from(sleeping).map_err(StoreError::unexpected)
+    Ok(sleeping)
 }

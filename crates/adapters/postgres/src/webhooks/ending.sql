@@ -156,7 +156,7 @@ where d.seller_id = x.seller_id
 
 -- name: WAKE
 -- $1 the owner; $2 the application; $3 how many queues at most.
--- Returns how many it found: those of them that others have locked are left to the next batch.
+-- Returns a row for each that it found: those of them that others have locked are left to the next batch.
 with sleeping as materialized (
     select q.place
     from subscription_queues as q
@@ -187,5 +187,5 @@ woken as (
     set wake_at = (select api_now())
     where s.ctid = any(array(select place from free))
 )
-select count(*) as queues
+select 1
 from sleeping
