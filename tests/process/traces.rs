@@ -128,13 +128,11 @@ async fn a_shipment_is_traced_to_the_carrier_workers_start_traces_and_nothing_pr
     let (collector, carrier) = (Collector::start().await, CarrierStub::start().await);
     let (receiver, mails) = (Receiver::start().await, tempfile::tempdir().unwrap());
     carrier.answers("TRACED-1", StubAnswer::State("adopted_at_source_branch"));
-    let settings = [
-        ("TRACING__HEADERS", "x-collector-key=collectors-own-key"),
-        ("TRACING__ATTRIBUTES", "deployment.environment.name=test"),
-    ];
     let world = World::with(PROGRAM, |options| {
         let options = inpost_at(traced(local_receivers(options), &collector), &carrier.url);
-        set(mails_to(options, mails.path()), &settings)
+        mails_to(options, mails.path())
+            .set("OTEL_EXPORTER_OTLP_HEADERS", "x-collector-key=collectors-own-key")
+            .set("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment.name=test")
     })
     .await;
     let own = world.integration().await;

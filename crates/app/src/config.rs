@@ -114,7 +114,6 @@ impl Config {
             self.mail.faults(&self.server.name),
             self.carriers.faults(),
             self.webhooks.faults(),
-            self.tracing.faults(),
             self.log.faults(),
         ];
         for fault in sections.into_iter().flatten() {

@@ -9,9 +9,7 @@ use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::trace::{SpanData, SpanExporter};
 use reqwest::blocking::Client;
-use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderName, HeaderValue, TRANSFER_ENCODING};
 use reqwest::redirect::Policy;
-use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
 use crate::TelemetryError;
@@ -19,31 +17,6 @@ use crate::TelemetryError;
 /// Timeout of a batch, including the answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// A header for the collector, such as an API key. `Debug` hides its value.
-#[derive(Debug, Clone)]
-pub struct Header {
-    name: HeaderName,
-    value: HeaderValue,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("must be `<name>=<value>` with a header that HTTP itself does not use")]
-pub struct NoHeader;
-
-impl Header {
-    /// Parses `<name>=<value>`.
-    pub fn parse(text: &SecretString) -> Result<Self, NoHeader> {
-        let (name, value) = text.expose_secret().split_once('=').ok_or(NoHeader)?;
-        let name = HeaderName::from_bytes(name.trim().as_bytes()).map_err(|_| NoHeader)?;
-        let mut value = HeaderValue::from_str(value.trim()).map_err(|_| NoHeader)?;
-        value.set_sensitive(true);
-        if value.is_empty() || [CONTENT_TYPE, CONTENT_LENGTH, HOST, TRANSFER_ENCODING].contains(&name) {
-            return Err(NoHeader);
-        }
-        Ok(Self { name, value })
-    }
-}
 
 #[derive(Debug)]
 pub(crate) struct Exporter {
@@ -53,13 +26,11 @@ pub(crate) struct Exporter {
 }
 
 impl Exporter {
-    pub(crate) fn new(endpoint: Url, headers: Vec<Header>) -> Result<Self, TelemetryError> {
+    pub(crate) fn new(endpoint: Url) -> Result<Self, TelemetryError> {
         // Fails if a provider is already installed; that one is used then.
         drop(rustls::crypto::ring::default_provider().install_default());
-        let headers = headers.into_iter().map(|header| (header.name, header.value));
         // A blocking client, since the SDK exports from a thread without a runtime.
         let client = Client::builder()
-            .default_headers(headers.collect())
             .connect_timeout(CONNECT_TIMEOUT)
             .timeout(TIMEOUT)
             .redirect(Policy::none())
@@ -113,29 +84,5 @@ impl SpanExporter for Exporter {
 
     fn set_resource(&mut self, resource: &Resource) {
         self.otlp.set_resource(resource);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_header_is_read_and_its_value_hidden() {
-        let header = Header::parse(&"Authorization=Basic aHVzaA==".into()).unwrap();
-        let (name, value) = (header.name.as_str(), header.value.to_str().unwrap());
-        assert_eq!((name, value), ("authorization", "Basic aHVzaA=="));
-        assert!(!format!("{header:?} {:?}", header.value).contains("aHVzaA"));
-        for text in [
-            "",
-            "x-key",
-            "x-key=",
-            "=value",
-            "x key=value",
-            "x-key=two\nlines",
-            "Content-Type=text/plain",
-        ] {
-            assert_eq!(Header::parse(&text.into()).unwrap_err(), NoHeader, "{text}");
-        }
     }
 }

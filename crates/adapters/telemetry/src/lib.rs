@@ -1,7 +1,8 @@
 //! Exports spans to a collector, over OTLP (HTTP, protobuf).
 //!
 //! Spans wait in a bounded queue; a separate thread sends a batch each second. A slow or missing collector
-//! costs spans, never requests: when the queue is full, new spans are dropped.
+//! costs spans, never requests: when the queue is full, new spans are dropped. The library itself reads headers and
+//! resource attributes from its standard variables.
 
 mod exporter;
 
@@ -19,7 +20,6 @@ use tracing_subscriber::{Layer, Registry};
 use url::Url;
 
 use self::exporter::Exporter;
-pub use self::exporter::{Header, NoHeader};
 
 /// Enough for some seconds of a busy process.
 const MAX_QUEUED: usize = 16_384;
@@ -30,16 +30,12 @@ const EXPORT_INTERVAL: Duration = Duration::from_secs(1);
 pub struct Settings {
     /// The URL to which spans are posted.
     pub endpoint: Url,
-    /// Headers of requests to the collector.
-    pub headers: Vec<Header>,
     /// The sampled share, from 0 to 1, of the traces that start here.
     pub sample_ratio: f64,
     /// `service.name`.
     pub service_name: String,
     /// `service.version`.
     pub service_version: &'static str,
-    /// Further resource attributes, such as `deployment.environment.name`.
-    pub attributes: Vec<(String, String)>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -58,7 +54,7 @@ pub struct Telemetry {
 impl Telemetry {
     /// Opens no connection yet. Panics if called on a runtime's thread.
     pub fn begin(settings: Settings) -> Result<Self, TelemetryError> {
-        let exporter = Exporter::new(settings.endpoint, settings.headers)?;
+        let exporter = Exporter::new(settings.endpoint)?;
         let queue = BatchConfigBuilder::default()
             .with_max_queue_size(MAX_QUEUED)
             .with_max_export_batch_size(MAX_BATCH)
@@ -67,10 +63,8 @@ impl Telemetry {
         let processor = BatchSpanProcessor::builder(exporter)
             .with_batch_config(queue)
             .build();
-        let attributes = settings.attributes.into_iter();
-        let attributes = attributes.map(|(name, value)| KeyValue::new(name, value));
-        let resource = Resource::builder_empty()
-            .with_attributes(attributes)
+        // With those of `OTEL_RESOURCE_ATTRIBUTES`.
+        let resource = Resource::builder()
             .with_service_name(settings.service_name)
             .with_attribute(KeyValue::new("service.version", settings.service_version))
             .build();

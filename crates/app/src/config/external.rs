@@ -9,7 +9,7 @@ use adapter_mail::{
     SmtpSettings,
 };
 use adapter_sealing::SystemClock;
-use adapter_telemetry::{Header, NoHeader, Settings as TelemetrySettings};
+use adapter_telemetry::Settings as TelemetrySettings;
 use adapter_webhook_sender::{HttpSender, SenderSettings, SettingsError as SenderError};
 use kernel::error_chain;
 use orders::Carrier;
@@ -465,41 +465,13 @@ pub struct TracingConfig {
     /// Address of the collector (OTLP over HTTP, protobuf), such as `http://collector:4318`; the default path
     /// is `/v1/traces`. If unset, tracing is off.
     pub otlp_endpoint: Option<ServiceUrl>,
-    /// Headers of each request to the collector, such as `authorization=Bearer …`.
-    pub headers: Vec<Secret>,
     /// The recorded share of the traces that begin here.
     #[schemars(range(min = 0.0, max = 1.0))]
     #[default(0.1)]
     pub sample_ratio: f64,
-    /// Further resource attributes, each `<name>=<value>`, such as `deployment.environment.name=production`.
-    pub attributes: Vec<String>,
 }
 
 impl TracingConfig {
-    pub(super) fn faults(&self) -> Vec<Fault> {
-        let mut faults = Vec::new();
-        if let Err(error) = self.headers() {
-            faults.push(fault("tracing.headers", format!("cannot be used: {error}")));
-        }
-        if self.attributes().is_none() {
-            let rule = "attributes such as deployment.environment.name=production";
-            faults.push(must_be("tracing.attributes", rule));
-        }
-        faults
-    }
-
-    /// Refuses the variables that the exporter's library reads by itself: it would send their headers in place of ours.
-    pub(super) fn foreign_headers<'a>(&self, mut names: impl Iterator<Item = &'a str>) -> Option<Fault> {
-        self.otlp_endpoint.as_ref()?;
-        let read = ["OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"];
-        let foreign = names.find(|name| read.contains(name))?;
-        let reason = format!(
-            "cannot be set beside {foreign}, whose headers would go to the collector: unset that, and use \
-             `tracing.headers`"
-        );
-        Some(fault("tracing.otlp_endpoint", reason))
-    }
-
     /// The settings of the span exporter; `None` without a collector.
     pub fn settings(&self, service_name: &str) -> Option<TelemetrySettings> {
         let ServiceUrl(mut endpoint) = self.otlp_endpoint.clone()?;
@@ -508,27 +480,9 @@ impl TracingConfig {
         }
         Some(TelemetrySettings {
             endpoint,
-            headers: self.headers().unwrap_or_default(),
             sample_ratio: self.sample_ratio,
             service_name: service_name.to_owned(),
             service_version: env!("CARGO_PKG_VERSION"),
-            attributes: self.attributes().unwrap_or_default(),
         })
-    }
-
-    fn headers(&self) -> Result<Vec<Header>, NoHeader> {
-        self.headers
-            .iter()
-            .map(|header| Header::parse(&header.0))
-            .collect()
-    }
-
-    fn attributes(&self) -> Option<Vec<(String, String)>> {
-        let pair = |text: &String| {
-            let (name, value) = text.split_once('=')?;
-            let (name, value) = (name.trim(), value.trim());
-            (!name.is_empty() && !value.is_empty()).then(|| (name.to_owned(), value.to_owned()))
-        };
-        self.attributes.iter().map(pair).collect()
     }
 }

@@ -158,8 +158,6 @@ impl Sources {
             file: self.file,
         };
         let mut faults = loaded.config.faults();
-        let names = self.environment.iter().map(|(name, _)| name.as_str());
-        faults.extend(loaded.config.tracing.foreign_headers(names));
         for fault in &mut faults {
             fault.add_value(&loaded.figment);
             fault.set_in = loaded.source(&fault.key);

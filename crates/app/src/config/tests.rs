@@ -101,8 +101,6 @@ webhooks.root_certificates=/dev/null | `webhooks.root_certificates` cannot be us
 SELLER_API__KEYS=k1:hush | `keys` must be a section with keys in it
 keys.sealing=k1:hush | `keys.sealing` cannot be used
 keys.sealing=k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8= | `keys.sealing` cannot be used: key 1 is not random
-tracing.headers=hush | `tracing.headers` cannot be used
-tracing.attributes=a | must be attributes
 server.bint=1 | did you mean `server.bind`?
 database.poolsize=1 | did you mean `database.pool_size`?
 webhook.addresses=1 | did you mean `webhooks`?
@@ -131,8 +129,7 @@ SELLER_API_SERVER_PUBLIC_URL=https://api.example.com | `server.public_url` is se
 carriers.inpost.enabled=false; carriers.inpost.token=hush | `carriers.inpost.enabled` must not be false
 server.bind=127.0.0.1:80; server.backoffice_bind=127.0.0.1:80 | `server.backoffice_bind` must have another port
 server.bind=0.0.0.0:80; server.backoffice_bind=127.0.0.1:80 | `server.backoffice_bind` must have another port
-server.bind=127.0.0.1:80; server.backoffice_bind=[::]:80 | `server.backoffice_bind` must have another port
-tracing.otlp_endpoint=http://collector:4318; OTEL_EXPORTER_OTLP_HEADERS=a=b | `tracing.otlp_endpoint` cannot be set beside OTEL_EXPORTER_OTLP_HEADERS";
+server.bind=127.0.0.1:80; server.backoffice_bind=[::]:80 | `server.backoffice_bind` must have another port";
 
 /// The last rows are of other programs, and those that Kubernetes sets for services with similar names.
 const ACCEPTED: &str = "\
@@ -143,7 +140,6 @@ log.level=warn,[request]=trace
 server.bind=127.0.0.1:80; server.backoffice_bind=10.0.0.1:80
 server.bind=127.0.0.1:0; server.backoffice_bind=127.0.0.1:0
 MAIL.port=25
-tracing.otlp_endpoint=http://collector:4318; OTEL_SERVICE_NAME=injected; OTEL_EXPORTER_OTLP_METRICS_HEADERS=a=b
 SELLER_API_PORT=tcp://10.0.0.1:8080; SELLER_API_MAIL_PORT=tcp://10.0.0.1:25
 SELLER_API_SERVICE_HOST=10.0.0.1";
 
