@@ -61,6 +61,28 @@ async fn an_address_has_30_token_and_revocation_requests_a_minute_over_all_proce
 }
 
 #[tokio::test]
+async fn web_pages_use_up_no_programs_limit() {
+    let world = world().await;
+    frozen(&world).await;
+    let app = world.application(&world.seller().await, &["offers:read"]).await;
+    let sent_to = |destination| asking(&world).header("sec-fetch-dest", destination).form(ODD);
+    for _ in 0..30 {
+        sent_to("empty").send().await.expect(400);
+    }
+    is_limited(&sent_to("empty").send().await);
+    form(&world, &proper(&app)).await.expect(200);
+    let image = world
+        .at("GET", "/oauth/authorize")
+        .header("sec-fetch-dest", "image");
+    at_once((0..60).map(|_| image.clone())).await;
+    image.clone().send().await.expect(429);
+    world.at("GET", "/oauth/authorize").send().await.expect(400);
+    // A page that the browser shows is its user's.
+    at_once((0..29).map(|_| sent_to("document"))).await;
+    is_limited(&form(&world, &proper(&app)).await);
+}
+
+#[tokio::test]
 async fn the_address_comes_from_a_trusted_proxy_alone() {
     let world = world().await;
     frozen(&world).await;

@@ -9,8 +9,9 @@ use kernel::SellerId;
 use parking_lot::Mutex;
 
 /// How many passwords of one network may be compared or hashed, or wait for it, at a time. There are 64 such
-/// places, and the addresses of one client must not take them all.
+/// places, and the addresses of one client must not take them all: once half are taken, a network has one at a time.
 const PASSWORDS_OF_ONE: usize = 8;
+const HALF_OF_PASSWORDS: usize = 32;
 /// Forms of more than [`SMALL_FORM`] bytes of one seller that are read at once.
 const LARGE_FORMS_OF_ONE: usize = 2;
 /// In bytes: every form but the longest of an application is smaller.
@@ -48,24 +49,36 @@ impl Places {
                 [a, b, c]
             }
         };
-        take(&self.passwords, network, PASSWORDS_OF_ONE)
+        take(&self.passwords, network, |taken| {
+            if taken < HALF_OF_PASSWORDS {
+                PASSWORDS_OF_ONE
+            } else {
+                1
+            }
+        })
     }
 
     /// None if the seller has as many.
     pub(crate) fn large_form(&self, seller: SellerId) -> Option<Place> {
-        take(&self.large_forms, seller, LARGE_FORMS_OF_ONE)
+        take(&self.large_forms, seller, |_| LARGE_FORMS_OF_ONE)
     }
 
     /// None while another link for this address is made.
     pub(crate) fn link(&self, email: &str) -> Option<Place> {
-        take(&self.links, email.to_lowercase(), 1)
+        take(&self.links, email.to_lowercase(), |_| 1)
     }
 }
 
-/// Takes a place. Keys without holders go first; few requests hold places at a time, so few keys are there.
-fn take<K: Eq + Hash>(taken: &Mutex<HashMap<K, Place>>, of: K, most: usize) -> Option<Place> {
+/// Takes a place. `most` maps the number of places taken to how many one key may have. Keys without holders go first; few
+/// requests hold places at a time, so few keys are there.
+fn take<K: Eq + Hash>(
+    taken: &Mutex<HashMap<K, Place>>,
+    of: K,
+    most: impl FnOnce(usize) -> usize,
+) -> Option<Place> {
     let mut taken = taken.lock();
     taken.retain(|_, place| Arc::strong_count(place) > 1);
+    let most = most(taken.values().map(|place| Arc::strong_count(place) - 1).sum());
     let place = taken.entry(of).or_default();
     (Arc::strong_count(place) <= most).then(|| Arc::clone(place))
 }
@@ -85,7 +98,14 @@ mod tests {
             taken.pop();
             taken.push(of(100).unwrap());
         }
-        let _last = places.password("198.51.100.1".parse().unwrap());
+        // What some networks have not taken is for others.
+        let of = |network: usize| places.password(format!("198.51.{network}.1").parse().unwrap());
+        let taken: Vec<_> = (0..).map_while(|n| of(n / PASSWORDS_OF_ONE)).collect();
+        assert_eq!(taken.len(), HALF_OF_PASSWORDS + 1);
+        let _one = of(99).unwrap();
+        assert!(of(99).is_none() && of(98).is_some());
+        drop(taken);
+        assert!(of(99).is_some());
         assert_eq!(places.passwords.lock().len(), 1);
     }
 

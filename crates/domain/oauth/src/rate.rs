@@ -71,6 +71,11 @@ impl Subject {
         Self(Uuid::from_u128(bits))
     }
 
+    /// The web pages that are open at an address.
+    pub fn pages_at(address: IpAddr) -> Self {
+        Self::hashed(&format!("pages at {}", Self::address(address).0))
+    }
+
     pub fn client(client: ClientId) -> Self {
         Self(client.uuid())
     }

@@ -3,7 +3,7 @@
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderValue, LOCATION};
-use oauth::{AuthorizationQuery, AuthorizationRefusal, InvalidClient, Limiter, Subject, redirect_url};
+use oauth::{AuthorizationQuery, AuthorizationRefusal, InvalidClient, Limiter, redirect_url};
 use usecases::Failure;
 use usecases::authorize::authorize;
 use web::Problem;
@@ -13,7 +13,7 @@ use web::request::Request;
 use web::response;
 
 use super::error::{OAuthError, printable};
-use super::limits::count;
+use super::limits::{address, count};
 use crate::Public;
 
 /// The path of the consent screen.
@@ -25,8 +25,7 @@ pub(super) async fn answer(public: &Public, request: &Request) -> Result<HttpRes
     let deadline = request.deadline();
     let limiter = (Limiter::AuthorizeByAddress, "authorize_by_address");
     let most = public.settings.authorize_limit_per_ip;
-    let subject = Subject::address(request.client);
-    let now = count(public, limiter, subject, most, deadline).await?;
+    let now = count(public, limiter, address(request), most, deadline).await?;
 
     let query = read(request.query());
     if let Ok(client_id) = query.client_id() {

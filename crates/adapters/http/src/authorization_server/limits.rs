@@ -14,8 +14,18 @@ use crate::Public;
 pub(super) async fn count_address(public: &Public, request: &Request) -> Result<DateTime<Utc>, OAuthError> {
     let limiter = (Limiter::TokenByAddress, "token_by_address");
     let most = public.settings.token_limit_per_ip;
-    let subject = Subject::address(request.client);
-    count(public, limiter, subject, most, request.deadline()).await
+    count(public, limiter, address(request), most, request.deadline()).await
+}
+
+/// What a call counts against. What a web page sends by itself (Fetch Metadata) counts apart: a page that somebody
+/// visits could use up the limit of all programs behind the address. A program that sends the header has both limits.
+pub(super) fn address(request: &Request) -> Subject {
+    let destination = request.headers().get("sec-fetch-dest");
+    if destination.is_some_and(|destination| destination != "document") {
+        Subject::pages_at(request.client)
+    } else {
+        Subject::address(request.client)
+    }
 }
 
 /// Counts a call and rejects it beyond so many per minute; returns the database's time. The limiter has the

@@ -10,6 +10,7 @@ use kernel::{SellerId, StoreError};
 use oauth::ClientId;
 use parking_lot::Mutex;
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 use tokio::time::sleep;
 use webhooks::JournalReader;
 
@@ -33,8 +34,8 @@ struct Shared {
 struct State {
     /// How many wait, by application and seller.
     places: HashMap<(ClientId, SellerId), usize>,
-    /// Whether a task looks.
-    is_looked_for: bool,
+    /// The task that looks, unless it has ended because nobody waited.
+    look: Option<JoinHandle<()>>,
 }
 
 /// The numbers of the sellers' last events; None if they could not be read.
@@ -69,9 +70,9 @@ impl Waiting {
             return None;
         }
         state.places.insert(of, taken + 1);
-        if !state.is_looked_for {
-            state.is_looked_for = true;
-            tokio::spawn(self.clone().look());
+        // Also if the last look-up panicked.
+        if state.look.as_ref().is_none_or(JoinHandle::is_finished) {
+            state.look = Some(tokio::spawn(self.clone().look()));
         }
         Some(Place {
             waiting: self.clone(),
@@ -87,8 +88,8 @@ impl Waiting {
             sleep(PAUSE).await;
             let sellers: Vec<_> = {
                 let mut state = self.0.state.lock();
-                state.is_looked_for = !state.places.is_empty();
-                if !state.is_looked_for {
+                if state.places.is_empty() {
+                    state.look = None;
                     // The next ones do not go by what was seen long ago.
                     self.0.seen.send_replace(Some(HashMap::new()));
                     return;
@@ -208,6 +209,20 @@ mod tests {
         let began = tokio::time::Instant::now();
         assert!(place.event_after(0).await.is_err());
         assert_eq!(began.elapsed(), PAUSE * 4);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_look_begins_anew_after_a_panic() {
+        let mut journals = MockJournalReader::new();
+        let panics = |_: &[SellerId]| panic!("the first look-up");
+        journals.expect_last_numbers().times(1).returning(panics);
+        let numbers = |_: &[SellerId]| Ok(HashMap::from([(of(1).1, 7)]));
+        journals.expect_last_numbers().returning(numbers);
+        let waiting = Waiting::new(Arc::new(journals));
+        let mut place = waiting.enter(of(1).0, of(1).1).unwrap();
+        sleep(PAUSE * 2).await;
+        let _next = waiting.enter(of(2).0, of(2).1).unwrap();
+        place.event_after(6).await.unwrap();
     }
 
     #[tokio::test]
