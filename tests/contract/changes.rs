@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use blackbox::{TRADE_SCOPES, World, all_invalid, items, parcel, text};
+use blackbox::{Expect as _, TRADE_SCOPES, World, all_invalid, items, parcel, text};
 use serde_json::{Value, json};
 
 use crate::world_of_trade;
@@ -116,6 +116,19 @@ async fn a_long_poll_returns_at_the_first_change_or_after_its_wait() {
     let told = poll.await.unwrap().expect(200).json();
     assert!(began.elapsed() < Duration::from_secs(25), "it ended early");
     assert_eq!(told["items"][0]["stock"], 1);
+    // A token that ends meanwhile gets nothing.
+    world.execute("update operator_tokens set used_at = null").await;
+    let path = format!("/changes?after={}&wait=3", text(&told, "next"));
+    let poll = tokio::spawn(world.office(reqwest::Method::GET, &path).send());
+    let used = "select count(used_at) from operator_tokens";
+    world.until_count("the call is admitted", used, &[], 1).await;
+    world
+        .execute("update operator_tokens set revoked_at = now()")
+        .await;
+    poll.await.unwrap().refused(401, "unauthorized");
+    world
+        .execute("update operator_tokens set revoked_at = null")
+        .await;
     // If there are changes already, the answer comes at once.
     let began = Instant::now();
     assert_eq!(items(&page(&world, "?wait=30").await).len(), 1);

@@ -1,11 +1,11 @@
 //! Importing NDJSON: counts, invalid lines, line endings.
 
-use blackbox::{Expect, Seller, World, items, offer_body, offer_id, offer_line, text};
+use blackbox::{Expect, Seller, World, items, offer_body, offer_id, offer_line, once_each, text};
 use chrono::TimeDelta;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::world;
+use crate::{world, world_with};
 
 async fn import(world: &World, seller: &Seller, text: impl Into<Vec<u8>>) -> Value {
     world.import(seller, text).await.expect(200).json()
@@ -36,6 +36,31 @@ fn rejected(report: &Value) -> Vec<(u64, String)> {
         )
     });
     rejected.collect()
+}
+
+/// More imports at once than there are connections.
+#[tokio::test]
+async fn many_imports_at_once_leave_connections_to_others_and_none_fails() {
+    let world = world_with(&[("DATABASE__POOL_SIZE", "2")]).await;
+    let other = world.seller().await;
+    let mut imports = Vec::new();
+    for n in 0..24 {
+        let path = format!("/sellers/{}/offers:import", world.seller().await.id);
+        let import = world.office(Method::POST, &path);
+        let import = import.header("content-type", "application/x-ndjson");
+        let lines = (1..=5_000).map(|line| offer_line(n * 10_000 + line, json!({})) + "\n");
+        imports.push(import.body(lines.collect::<String>()));
+    }
+    let beside = async {
+        for n in 0..20 {
+            let new = offer_body(n, json!({}));
+            world.put(&other, &offer_id(n), &new).await.expect(201);
+        }
+    };
+    let (answers, ()) = tokio::join!(once_each(imports), beside);
+    for answer in answers {
+        assert_eq!(counts(&answer.expect(200).json()), [5_000, 0, 0, 0]);
+    }
 }
 
 #[tokio::test]

@@ -19,6 +19,7 @@ use anyhow::{Context as _, anyhow};
 use offers::OfferChanges;
 use rustls::ServerConfig;
 use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
 use usecases::Announcement;
 use usecases::own_applications::ApplicationLimits;
 use usecases::sign_in::AttemptLimits;
@@ -53,6 +54,7 @@ pub(crate) struct Shared {
     pub(crate) database: Database,
     offer_changes: Option<Arc<dyn OfferChanges<Announcement>>>,
     waiting: Waiting,
+    imports: Arc<Semaphore>,
     pub(crate) sealer: Arc<KeyRing>,
     pub(crate) passwords: Arc<Argon2Hasher>,
     office_passwords: Arc<Argon2Hasher>,
@@ -120,6 +122,8 @@ impl Shared {
             page: None,
             offer_changes: database.offer_changes(),
             waiting: Waiting::new(database.journals(config.retention.events.time_delta())),
+            // As many as one seller's transactions.
+            imports: Arc::new(Semaphore::new((config.database.pool_size / 4).max(1))),
             database,
         })
     }
@@ -255,6 +259,7 @@ impl Shared {
             sealer: self.sealer.clone(),
             sellers: self.database.sellers(),
             offers: self.database.offer_reader(),
+            imports: Arc::clone(&self.imports),
             orders: self.database.order_directory(),
             changes: self.database.change_reader(),
             applications: self.database.application_directory(),

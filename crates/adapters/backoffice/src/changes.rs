@@ -17,6 +17,7 @@ use web::timestamps::Timestamp;
 use web::view::View;
 use web::{Code, Entry, Error, Problem, Violations, to_sentence};
 
+use crate::policy::check_again;
 use crate::{Access, BackOffice};
 
 /// The longest time that a reader may wait for a change, in seconds.
@@ -61,21 +62,26 @@ impl Read<BackOffice> for ListChanges {
             wait,
         } = self;
         let until = Instant::now() + wait;
-        let mut deadline = call.deadline;
-        loop {
+        let (mut deadline, mut has_waited) = (call.deadline, false);
+        let page = loop {
             let look = call.state.changes.changes(after.take(), limit);
             let page = deadline.run(look).await?;
             let page = page.map_err(error)?;
             let now = Instant::now();
             if !page.items.is_empty() || now >= until {
-                return Reply::ok(&PageView::whole(&page));
+                break page;
             }
+            has_waited = true;
             select! {
                 () = sleep_until(until.min(now + POLL_INTERVAL)) => after = Some(page.next),
-                () = call.state.ports.tasks.stopping() => return Reply::ok(&PageView::whole(&page)),
+                () = call.state.ports.tasks.stopping() => break page,
             }
             deadline = Deadline::new(Instant::now(), POLL_TIMEOUT);
+        };
+        if has_waited {
+            check_again(&call).await?;
         }
+        Reply::ok(&PageView::whole(&page))
     }
 }
 

@@ -29,7 +29,8 @@ impl Stream<BackOffice> for ImportOffers {
     async fn execute(self, call: Call<BackOffice>, body: &mut Payload) -> Result<Reply, Error> {
         call.deadline.run(existing(self.0, &call)).await??;
         let ports = &call.state.ports;
-        let mut importer = Importer::new(Arc::clone(&ports.units), ports.tasks.clone(), self.0);
+        let (units, places) = (Arc::clone(&ports.units), Arc::clone(&call.state.imports));
+        let mut importer = Importer::new(units, places, ports.tasks.clone(), self.0);
         let piece_timeout = ports.service.body_timeout;
         let late = |_| {
             Error::closing(

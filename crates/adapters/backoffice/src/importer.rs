@@ -13,6 +13,7 @@ use bytes::BytesMut;
 use futures_util::future::BoxFuture;
 use kernel::{SellerId, StoreError, TransactionError};
 use offers::OfferInput;
+use tokio::sync::Semaphore;
 use tokio_util::codec::{AnyDelimiterCodec, Decoder as _};
 use usecases::feed_offers::{CHUNK, Counts, import_offers};
 use usecases::{LockSet, UnitOfWork, transact};
@@ -30,11 +31,14 @@ const MAX_CHUNK_SIZE: usize = 8 * 1024 * 1024;
 /// Imports the offers of one existing seller, line by line (D100).
 ///
 /// [`Importer::feed`] takes bytes, split anywhere; [`Importer::finish`] returns the report. A line ends with LF
-/// or CRLF; the last one may lack a line end. If the importer is dropped earlier, complete chunks are written,
-/// including one in progress, and the rest is discarded. After an error it cannot be used any more: all chunks but
+/// or CRLF; the last one may lack a line end. If the importer is dropped earlier, chunks that have begun are
+/// written, and the rest is discarded. After an error it cannot be used any more: all chunks but
 /// perhaps the latest are written, and the same input may be sent again from its start.
 pub struct Importer {
     units: Arc<dyn UnitOfWork>,
+    /// The places of chunks that are written at a time by all imports of the process: each takes a connection for
+    /// seconds, and others need some too.
+    places: Arc<Semaphore>,
     tasks: Tasks,
     seller: SellerId,
     splitter: AnyDelimiterCodec,
@@ -49,10 +53,11 @@ pub struct Importer {
 type ChunkResult = Result<Result<Counts, TransactionError>, Panicked>;
 
 impl Importer {
-    /// An import that writes through `units`, in tasks on `tasks`.
-    pub fn new(units: Arc<dyn UnitOfWork>, tasks: Tasks, seller: SellerId) -> Self {
+    /// An import that writes through `units`, in tasks on `tasks`. All imports of a process MUST share their places.
+    pub fn new(units: Arc<dyn UnitOfWork>, places: Arc<Semaphore>, tasks: Tasks, seller: SellerId) -> Self {
         Self {
             units,
+            places,
             tasks,
             seller,
             // The last byte of the longest line may turn out to be the CR of a CRLF.
@@ -124,7 +129,10 @@ impl Importer {
                 for_marketplace: true,
                 ..LockSet::of_offers(offers)
             };
+            let place = Arc::clone(&self.places).acquire_owned().await;
+            let place = place.map_err(StoreError::unexpected)?;
             let writing = self.tasks.run(async move {
+                let _place = place;
                 transact(units.as_ref(), &locks, &input, |tx, (seller, feeds)| {
                     Box::pin(async move { Ok(import_offers(tx, *seller, feeds, tx.now()).await?) })
                 })

@@ -27,6 +27,7 @@ use chrono::TimeDelta;
 use futures_util::future::BoxFuture;
 use kernel::Sealer;
 use oauth::ApplicationDirectory;
+use tokio::sync::Semaphore;
 use web::front::Front;
 use web::listener::{Listener, Ports};
 use web::pipeline;
@@ -44,6 +45,8 @@ pub struct BackOffice {
     pub sellers: Arc<dyn AccountReader>,
     /// Reads offers; preferably one per server thread.
     pub offers: Arc<dyn OfferReader>,
+    /// The places of imports' chunks, one for all threads of a process.
+    pub imports: Arc<Semaphore>,
     /// Reads orders with every seller's part.
     pub orders: Arc<dyn OrderDirectory>,
     /// Reads the changes of sellers.

@@ -330,5 +330,5 @@ fn transition_problem(refused: orders::Refusal) -> Problem {
         Reason::AlreadyShipped => Code::AlreadyShipped,
         Reason::SeveralSellers => Code::MultiSellerOrder,
     };
-    Problem::new(code, to_sentence(&refused))
+    Problem::new(code, format!("A part of {refused}."))
 }

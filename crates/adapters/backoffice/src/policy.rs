@@ -7,8 +7,10 @@ use actix_web::HttpResponse;
 use actix_web::http::Method;
 use kernel::{KeySpace, SealPurpose};
 use oauth::SecretHash;
+use tokio::time::Instant;
 use usecases::ActingOperator;
 use web::authorization::bearer;
+use web::deadline::Deadline;
 use web::listener::{Listener, Ports};
 use web::operation::Call;
 use web::request::Request;
@@ -28,9 +30,10 @@ pub enum Access {
 }
 
 /// Who calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub struct Operator {
     acting: ActingOperator,
+    secret: SecretHash,
     read_only: bool,
 }
 
@@ -66,20 +69,16 @@ impl Listener for BackOffice {
         let Some(operators) = self.operators.as_ref().filter(|_| access != Some(Access::Open)) else {
             return Ok(None);
         };
-        let found = match bearer(request.headers()).map(SecretHash::of) {
-            Some(hash) => request.deadline().run(operators.operator(hash)).await??,
-            None => Err(None),
-        };
+        let secret = bearer(request.headers()).map(SecretHash::of);
+        let secret = secret.ok_or_else(|| unauthorized(&self.ports.service.realm))?;
+        let found = request.deadline().run(operators.operator(secret)).await??;
         let token = found.as_ref().map_or_else(Option::as_ref, Some);
         let id = token.map(|token| token.id);
         request.record_caller(|caller| caller.operator_token = id);
-        let row = found.map_err(|dead| {
-            let revoked = |dead: OperatorTokenRecord| dead.revoked_at.is_some();
-            let reason = dead.map(|dead| if revoked(dead) { "revoked" } else { "expired" });
-            unauthorized(&self.ports.service.realm).because(reason)
-        })?;
+        let row = found.map_err(|dead| refused(&self.ports.service.realm, dead))?;
         Ok(Some(Operator {
             acting: ActingOperator::Token(row.id, request.client),
+            secret,
             read_only: row.read_only,
         }))
     }
@@ -110,6 +109,23 @@ impl Listener for BackOffice {
 
 fn unauthorized(realm: &str) -> Problem {
     Problem::unauthorized(realm, "operator token")
+}
+
+/// Refuses a caller whose token has ended while the call waited.
+pub(crate) async fn check_again(call: &Call<BackOffice>) -> Result<(), Error> {
+    let (Some(operators), Some(operator)) = (&call.state.operators, call.caller) else {
+        return Ok(());
+    };
+    let deadline = Deadline::of_request(Instant::now());
+    let found = deadline.run(operators.operator(operator.secret)).await??;
+    found.map_err(|dead| refused(&call.state.ports.service.realm, dead))?;
+    Ok(())
+}
+
+fn refused(realm: &str, dead: Option<OperatorTokenRecord>) -> Problem {
+    let revoked = |dead: OperatorTokenRecord| dead.revoked_at.is_some();
+    let reason = dead.map(|dead| if revoked(dead) { "revoked" } else { "expired" });
+    unauthorized(realm).because(reason)
 }
 
 /// The calling operator, for the audit log.

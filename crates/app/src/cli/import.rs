@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use adapter_backoffice::{ImportReport, Importer};
@@ -11,6 +12,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use tokio::fs::File;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
 use web::Tasks;
 
 use crate::admin::{self, listing::visible};
@@ -73,7 +75,8 @@ impl Command {
 async fn offers(loaded: &Loaded, file: &Path, seller: &str) -> anyhow::Result<ImportReport> {
     let database = admin::open_database(&loaded.config).await?;
     let seller = admin::find_seller(&database, seller).await?.id;
-    let importer = Importer::new(database.units(), Tasks::new(Handle::current()), seller);
+    let (places, tasks) = (Arc::new(Semaphore::new(1)), Tasks::new(Handle::current()));
+    let importer = Importer::new(database.units(), places, tasks, seller);
     if file == Path::new("-") {
         return feed(importer, tokio::io::stdin(), progress(None)).await;
     }

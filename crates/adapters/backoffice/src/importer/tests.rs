@@ -1,7 +1,7 @@
 //! Imports lines and checks report and rows, however the input is split.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use chrono::DateTime;
@@ -9,6 +9,7 @@ use kernel::{OfferId, StoreError, TransactionError};
 use offers::Offer;
 use proptest::prelude::*;
 use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
 use usecases::{LockSet, MockTransaction, Transaction, Turn};
 use uuid::Uuid;
 
@@ -79,7 +80,8 @@ fn line(id: u128, title: &str) -> String {
 }
 
 fn importer(units: &Arc<impl UnitOfWork + 'static>) -> Importer {
-    Importer::new(units.clone(), Tasks::new(Handle::current()), seller())
+    let places = Arc::new(Semaphore::new(1));
+    Importer::new(units.clone(), places, Tasks::new(Handle::current()), seller())
 }
 
 /// Imports an input that arrives in these pieces; returns the report and the titles by id.
