@@ -140,9 +140,15 @@ async fn a_trade_is_played_with_the_keyboard_alone_on_a_phone() {
         browser.wait_for("body", "to ewa@poczta.example").await;
         browser.wait_for("body", "TRANSIT").await;
 
-        for path in ["/sandbox/marketplace", "/sandbox/client"] {
-            player.open(path).await;
-        }
+        // A refused call leaves what was typed.
+        player.open("/sandbox/marketplace").await;
+        browser.fill("#offers input[name='/stock']", "many").await;
+        browser.click("#offers form.call button:not([type])").await;
+        browser.wait_for("#outcome", "Status 4").await;
+        browser.wait_for_content("#timeline", "PUT /sellers/").await;
+        let typed = "return document.querySelector(\"#offers input[name='/stock']\").value";
+        assert_eq!(browser.run(typed).await, "many");
+        player.open("/sandbox/client").await;
         assert_eq!(browser.complaints().await, Vec::<serde_json::Value>::new());
     }
     walk_through_consent(&browser, &sandbox).await;

@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use blackbox::{
-    Expect as _, Page, Sandbox, Visitor, Wire, eventually, offer_line, request, resident_kib, text, until,
+    Expect as _, Page, Sandbox, Visitor, Wire, eventually, offer_id, offer_line, request, resident_kib, text,
+    until,
 };
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -134,12 +135,23 @@ async fn only_this_machine_uses_it_and_only_from_its_own_pages() {
 
     // Whoever links to the client's address brings it no code.
     let foreign = format!("{base_url}/sandbox/client?code=foreign&state=foreign&iss=foreign");
-    let walk = Client::new().get(&foreign).send().await.expect(200);
+    let walk = Client::new().get(&foreign).send().await.expect(400);
     assert!(!String::from_utf8_lossy(&walk.bytes).contains("foreign"));
 
     let unknown = format!("{base_url}/sandbox/marketplace?seller=99");
     let unknown = Client::new().get(&unknown).send().await.expect(404);
     assert!(String::from_utf8_lossy(&unknown.bytes).contains("/sandbox lists them"));
+
+    // A refusal is a page that leads on; programs get its sentence.
+    let nothing = Client::new().get(&format!("{base_url}/sandbox/nothing"));
+    let nothing = nothing.send().await.expect(404);
+    assert!(String::from_utf8_lossy(&nothing.bytes).contains("href=\"/sandbox/shop\""));
+    let preview = Client::new().post(&format!("{base_url}/sandbox/preview"));
+    let preview = preview.header("Origin", &base_url).form("token=stale").send();
+    assert!(!String::from_utf8_lossy(&preview.await.expect(403).bytes).contains("<html"));
+    let unknown = Client::new().get(&format!("{base_url}/sandbox/api/timeline?kind=webhook"));
+    let unknown = unknown.send().await.expect(400);
+    assert!(unknown.bytes.starts_with(b"`kind` is one of request, event, "));
 }
 
 #[tokio::test]
@@ -150,10 +162,7 @@ async fn the_command_that_is_shown_is_the_call_that_was_made() {
     let body = r#"{"events":["order.paid"],"url":"http://127.0.0.1:9/hook"}"#;
     let form = format!("token={token}&by=0&method=POST&path=/v1/webhooks&body={body}");
     let request = Client::new().post(&format!("{base_url}/sandbox/call"));
-    let request = request
-        .form(&form)
-        .header("Origin", &base_url)
-        .header("HX-Request", "true");
+    let request = request.form(&form).header("Origin", &base_url);
     let shown = request.send().await.expect(200);
     let shown = String::from_utf8_lossy(&shown.bytes).into_owned();
     let (_, rest) = shown.split_once("Idempotency-Key: ").expect("a key");
@@ -218,12 +227,21 @@ impl Player {
 
     /// Places an order of one piece and pays it. Returns its id, and the page with what comes next.
     async fn pays(&mut self, place: usize, offer: &str) -> (String, Page) {
+        self.pays_each(&[format!("q/{place}/{offer}")]).await
+    }
+
+    /// The same of one piece of each offer, named by their starts among the basket's fields.
+    async fn pays_each(&mut self, offers: &[String]) -> (String, Page) {
         let shop = self.browser.page("/sandbox/shop").await;
         let basket = shop
             .forms()
             .into_iter()
             .find(|form| form.value("basket").is_some());
-        let basket = basket.unwrap().with(&format!("q/{place}/{offer}"), "1");
+        let basket = offers.iter().fold(basket.unwrap(), |basket, start| {
+            let mut names = basket.fields.iter().map(|(name, _)| name.clone());
+            let name = names.find(|name| name.starts_with(start.as_str())).unwrap();
+            basket.with(&name, "1")
+        });
         let placed = self.browser.sent(&basket).await;
         let (path, paid) = self.sends(&placed, ["POST", "/payment", ""], &[]).await;
         (path.split('/').nth(2).unwrap().to_owned(), paid)
@@ -305,6 +323,18 @@ async fn the_buttons_of_marketplace_and_carriers_do_what_they_say() {
         (&order["status"], &order["buyer"]),
         (&json!("delivered"), &Value::Null)
     );
+
+    // Once a part is shipped, the order cannot be cancelled.
+    let (order, _) = player.pays_each(&["q/0/".to_owned(), "q/1/".to_owned()]).await;
+    let cancel = format!("value=\"/orders/{order}/cancellation\"");
+    player.browser.page("/sandbox/shop").await.shows(&cancel);
+    let url = format!("{}/orders/{order}/shipment", sandbox.text("backoffice_url"));
+    let part = json!({
+        "seller_id": text(&seller, "id"), "carrier": "inpost", "tracking_number": "TRANSIT0043",
+    });
+    let shipping = Client::new().post(&url).bearer(&sandbox.text("backoffice_token"));
+    shipping.json(&part).send().await.expect(201);
+    player.browser.page("/sandbox/shop").await.hides(&cancel);
 }
 
 #[tokio::test]
@@ -376,6 +406,14 @@ async fn a_seller_that_is_registered_meanwhile_takes_part() {
     paid.shows("Status 200");
     // The page has no token of the seller.
     paid.hides("Ship as seller");
+    // A price that is not there cannot be changed.
+    let import = office(&format!("/sellers/{}/offers:import", text(&registered, "id")));
+    let line = offer_line(1, json!({"price": null}));
+    let import = import.header("content-type", "application/x-ndjson").body(line);
+    assert_eq!(import.send().await.expect(200).json()["created"], 1);
+    let page = player.browser.page(&own).await;
+    page.shows("no price yet");
+    page.hides(&format!("{}/automatic-price", offer_id(1)));
     let events = format!(
         "/sandbox/api/timeline?kind=event&seller={}",
         text(&registered, "id")

@@ -53,7 +53,13 @@ pub(crate) async fn run(loaded: Loaded, options: Options) -> anyhow::Result<Exit
         prepared = prepare(loaded, options) => prepared?,
         _ = signals.next() => return Ok(ExitCode::SUCCESS),
     };
-    let outcome = serve::run(shared, sockets, signals, || Ok(print(guide)?)).await;
+    let outcome = serve::run(shared, sockets, signals, || {
+        // It serves also those who do not read this.
+        if let Err(error) = print(guide) {
+            tracing::warn!(cause = error_chain(&error), "the first steps cannot be printed");
+        }
+    })
+    .await;
     let stopped = home.stop().await;
     if let (Err(_), Err(error)) = (&outcome, &stopped) {
         tracing::warn!(

@@ -31,7 +31,7 @@ pub(crate) async fn serve(loaded: &Loaded) -> anyhow::Result<ExitCode> {
     let public_url = config.server.public_url_at(public.address());
     let external = ExternalServices::real(loaded, &public_url)?;
     let shared = Shared::new(config, public_url, external, None)?;
-    run(shared, [public, backoffice], signals, || Ok(())).await
+    run(shared, [public, backoffice], signals, || ()).await
 }
 
 /// Runs `worker`.
@@ -49,7 +49,6 @@ pub(crate) async fn work(loaded: &Loaded) -> anyhow::Result<ExitCode> {
     run_until_stopped(&shared, servers, signals, || {
         tracing::info!(probes = %address, "listening");
         workers::start(&shared);
-        Ok(())
     })
     .await
 }
@@ -60,7 +59,7 @@ pub(crate) async fn run(
     shared: Shared,
     [public, backoffice]: [BoundSocket; 2],
     signals: Signals,
-    listening: impl FnOnce() -> anyhow::Result<()>,
+    listening: impl FnOnce(),
 ) -> anyhow::Result<ExitCode> {
     let (server, webhooks) = (&shared.config.server, &shared.config.webhooks);
     let tls = Tls::load(server).await?;
@@ -91,7 +90,7 @@ pub(crate) async fn run(
         if has_workers {
             workers::start(&shared);
         }
-        listening()
+        listening();
     })
     .await
 }
@@ -105,11 +104,11 @@ async fn run_until_stopped(
     shared: &Shared,
     servers: Vec<Server>,
     mut signals: Signals,
-    listening: impl FnOnce() -> anyhow::Result<()>,
+    listening: impl FnOnce(),
 ) -> anyhow::Result<ExitCode> {
     let handles = servers.iter().map(Server::handle).collect::<Vec<_>>();
     let mut running: JoinSet<_> = servers.into_iter().collect();
-    listening()?;
+    listening();
     // A service that waits for its database also counts as started: otherwise systemd would stop it after
     // `TimeoutStartSec=`.
     process::notify(&[NotifyState::Ready]);

@@ -19,8 +19,22 @@ document.addEventListener("click", async (event) => {
 document.addEventListener("htmx:afterSwap", (event) => {
   if (event.target.id !== "outcome") return;
   event.target.focus();
-  // Lists of the page load themselves anew.
-  htmx.trigger(document.body, "called");
+  // After a success the lists of the page load themselves anew; after a failure they keep what was entered.
+  if (event.target.querySelector(".notice")) htmx.trigger(document.body, "called");
+});
+
+// What went wrong is shown in place of the answer to the call before.
+document.addEventListener("htmx:beforeSwap", (event) => {
+  if (event.detail.target.id === "outcome") event.detail.shouldSwap = true;
+});
+document.addEventListener("htmx:sendError", (event) => {
+  const outcome = event.detail.target;
+  if (outcome.id !== "outcome") return;
+  const alert = document.createElement("p");
+  alert.className = "alert";
+  alert.textContent = "The sandbox does not answer: is it running?";
+  outcome.replaceChildren(alert);
+  outcome.focus();
 });
 
 // Browsers open six connections to a host: pages in the background leave theirs to others.

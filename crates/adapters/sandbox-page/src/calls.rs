@@ -192,7 +192,7 @@ impl Call {
 }
 
 /// What a person entered, of the type of the value that it replaces.
-fn entered_value(value: &Value, entered: &str) -> Value {
+pub(crate) fn entered_value(value: &Value, entered: &str) -> Value {
     match value {
         Value::Number(_) => entered
             .parse::<i64>()

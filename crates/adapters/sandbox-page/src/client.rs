@@ -1,7 +1,6 @@
 //! A built-in client that asks a seller for consent, step by step: authorization code with PKCE, exchange,
 //! refresh, and a reuse that ends the family.
 
-use actix_web::HttpResponse;
 use askama::Template;
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use reqwest::Method;
@@ -11,7 +10,7 @@ use web::form::Form;
 
 use crate::calls::{Answered, By, Call, text};
 use crate::inbox::Check;
-use crate::pages::{Frame, html, see_other};
+use crate::pages::{Frame, Refusal, Shown, html, see_other};
 use crate::{SandboxPage, Settings};
 
 const PATH: &str = "/sandbox/client";
@@ -99,57 +98,46 @@ impl Walk {
 #[template(path = "client.html")]
 struct ClientPage<'a> {
     frame: Frame<'a>,
-    alert: String,
     walk: &'a Walk,
     next: Option<Call>,
 }
 
 /// `GET /sandbox/client`: how far the walk is, and with `code` or `error` the browser's return.
-pub(crate) async fn walk(page: &SandboxPage, query: &Form) -> HttpResponse {
+pub(crate) async fn walk(page: &SandboxPage, query: &Form) -> Shown {
     let mut walk = page.client.lock().await;
-    // Anybody may link here: only the answer to the own request counts.
-    if query.get("state") == Some(walk.state.as_str()) && walk.made.is_empty() {
-        walk.arrive(query, &page.settings.service.public_url);
+    if let Some(state) = query.get("state") {
+        // Anybody may link here: only the answer to the own request counts.
+        if state != walk.state {
+            let sentence = "This answer belongs to another request: its state is not the one that was sent. Ask again on Consent.";
+            return Err(Refusal::bad(sentence));
+        }
+        if walk.made.is_empty() {
+            walk.arrive(query, &page.settings.service.public_url);
+        }
+        return Ok(see_other(&format!("{PATH}#latest")));
     }
-    show(page, &walk, String::new())
-}
-
-fn show(page: &SandboxPage, walk: &Walk, alert: String) -> HttpResponse {
-    html(&ClientPage {
+    Ok(html(&ClientPage {
         frame: page.frame("Consent"),
-        alert,
-        walk,
+        walk: &walk,
         next: walk.next(),
-    })
+    }))
 }
 
 /// `POST /sandbox/client`: makes the call that comes next, or starts over.
-pub(crate) async fn step(page: &SandboxPage, form: &Form) -> HttpResponse {
+pub(crate) async fn step(page: &SandboxPage, form: &Form) -> Shown {
     let mut walk = page.client.lock().await;
-    let made = if form.get("step") == Some("next") {
-        next_step(page, form, &mut walk).await
-    } else {
-        *walk = Walk::begin(&page.settings);
-        Ok(())
-    };
-    match made {
-        Ok(()) => see_other(&format!("{PATH}#latest")),
-        Err(sentence) => show(page, &walk, sentence),
-    }
-}
-
-async fn next_step(page: &SandboxPage, form: &Form, walk: &mut Walk) -> Result<(), String> {
     // A form that was sent twice has had its step.
     let is_due = form.get("made") == Some(&walk.made.len().to_string());
-    let Some(call) = walk.next().filter(|_| is_due) else {
-        return Ok(());
-    };
-    let answered = page.make(&call).await?;
-    if EXPECTED.get(walk.made.len()) != Some(&answered.status) {
-        return Err(format!("Try again, or start over. {}", answered.body));
+    if form.get("step") != Some("next") {
+        *walk = Walk::begin(&page.settings);
+    } else if let Some(call) = walk.next().filter(|_| is_due) {
+        let answered = page.make(&call).await?;
+        if EXPECTED.get(walk.made.len()) != Some(&answered.status) {
+            return Err(format!("Go back to Consent: try again, or start over. {}", answered.body).into());
+        }
+        walk.made.push((call, answered));
     }
-    walk.made.push((call, answered));
-    Ok(())
+    Ok(see_other(&format!("{PATH}#latest")))
 }
 
 #[cfg(test)]

@@ -15,30 +15,25 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 
 const FORWARDED: [&str; 3] = ["forwarded", "x-forwarded-for", "x-forwarded-host"];
 
-const NOT_FROM_HERE: &str =
+pub(crate) const NOT_FROM_HERE: &str =
     "The sandbox's page is for this machine only: open it at http://127.0.0.1 and the sandbox's port.\n";
-/// Another site's name may resolve to this machine (DNS rebinding).
-const FOREIGN_HOST: &str =
-    "The sandbox's page has no such name: open it at http://127.0.0.1 and the sandbox's port.\n";
 pub(crate) const FOREIGN_FORM: &str =
-    "This form is not of a page of this sandbox: load the page anew, and send the form from there.\n";
+    "This form is not of a page of this sandbox: load the page anew, and send the form from there.";
 
-/// Checks peer and `Host` of any request; a refusal is a sentence.
-pub(crate) fn check(request: &Request) -> Result<(), &'static str> {
+/// Whether a request comes from this machine, to a name of this machine.
+pub(crate) fn is_here(request: &Request) -> bool {
     let peer = request.http.peer_addr().map(|peer| peer.ip());
     // Behind a proxy or a tunnel on this machine, the client is elsewhere.
     let is_forwarded = FORWARDED.iter().any(|name| request.headers().contains_key(*name));
-    if is_forwarded || !peer.is_some_and(|peer| peer.to_canonical().is_loopback()) {
-        return Err(NOT_FROM_HERE);
-    }
-    let origin = own_origin(request.headers()).ok_or(FOREIGN_HOST)?;
-    let is_here = match origin.host() {
+    // Another site's name may resolve to this machine (DNS rebinding).
+    let origin = own_origin(request.headers());
+    let is_own_name = match origin.as_ref().and_then(Url::host) {
         Some(Host::Domain(name)) => name == "localhost",
         Some(Host::Ipv4(address)) => address.is_loopback(),
         Some(Host::Ipv6(address)) => address.is_loopback(),
         None => false,
     };
-    is_here.then_some(()).ok_or(FOREIGN_HOST)
+    is_own_name && !is_forwarded && peer.is_some_and(|peer| peer.to_canonical().is_loopback())
 }
 
 /// Whether a form comes from a page of this sandbox: its `Origin`, and the token that only such pages have.

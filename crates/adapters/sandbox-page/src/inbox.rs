@@ -8,12 +8,11 @@ use std::time::Duration;
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
+use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue, ORIGIN};
 use askama::Template;
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use futures_util::stream;
-use kernel::SellerId;
 use parking_lot::Mutex;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -28,8 +27,9 @@ use webhooks::{
 };
 
 use crate::calls::{By, Call, text};
-use crate::pages::{Frame, Shown, html, see_other, unread};
-use crate::{BODY_LIMITS, Chosen, SandboxPage, Settings, unread_body};
+use crate::guard::FOREIGN_FORM;
+use crate::pages::{Frame, Refusal, Shown, html, see_other};
+use crate::{BODY_LIMITS, Chosen, SandboxPage, Settings};
 
 /// Deliveries that an inbox keeps, and bytes of a body.
 const KEPT: usize = 50;
@@ -183,17 +183,15 @@ impl Inbox {
                 None => vec![(false, "The secret is known: subscribe to see it.".to_owned())],
             };
             let (behaviour, is_verified) = (receiver.behaviour, checks.iter().all(|(holds, _)| *holds));
-            let [event, delivery] = ["x-event", "x-delivery-id"].map(cut);
-            let received = Received {
+            receiver.received.push_front(Arc::new(Received {
                 at: now,
-                event,
-                delivery,
+                event: cut("x-event"),
+                delivery: cut("x-delivery-id"),
                 content,
                 checks,
                 is_verified,
                 behaviour,
-            };
-            receiver.received.push_front(Arc::new(received));
+            }));
             receiver.received.truncate(KEPT);
             (behaviour, is_verified)
         })
@@ -201,17 +199,15 @@ impl Inbox {
 }
 
 /// `POST /sandbox/inbox/{n}`: a delivery.
-pub(crate) async fn receive(page: &SandboxPage, n: usize, request: &mut Request) -> HttpResponse {
-    let settings = &page.settings;
-    match request.body(BODY_LIMITS).await {
-        _ if n >= page.sellers.len() => HttpResponse::NotFound().finish(),
-        Ok(body) => {
-            let now = settings.clock.now();
-            let (behaviour, is_verified) = page.inbox.add(n, request.headers(), &body, now);
-            behaviour.answer(&settings.tasks, is_verified).await
-        }
-        Err(error) => unread_body(error),
+pub(crate) async fn receive(page: &SandboxPage, n: usize, request: &mut Request) -> Shown {
+    // Browsers send an origin, senders of webhooks do not.
+    if request.headers().contains_key(ORIGIN) {
+        return Err(Refusal::new(StatusCode::FORBIDDEN, FOREIGN_FORM));
     }
+    let body = request.body(BODY_LIMITS).await.map_err(Refusal::bad)?;
+    let (settings, now) = (&page.settings, page.settings.clock.now());
+    let (behaviour, is_verified) = page.inbox.add(n, request.headers(), &body, now);
+    Ok(behaviour.answer(&settings.tasks, is_verified).await)
 }
 
 #[derive(Template)]
@@ -222,7 +218,6 @@ struct ReceiverPage<'a> {
     receiver: Receiver,
     /// The newest first.
     deliveries: Vec<Delivery>,
-    alert: String,
 }
 
 impl ReceiverPage<'_> {
@@ -256,7 +251,7 @@ impl ReceiverPage<'_> {
 }
 
 /// `GET /sandbox/receiver`: a seller's receiver.
-pub(crate) async fn receiver(page: &SandboxPage, (n, seller): Chosen<'_>, alert: String) -> Shown {
+pub(crate) async fn receiver(page: &SandboxPage, (n, seller): Chosen<'_>) -> Shown {
     let receiver = page.inbox.with(n, |receiver| receiver.clone());
     let mut deliveries = Vec::new();
     if let Some(own) = &receiver.subscription {
@@ -265,34 +260,22 @@ pub(crate) async fn receiver(page: &SandboxPage, (n, seller): Chosen<'_>, alert:
             ..DeliveryFilter::default()
         };
         let (reader, id) = (&page.settings.subscriptions, seller.id.into());
-        let sent = reader.deliveries_of_seller(id, filter, None, LISTED).await;
-        deliveries = sent.map_err(|error| unread(&error))?;
+        deliveries = reader.deliveries_of_seller(id, filter, None, LISTED).await?;
     }
     Ok(html(&ReceiverPage {
         frame: page.frame("Receiver"),
         n,
         receiver,
         deliveries: deliveries.into_iter().map(|sent| sent.delivery).collect(),
-        alert,
     }))
 }
 
-/// `POST /sandbox/receiver`: subscribes a seller's receiver to all events.
-pub(crate) async fn subscribe(page: &SandboxPage, chosen: Chosen<'_>) -> Shown {
-    let (n, seller) = chosen;
-    match subscribed(page, n, seller.id.into()).await {
-        Ok(made) => page.inbox.with(n, |receiver| receiver.subscription = Some(made)),
-        Err(sentence) => return receiver(page, chosen, sentence).await,
-    }
-    Ok(see_other(&format!("/sandbox/receiver?seller={n}")))
-}
-
-/// Deletes the inbox's earlier subscriptions, whose secrets may be lost, and makes one.
-async fn subscribed(page: &SandboxPage, n: usize, seller: SellerId) -> Result<Subscription, String> {
+/// `POST /sandbox/receiver`: subscribes a seller's receiver to all events. Deletes its earlier subscriptions, whose
+/// secrets may be lost.
+pub(crate) async fn subscribe(page: &SandboxPage, (n, seller): Chosen<'_>) -> Shown {
     let (settings, own_url) = (&page.settings, url(&page.settings, n));
-    let reader = &settings.subscriptions;
-    let all = reader.subscriptions_of_seller(seller, None, u16::MAX).await;
-    for earlier in all.map_err(|error| unread(&error))? {
+    let (reader, id) = (&settings.subscriptions, seller.id.into());
+    for earlier in reader.subscriptions_of_seller(id, None, u16::MAX).await? {
         if earlier.subscription.url.as_str() == own_url {
             let path = format!("/v1/webhooks/{}", earlier.subscription.id);
             let deletion = Call::new(By::Seller(n), Method::DELETE, path, Value::Null);
@@ -306,10 +289,12 @@ async fn subscribed(page: &SandboxPage, n: usize, seller: SellerId) -> Result<Su
     let created = page.make(&subscription(settings, n)).await?.accepted()?.json();
     let id = text(&created, "id").parse::<SubscriptionId>();
     let secret = WebhookSecret::presented(text(&created, "secret"));
-    Ok(Subscription {
+    let made = Subscription {
         id: id.map_err(|error| format!("The id {error}."))?,
-        secret: secret.ok_or("The secret is not a webhook secret.")?,
-    })
+        secret: secret.ok_or_else(|| "The secret is not a webhook secret.".to_owned())?,
+    };
+    page.inbox.with(n, |receiver| receiver.subscription = Some(made));
+    Ok(see_other(&format!("/sandbox/receiver?seller={n}")))
 }
 
 fn subscription(settings: &Settings, n: usize) -> Call {
@@ -322,13 +307,12 @@ fn url(settings: &Settings, n: usize) -> String {
 }
 
 /// `POST /sandbox/api/receiver`: sets how a seller's receiver answers from now on.
-pub(crate) fn behave(page: &SandboxPage, (n, _): Chosen<'_>, form: &Form) -> HttpResponse {
+pub(crate) fn behave(page: &SandboxPage, (n, _): Chosen<'_>, form: &Form) -> Shown {
     let word = form.get("behaviour").unwrap_or_default();
-    let Some(behaviour) = Behaviour::parse(word) else {
-        return HttpResponse::BadRequest().body("Receivers have no such behaviour.\n");
-    };
+    let behaviour =
+        Behaviour::parse(word).ok_or_else(|| Refusal::bad("Receivers have no such behaviour."))?;
     page.inbox.with(n, |receiver| receiver.behaviour = behaviour);
-    HttpResponse::Ok().body(format!("The receiver's behaviour from now on: {word}.\n"))
+    Ok(HttpResponse::Ok().body(format!("The receiver's behaviour from now on: {word}.\n")))
 }
 
 #[cfg(test)]

@@ -15,8 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::HttpResponse;
-use actix_web::http::Method;
-use actix_web::http::header::ORIGIN;
+use actix_web::http::{Method, StatusCode};
 use actix_web::web::{ServiceConfig, scope};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use futures_util::future::BoxFuture;
@@ -28,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::{Mutex, watch};
 use uuid::Uuid;
 use web::assets::Asset;
-use web::body::{BodyError, BodyLimits};
+use web::body::BodyLimits;
 use web::form::Form;
 use web::front::Front;
 use web::request::{Answer, Request};
@@ -39,7 +38,7 @@ pub use timeline::{Kind, Row, Timeline};
 
 use crate::client::Walk;
 use crate::inbox::Inbox;
-use crate::pages::Shown;
+use crate::pages::{Refusal, Shown};
 
 /// A seller of the sandbox. Of one that was registered since the seeding, password and token are empty.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -152,45 +151,41 @@ const BODY_LIMITS: BodyLimits = BodyLimits {
 
 impl SandboxPage {
     async fn answer(&self, mut request: Request) -> Answer {
-        let (mut response, closes) = match guard::check(&request) {
-            Err(sentence) => (HttpResponse::Forbidden().body(sentence), false),
-            Ok(()) => match head::check(request.http.head()) {
-                Err(bad) => (HttpResponse::BadRequest().body(format!("{}\n", bad.0)), true),
-                Ok(()) => (self.respond(&mut request).await, false),
-            },
-        };
+        let shown = self.respond(&mut request).await;
+        // The rest of a refused body is not read. Refusals without one cost a connection, too.
+        let closes = shown.is_err();
+        let mut response = shown.unwrap_or_else(|refusal| pages::refused(self, request.path(), refusal));
         guard::secure(&mut response, &request.trace_id);
         request.end(response, "/sandbox", closes)
     }
 
-    async fn respond(&self, request: &mut Request) -> HttpResponse {
+    async fn respond(&self, request: &mut Request) -> Shown {
+        if !guard::is_here(request) {
+            return Ok(HttpResponse::Forbidden().body(guard::NOT_FROM_HERE));
+        }
+        head::check(request.http.head()).map_err(|bad| Refusal::bad(bad.0))?;
         let is_post = *request.method() == Method::POST;
         if let Some(n) = request.path().strip_prefix("/sandbox/inbox/") {
-            return match n.parse().ok().filter(|_: &usize| is_post) {
-                // Browsers send an origin, senders of webhooks do not.
-                Some(_) if request.headers().contains_key(ORIGIN) => {
-                    HttpResponse::Forbidden().body(guard::FOREIGN_FORM)
-                }
-                Some(n) => inbox::receive(self, n, request).await,
-                None => missing(),
-            };
+            let n = n.parse().ok();
+            let n = n.filter(|n: &usize| is_post && *n < self.sellers.len());
+            return inbox::receive(self, n.ok_or_else(missing)?, request).await;
         }
         let form = match *request.method() {
             Method::GET | Method::HEAD => Form::parse(request.query().as_bytes()).unwrap_or_default(),
-            Method::POST => match self.form(request).await {
-                Ok(form) => form,
-                Err(refused) => return refused,
-            },
-            _ => return HttpResponse::MethodNotAllowed().body("This page knows GET and POST.\n"),
+            Method::POST => self.form(request).await?,
+            _ => {
+                let status = StatusCode::METHOD_NOT_ALLOWED;
+                return Err(Refusal::new(status, "This page knows GET and POST."));
+            }
         };
         // A filter of the timeline, which has the same name, is an id.
         let n = form.get("seller").and_then(|n| n.parse::<usize>().ok());
         let n = n.unwrap_or_default();
-        let Some(seller) = self.sellers.get(n) else {
-            return HttpResponse::NotFound().body("The sandbox has no such seller: /sandbox lists them.\n");
-        };
-        let shown = self.show(request, is_post, &form, (n, seller)).await;
-        shown.unwrap_or_else(|sentence| HttpResponse::ServiceUnavailable().body(sentence + "\n"))
+        let seller = self.sellers.get(n).ok_or_else(|| {
+            let sentence = "The sandbox has no such seller: /sandbox lists them.";
+            Refusal::new(StatusCode::NOT_FOUND, sentence)
+        })?;
+        self.show(request, is_post, &form, (n, seller)).await
     }
 
     /// Every page and endpoint. `form` is the query of one that changes nothing, and the body of another.
@@ -199,50 +194,43 @@ impl SandboxPage {
             (false, "/sandbox" | "/sandbox/") => pages::first_steps(self, chosen).await?,
             (false, "/sandbox/shop") => pages::shop(self, form).await?,
             (false, "/sandbox/marketplace") => pages::marketplace(self, chosen).await?,
-            (false, "/sandbox/receiver") => inbox::receiver(self, chosen, String::new()).await?,
-            (false, "/sandbox/client") => client::walk(self, form).await,
-            (false, "/sandbox/timeline") => live::timeline(self, form, request.query()),
+            (false, "/sandbox/receiver") => inbox::receiver(self, chosen).await?,
+            (false, "/sandbox/client") => client::walk(self, form).await?,
+            (false, "/sandbox/timeline") => live::timeline(self, form, request.query())?,
             (false, "/sandbox/live") => live::live(self),
             (false, "/sandbox/api/offers") => pages::offers_json(self).await?,
-            (false, "/sandbox/api/timeline") => live::json(self, form),
-            (true, "/sandbox/call") => pages::call(self, form, request.headers()).await,
-            (true, "/sandbox/preview") => pages::preview(self, form),
+            (false, "/sandbox/api/timeline") => live::json(self, form)?,
+            (true, "/sandbox/call") => pages::call(self, form).await?,
+            (true, "/sandbox/preview") => pages::preview(self, form)?,
             (true, "/sandbox/sign-in") => pages::sign_in(self, chosen).await?,
             (true, "/sandbox/receiver") => inbox::subscribe(self, chosen).await?,
-            (true, "/sandbox/client") => client::step(self, form).await,
+            (true, "/sandbox/client") => client::step(self, form).await?,
             (true, "/sandbox/api/carrier") => pages::carrier(self, form).await?,
-            (true, "/sandbox/api/receiver") => inbox::behave(self, chosen, form),
-            (true, _) => missing(),
+            (true, "/sandbox/api/receiver") => inbox::behave(self, chosen, form)?,
+            (true, _) => return Err(missing()),
             (false, path) => {
                 if let Some(id) = path.strip_prefix("/sandbox/mail/") {
-                    return Ok(live::mail(self, id).await);
+                    return live::mail(self, id).await;
                 }
                 let asset = pages::ASSETS.iter().find(|asset| asset.address == path);
-                asset.map_or_else(missing, Asset::response)
+                asset.map(Asset::response).ok_or_else(missing)?
             }
         })
     }
 
     /// The form in the body, if it comes from a page of this sandbox.
-    async fn form(&self, request: &mut Request) -> Result<Form, HttpResponse> {
-        let body = request.body(BODY_LIMITS).await.map_err(unread_body)?;
-        let form = Form::parse(&body);
-        let form = form.map_err(|invalid| HttpResponse::BadRequest().body(format!("{invalid}\n")))?;
+    async fn form(&self, request: &mut Request) -> Shown<Form> {
+        let body = request.body(BODY_LIMITS).await.map_err(Refusal::bad)?;
+        let form = Form::parse(&body).map_err(Refusal::bad)?;
         if guard::is_own_form(request.headers(), form.get("token"), &self.form_token) {
             Ok(form)
         } else {
-            Err(HttpResponse::Forbidden().body(guard::FOREIGN_FORM))
+            Err(Refusal::new(StatusCode::FORBIDDEN, guard::FOREIGN_FORM))
         }
     }
 }
 
-/// A body that is too large or did not come whole, which ends the connection.
-fn unread_body(error: BodyError) -> HttpResponse {
-    HttpResponse::BadRequest()
-        .force_close()
-        .body(format!("{error}\n"))
-}
-
-fn missing() -> HttpResponse {
-    HttpResponse::NotFound().body("The sandbox's page has no such address: go to /sandbox.\n")
+fn missing() -> Refusal {
+    let sentence = "The sandbox's page has no such address: go to /sandbox.";
+    Refusal::new(StatusCode::NOT_FOUND, sentence)
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use askama::Template;
 use bytes::Bytes;
@@ -20,8 +21,8 @@ use web::Tasks;
 use web::form::Form;
 
 use crate::SandboxPage;
-use crate::pages::{Frame, html, rendered};
-use crate::timeline::{Kind, Row};
+use crate::pages::{Frame, Refusal, Shown, html, rendered};
+use crate::timeline::{Kind, Row, wanted};
 
 /// The most rows on a page.
 const ON_PAGE: usize = 100;
@@ -65,12 +66,12 @@ impl List<'_> {
 }
 
 /// The list as HTML. `sent` is the query as it was sent.
-pub(crate) fn list(page: &SandboxPage, query: &Form, sent: &str) -> String {
-    let mut rows = page.settings.timeline.rows(query, u64::MAX);
+pub(crate) fn list(page: &SandboxPage, query: &Form, sent: &str) -> Shown<String> {
+    let mut rows = page.settings.timeline.rows(query, u64::MAX)?;
     rows.truncate(ON_PAGE);
     // Events are recorded a moment after they occurred.
     rows.sort_by_key(|row| Reverse(row.at));
-    rendered(&List { page, sent, rows })
+    Ok(rendered(&List { page, sent, rows }))
 }
 
 #[derive(Template)]
@@ -81,22 +82,23 @@ struct TimelinePage<'a> {
     list: String,
 }
 
+impl TimelinePage<'_> {
+    fn wanted(&self, name: &str) -> &str {
+        wanted(self.query, name).unwrap_or_default()
+    }
+}
+
 /// `GET /sandbox/timeline`: the list with its filter.
-pub(crate) fn timeline(page: &SandboxPage, query: &Form, sent: &str) -> HttpResponse {
-    let frame = Frame {
-        page,
-        title: "Timeline",
-        aside: String::new(),
-    };
-    let list = list(page, query, sent);
-    html(&TimelinePage { frame, query, list })
+pub(crate) fn timeline(page: &SandboxPage, query: &Form, sent: &str) -> Shown {
+    let (frame, list) = (page.frame("Timeline"), list(page, query, sent)?);
+    Ok(html(&TimelinePage { frame, query, list }))
 }
 
 /// `GET /sandbox/api/timeline`: the same for programs, newest first. `before` and `limit` page through it.
-pub(crate) fn json(page: &SandboxPage, query: &Form) -> HttpResponse {
+pub(crate) fn json(page: &SandboxPage, query: &Form) -> Shown {
     let limit = query.get("limit").and_then(|limit| limit.parse().ok());
     let before = query.get("before").and_then(|number| number.parse().ok());
-    let rows = page.settings.timeline.rows(query, before.unwrap_or(u64::MAX));
+    let rows = page.settings.timeline.rows(query, before.unwrap_or(u64::MAX))?;
     let item = |row: &Arc<Row>| {
         json!({
             "number": row.number, "at": row.at, "kind": row.kind.as_str(), "title": row.title, "outcome": row.outcome,
@@ -106,7 +108,7 @@ pub(crate) fn json(page: &SandboxPage, query: &Form) -> HttpResponse {
         })
     };
     let items: Vec<_> = rows.iter().take(limit.unwrap_or(ON_PAGE)).map(item).collect();
-    HttpResponse::Ok().json(json!({ "items": items }))
+    Ok(HttpResponse::Ok().json(json!({ "items": items })))
 }
 
 /// `GET /sandbox/live`: a first tick, since rows may have come before the connection, and one after each
@@ -134,16 +136,16 @@ fn messages(last: watch::Receiver<u64>, tasks: Tasks) -> impl Stream<Item = &'st
 }
 
 /// `GET /sandbox/mail/{id}`: a mail as its reader sees it.
-pub(crate) async fn mail(page: &SandboxPage, id: &str) -> HttpResponse {
-    let Some(text) = mail_text(page, id).await else {
-        let sentence = "There is no such mail any more: the timeline has links to those of this sandbox.\n";
-        return HttpResponse::NotFound().body(sentence);
-    };
+pub(crate) async fn mail(page: &SandboxPage, id: &str) -> Shown {
+    let text = mail_text(page, id).await.ok_or_else(|| {
+        let sentence = "There is no such mail any more: the timeline has links to those of this sandbox.";
+        Refusal::new(StatusCode::NOT_FOUND, sentence)
+    })?;
     let policy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
-    HttpResponse::Ok()
+    Ok(HttpResponse::Ok()
         .insert_header((CONTENT_TYPE, "text/html; charset=utf-8"))
         .insert_header((CONTENT_SECURITY_POLICY, policy))
-        .body(text)
+        .body(text))
 }
 
 async fn mail_text(page: &SandboxPage, id: &str) -> Option<String> {

@@ -3,10 +3,12 @@
 mod first_steps;
 mod trade;
 
+use std::fmt::Display;
 use std::sync::LazyLock;
 
 use actix_web::HttpResponse;
-use actix_web::http::header::{CONTENT_TYPE, HeaderMap, LOCATION};
+use actix_web::http::StatusCode;
+use actix_web::http::header::{CONTENT_TYPE, LOCATION};
 use askama::Template;
 use kernel::{StoreError, error_chain};
 use web::assets::Asset;
@@ -25,8 +27,6 @@ pub(crate) struct Frame<'a> {
     pub(crate) page: &'a SandboxPage,
     /// The label of the page, if it is one of [`PAGES`].
     pub(crate) title: &'static str,
-    /// The timeline beside the page, as HTML; empty for none.
-    pub(crate) aside: String,
 }
 
 /// The pages: address and label.
@@ -59,13 +59,13 @@ pub(crate) fn asset(name: &str) -> &'static str {
 }
 
 impl SandboxPage {
-    /// Of a page that has the timeline beside it.
     pub(crate) fn frame(&self, title: &'static str) -> Frame<'_> {
-        Frame {
-            page: self,
-            title,
-            aside: live::list(self, &Form::default(), ""),
-        }
+        Frame { page: self, title }
+    }
+
+    /// The timeline beside a page, as HTML.
+    pub(crate) fn aside(&self) -> String {
+        live::list(self, &Form::default(), "").unwrap_or_default()
     }
 
     /// The seller with this id, and its place among the sellers, if the page has a token of it.
@@ -96,16 +96,56 @@ pub(crate) fn see_other(path: &str) -> HttpResponse {
     HttpResponse::SeeOther().insert_header((LOCATION, path)).finish()
 }
 
-/// A page, or a sentence about what does not answer now.
-pub(crate) type Shown = Result<HttpResponse, String>;
+/// Why something is not shown or done: a status, and a sentence for people.
+#[derive(Debug)]
+pub(crate) struct Refusal(StatusCode, String);
 
-/// The store cannot be read now.
-pub(crate) fn unread(error: &StoreError) -> String {
-    tracing::warn!(
-        cause = error_chain(error),
-        "the sandbox's page: the database could not be read"
-    );
-    "The sandbox's database does not answer now: load the page again.".to_owned()
+/// A page, or what is needed for one.
+pub(crate) type Shown<T = HttpResponse> = Result<T, Refusal>;
+
+impl Refusal {
+    pub(crate) fn new(status: StatusCode, sentence: impl Display) -> Self {
+        Self(status, sentence.to_string())
+    }
+
+    /// Of a request that cannot be right.
+    pub(crate) fn bad(sentence: impl Display) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, sentence)
+    }
+}
+
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Self {
+        tracing::warn!(
+            cause = error_chain(&error),
+            "the sandbox's page: the database could not be read"
+        );
+        let sentence = "The sandbox's database does not answer now: try again.";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, sentence)
+    }
+}
+
+impl From<String> for Refusal {
+    /// What came of a call that the page needs.
+    fn from(sentence: String) -> Self {
+        Self(StatusCode::BAD_GATEWAY, sentence)
+    }
+}
+
+/// The refusal as a page; programs, and the script that shows a command, get its sentence.
+pub(crate) fn refused(page: &SandboxPage, path: &str, Refusal(status, sentence): Refusal) -> HttpResponse {
+    let of_programs = ["/sandbox/api/", "/sandbox/inbox/", "/sandbox/preview"];
+    if of_programs.iter().any(|start| path.starts_with(start)) {
+        return HttpResponse::build(status).body(sentence + "\n");
+    }
+    let mut response = html(&OutcomePage {
+        frame: page.frame("The answer"),
+        curl: String::new(),
+        answer: Err(sentence),
+        next: Vec::new(),
+    });
+    *response.status_mut() = status;
+    response
 }
 
 /// A form that makes one call, and shows it as a command.
@@ -147,57 +187,40 @@ pub(crate) struct Card {
     buttons: Vec<String>,
 }
 
-/// What came of a call.
+/// What came of a request.
 #[derive(Template)]
 #[template(path = "outcome.html")]
-struct Outcome {
+struct OutcomePage<'a> {
+    frame: Frame<'a>,
+    /// The command of the call; empty for none.
     curl: String,
     answer: Result<Answered, String>,
     /// Calls that come next.
     next: Vec<String>,
 }
 
-#[derive(Template)]
-#[template(path = "outcome_page.html")]
-struct OutcomePage<'a> {
-    frame: Frame<'a>,
-    outcome: Outcome,
-}
-
 /// The call of a form.
-fn call_of(page: &SandboxPage, form: &Form) -> Option<Call> {
+fn call_of(page: &SandboxPage, form: &Form) -> Shown<Call> {
     let basket = form.get("basket").map(|_| trade::place(page, form));
-    let call = basket.or_else(|| Call::parse(form))?;
-    Some(call.keyed(page))
+    let call = basket.or_else(|| Call::parse(form)).map(|call| call.keyed(page));
+    call.ok_or_else(|| Refusal::bad("This is not a form of the page: load the page anew."))
 }
 
-/// `POST /sandbox/call`: makes the call of a form. Scripts get its outcome alone.
-pub(crate) async fn call(page: &SandboxPage, form: &Form, headers: &HeaderMap) -> HttpResponse {
-    let Some(call) = call_of(page, form) else {
-        return HttpResponse::BadRequest().body("This is not a form of the page: load the page anew.\n");
-    };
+/// `POST /sandbox/call`: makes the call of a form.
+pub(crate) async fn call(page: &SandboxPage, form: &Form) -> Shown {
+    let call = call_of(page, form)?;
     let answer = page.make(&call).await;
-    let next = answer
-        .as_ref()
-        .ok()
-        .map(|answer| trade::after(page, &call, answer));
-    let outcome = Outcome {
+    let done = answer.as_ref().ok().filter(|answer| answer.is_success());
+    let next = done.map(|answer| trade::after(page, &call, answer));
+    Ok(html(&OutcomePage {
+        frame: page.frame("The answer"),
         curl: call.curl(page),
-        answer,
         next: next.unwrap_or_default(),
-    };
-    if headers.contains_key("HX-Request") {
-        return html(&outcome);
-    }
-    let frame = page.frame("The answer");
-    html(&OutcomePage { frame, outcome })
+        answer,
+    }))
 }
 
 /// `POST /sandbox/preview`: the command of a form, as it is filled in now.
-pub(crate) fn preview(page: &SandboxPage, form: &Form) -> HttpResponse {
-    let text = call_of(page, form).map_or_else(
-        || "The values do not make a call yet.".to_owned(),
-        |call| call.curl(page),
-    );
-    HttpResponse::Ok().body(text)
+pub(crate) fn preview(page: &SandboxPage, form: &Form) -> Shown {
+    Ok(HttpResponse::Ok().body(call_of(page, form)?.curl(page)))
 }

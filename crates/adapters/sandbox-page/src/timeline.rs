@@ -13,6 +13,8 @@ use regex_lite::Regex;
 use tokio::sync::watch;
 use web::form::Form;
 
+use crate::pages::{Refusal, Shown};
+
 const MOST_ROWS: usize = 2_000;
 const MOST_BYTES: usize = 16 * 1024 * 1024;
 /// The most that is kept of a body, in bytes.
@@ -99,7 +101,11 @@ impl Row {
     }
 
     fn names(&self, id: &str) -> bool {
-        self.ids.iter().any(|known| known == id)
+        self.ids.iter().any(|known| known.eq_ignore_ascii_case(id))
+    }
+
+    fn is_of(&self, seller: SellerId) -> bool {
+        self.seller == Some(seller) || self.sellers.contains(&seller)
     }
 
     fn without_secrets(self) -> Self {
@@ -116,12 +122,10 @@ impl Row {
     /// What it takes in memory, roughly.
     fn bytes(&self) -> usize {
         let texts = [&self.title, &self.outcome, &self.body, &self.answer].into_iter();
-        let optional = [&self.application, &self.trace_id, &self.link, &self.delivery];
-        let texts = texts.chain(optional.into_iter().flatten()).chain(&self.ids);
-        texts.map(String::capacity).sum::<usize>()
-            + self.ids.capacity() * size_of::<String>()
-            + self.sellers.capacity() * size_of::<SellerId>()
-            + size_of::<Self>()
+        let texts = texts.chain(&self.ids).map(String::capacity);
+        let lists =
+            self.ids.capacity() * size_of::<String>() + self.sellers.capacity() * size_of::<SellerId>();
+        size_of::<Self>() + lists + texts.sum::<usize>()
     }
 }
 
@@ -166,67 +170,71 @@ impl Timeline {
     }
 
     /// The rows with lower numbers that the query asks for, newest first.
-    pub(crate) fn rows(&self, query: &Form, before: u64) -> Vec<Arc<Row>> {
+    pub(crate) fn rows(&self, query: &Form, before: u64) -> Shown<Vec<Arc<Row>>> {
         let all: Vec<_> = self.kept.lock().rows.iter().cloned().collect();
-        let meant = Meant::new(query, &all);
+        let meant = Meant::new(query, &all)?;
         let is_meant = |row: &&Arc<Row>| row.number < before && meant.has(row);
-        all.iter().rev().filter(is_meant).cloned().collect()
+        Ok(all.iter().rev().filter(is_meant).cloned().collect())
     }
 }
 
-/// A query, with what the kept rows tell about it.
+/// What a query asks for, with what the kept rows tell about it. None is anything.
 struct Meant<'a> {
-    query: &'a Form,
+    kind: Option<Kind>,
     seller: Option<SellerId>,
     /// The ids and numbers of the seller's orders: mails to buyers have no seller.
     of_seller: HashSet<&'a str>,
-    /// The ids and numbers of the order that is meant: some rows have only one of them.
+    /// The ids and numbers of the order or offer that is meant, of which some rows have only one; empty for any.
     about: HashSet<&'a str>,
+    application: Option<&'a str>,
+    trace: Option<&'a str>,
+    /// What came of the requests with this trace id.
     spans: Vec<Span<'a>>,
 }
 
 impl<'a> Meant<'a> {
-    fn new(query: &'a Form, all: &'a [Arc<Row>]) -> Self {
-        let seller = wanted(query, "seller").parse().ok();
+    fn new(query: &'a Form, all: &'a [Arc<Row>]) -> Shown<Self> {
+        let kind = wanted(query, "kind").map(|kind| {
+            let kinds = Kind::ALL.map(Kind::as_str).join(", ");
+            Kind::parse(kind).ok_or_else(|| Refusal::bad(format!("`kind` is one of {kinds}.")))
+        });
+        let seller = wanted(query, "seller").map(|id| {
+            let sentence = "`seller` is a seller's id, as /sandbox/api/offers has it.";
+            id.parse::<SellerId>().map_err(|_| Refusal::bad(sentence))
+        });
+        let (kind, seller) = (kind.transpose()?, seller.transpose()?);
         let of_seller = all.iter().filter(|row| {
             let is_known = row.kind == Kind::Event || row.is_write;
-            let is_of = |seller| row.seller == Some(seller) || row.sellers.contains(&seller);
-            is_known && seller.is_some_and(is_of)
+            is_known && seller.is_some_and(|seller| row.is_of(seller))
         });
-        let about = wanted(query, "about");
-        let is_about = |row: &&Arc<Row>| row.kind == Kind::Event && row.names(about);
+        let (about, trace) = (wanted(query, "about"), wanted(query, "trace"));
+        let is_about =
+            |row: &&Arc<Row>| row.kind == Kind::Event && about.is_some_and(|about| row.names(about));
         let ids = |row: &'a Arc<Row>| row.ids.iter().map(String::as_str);
-        Self {
-            query,
+        Ok(Self {
+            kind,
             seller,
             of_seller: of_seller.flat_map(ids).collect(),
-            about: all.iter().filter(is_about).flat_map(ids).chain([about]).collect(),
-            spans: Span::of_trace(all, wanted(query, "trace")),
-        }
+            about: all.iter().filter(is_about).flat_map(ids).chain(about).collect(),
+            application: wanted(query, "application"),
+            trace,
+            spans: Span::of_trace(all, trace),
+        })
     }
 
     fn has(&self, row: &Row) -> bool {
-        let is = |name, holds: &dyn Fn(&str) -> bool| {
-            let wanted = wanted(self.query, name);
-            wanted.is_empty() || holds(wanted)
-        };
         let is_one_of = |ids: &HashSet<&str>| row.ids.iter().any(|id| ids.contains(id.as_str()));
-        is("kind", &|kind| row.kind.as_str() == kind)
-            && is("seller", &|_| {
-                self.seller.is_some_and(|seller| {
-                    row.seller == Some(seller)
-                        || row.sellers.contains(&seller)
-                        || row.kind == Kind::Mail && is_one_of(&self.of_seller)
-                })
-            })
-            && is("about", &|_| is_one_of(&self.about))
-            && is("application", &|wanted| {
-                row.application.as_deref() == Some(wanted) || row.names(wanted)
-            })
-            && is("trace", &|trace| {
-                row.trace_id.as_deref() == Some(trace)
-                    || row.kind != Kind::Request && self.spans.iter().any(|span| span.has(row))
-            })
+        let is_of = |seller| row.is_of(seller) || row.kind == Kind::Mail && is_one_of(&self.of_seller);
+        let is_by = |id: &str| row.application.as_deref() == Some(id) || row.names(id);
+        let is_traced = |trace: &str| {
+            row.trace_id.as_deref() == Some(trace)
+                || row.kind != Kind::Request && self.spans.iter().any(|span| span.has(row))
+        };
+        self.kind.is_none_or(|kind| row.kind == kind)
+            && self.seller.is_none_or(is_of)
+            && (self.about.is_empty() || is_one_of(&self.about))
+            && self.application.is_none_or(is_by)
+            && self.trace.is_none_or(is_traced)
     }
 }
 
@@ -239,9 +247,9 @@ struct Span<'a> {
 }
 
 impl<'a> Span<'a> {
-    fn of_trace(all: &'a [Arc<Row>], trace: &str) -> Vec<Self> {
+    fn of_trace(all: &'a [Arc<Row>], trace: Option<&str>) -> Vec<Self> {
         let writes = || all.iter().filter(|row| row.is_write);
-        let traced = writes().filter(|row| !trace.is_empty() && row.trace_id.as_deref() == Some(trace));
+        let traced = writes().filter(|row| trace.is_some() && row.trace_id.as_deref() == trace);
         let span = |write: &'a Arc<Row>| {
             let is_next =
                 |row: &&Arc<Row>| row.caused_at > write.caused_at && write.ids.iter().any(|id| row.names(id));
@@ -266,8 +274,8 @@ impl<'a> Span<'a> {
     }
 }
 
-/// What a query asks for by this name; empty for anything. The names: `seller`; `about`, an order or offer, by
+/// What a query asks for by this name; None for anything. The names: `seller`; `about`, an order or offer, by
 /// id or number; `application`; `trace`, requests with a trace id, and all that came of them; `kind`.
-pub(crate) fn wanted<'a>(query: &'a Form, name: &str) -> &'a str {
-    query.get(name).unwrap_or_default().trim()
+pub(crate) fn wanted<'a>(query: &'a Form, name: &str) -> Option<&'a str> {
+    query.get(name).map(str::trim).filter(|sent| !sent.is_empty())
 }

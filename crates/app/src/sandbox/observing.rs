@@ -214,7 +214,7 @@ fn attempt(message: &Message, attempted: &Attempted, now: DateTime<Utc>) -> Row 
         ..Row::new(
             Kind::Attempt,
             before(now, attempted.duration),
-            format!("{} → {}", message.event.as_str(), message.url.authority()),
+            format!("{} → {}", message.event.as_str(), message.url),
         )
     }
 }

@@ -6,7 +6,7 @@ use reqwest::Method;
 use serde_json::Value;
 use url::{Position, Url};
 
-use super::{Frame, Shown, html, see_other, trade, unread};
+use super::{Frame, Shown, html, see_other, trade};
 use crate::calls::{By, Call, text};
 use crate::{Chosen, SandboxPage, SandboxSeller, shippable};
 
@@ -41,8 +41,8 @@ pub(crate) async fn first_steps(page: &SandboxPage, (n, seller): Chosen<'_>) -> 
             read("/v1/orders?status=processing&limit=5"),
         ),
     ];
-    let order = shippable(&*page.settings.orders, seller.id.into()).await;
-    let ship = order.map_err(|error| unread(&error))?.map(|order| {
+    let order = shippable(&*page.settings.orders, seller.id.into()).await?;
+    let ship = order.map(|order| {
         let path = format!("/v1/orders/{order}/shipments");
         let call = first(Method::POST, &path, trade::new_parcel(page));
         page.button("Ship one of them", call, &[])

@@ -10,11 +10,11 @@ use oauth::{Application, ApplicationStatus};
 use offers::{Offer, OfferFilter, OfferStatus, Stock};
 use orders::{OrderFilter, OrderItem, OrderStatus, SellerOrder, TrackingNumber, TrackingStatus};
 use reqwest::Method;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use web::form::Form;
 
-use super::{Card, Frame, Input, Shown, html, unread};
-use crate::calls::{Answered, By, Call, text};
+use super::{Card, Frame, Input, Refusal, Shown, html};
+use crate::calls::{Answered, By, Call, entered_value, text};
 use crate::{Chosen, SandboxPage, SandboxSeller};
 
 /// How many offers of each seller are listed, and of all in the catalogue: each is a field of the basket's form.
@@ -46,18 +46,17 @@ pub(super) async fn newest(
     seller: &SandboxSeller,
     status: Option<OfferStatus>,
     most: i64,
-) -> Result<Vec<Offer>, String> {
+) -> Shown<Vec<Offer>> {
     let filter = OfferFilter {
         status,
         ..OfferFilter::default()
     };
     let (id, most) = (seller.id.into(), PageSize::clamped(most));
-    let offers = page.settings.offers.offers(id, filter, None, most).await;
-    Ok(offers.map_err(|error| unread(&error))?.items)
+    Ok(page.settings.offers.offers(id, filter, None, most).await?.items)
 }
 
 /// The newest offers of each seller.
-async fn catalogue(page: &SandboxPage, status: Option<OfferStatus>) -> Result<Vec<Listed<'_>>, String> {
+async fn catalogue(page: &SandboxPage, status: Option<OfferStatus>) -> Shown<Vec<Listed<'_>>> {
     let mut all = Vec::new();
     let share = CATALOGUE / page.sellers.len().max(1);
     let most = LISTED.min(i64::try_from(share).unwrap_or(LISTED));
@@ -74,9 +73,9 @@ fn amount(offer: &Offer) -> Option<i64> {
 }
 
 /// A price for people.
-fn price(offer: &Offer) -> String {
+fn shown_price(offer: &Offer) -> String {
     amount(offer).map_or_else(
-        || "no price".to_owned(),
+        || "no price yet".to_owned(),
         |amount| format!("{}.{:02} PLN", amount / 100, amount % 100),
     )
 }
@@ -121,7 +120,8 @@ pub(super) fn place(page: &SandboxPage, form: &Form) -> Call {
     let items = form.pairs().filter_map(|(name, quantity)| {
         let (seller, offer) = name.strip_prefix("q/")?.split_once('/')?;
         let seller = page.sellers.get(seller.parse::<usize>().ok()?)?;
-        let quantity = quantity.parse::<i64>().ok().filter(|quantity| *quantity > 0)?;
+        let quantity = Some(quantity.trim()).filter(|quantity| !["", "0"].contains(quantity))?;
+        let quantity = entered_value(&json!(0), quantity);
         Some(json!({ "seller_id": seller.id.to_string(), "offer_id": offer, "quantity": quantity }))
     });
     let text = |name, default: &str| form.get(name).unwrap_or(default).to_owned();
@@ -155,8 +155,7 @@ struct MarketplacePage<'a> {
 pub(crate) async fn marketplace(page: &SandboxPage, (n, seller): Chosen<'_>) -> Shown {
     let offers = newest(page, seller, None, 15).await?.into_iter();
     let directory = &page.settings.applications;
-    let applications = directory.applications_at(seller.id.into(), None, 50).await;
-    let applications = applications.map_err(|error| unread(&error))?.into_iter();
+    let applications = directory.applications_at(seller.id.into(), None, 50).await?;
     Ok(html(&MarketplacePage {
         frame: page.frame("Marketplace"),
         chosen: n,
@@ -165,6 +164,7 @@ pub(crate) async fn marketplace(page: &SandboxPage, (n, seller): Chosen<'_>) -> 
         orders: latest(page, Role::Marketplace).await?,
         offers: offers.map(|offer| offer_card(page, n, seller, offer)).collect(),
         applications: applications
+            .into_iter()
             .map(|listed| application(page, listed.application))
             .collect(),
     }))
@@ -191,26 +191,25 @@ fn offer_card(page: &SandboxPage, n: usize, seller: &SandboxSeller, offer: Offer
     let post = |label, what, body, inputs| office(page, label, format!("{path}/{what}"), body, inputs);
     let decision = |label, decision| post(label, "moderation", json!({ "decision": decision }), &[]);
     let stock = offer.stock.map(Stock::get);
-    let money = json!({ "amount": amount(&offer).unwrap_or(1_000), "currency": "PLN" });
-    // An offer whose stock is not counted takes none.
-    let (change, changed): (_, &[Input<'_>]) = match stock {
-        Some(stock) => (json!({ "price": money, "stock": stock }), &[PRICE, STOCK]),
-        None => (json!({ "price": money }), &[PRICE]),
-    };
-    let mut buttons = vec![
-        decision("Approve", "approve"),
-        decision("Reject", "reject"),
-        post("Reprice", "automatic-price", json!({ "price": money }), &[PRICE]),
-    ];
-    if !seller.personal_token.is_empty() {
+    let price = amount(&offer).map(|amount| json!({ "amount": amount, "currency": "PLN" }));
+    // A price or stock that the offer does not have cannot be changed.
+    let money = price.clone().map(|price| (("price".to_owned(), price), PRICE));
+    let count = stock.map(|stock| (("stock".to_owned(), Value::from(stock)), STOCK));
+    let (change, changed): (Map<String, Value>, Vec<_>) = [money, count].into_iter().flatten().unzip();
+    let mut buttons = vec![decision("Approve", "approve"), decision("Reject", "reject")];
+    if let Some(price) = price {
+        let price = json!({ "price": price });
+        buttons.push(post("Reprice", "automatic-price", price, &[PRICE]));
+    }
+    if !seller.personal_token.is_empty() && !changed.is_empty() {
         let path = format!("/v1/offers/{}", offer.id);
-        let change = Call::new(By::Seller(n), Method::PATCH, path, change);
-        buttons.push(page.button("Change as its seller", change, changed));
+        let change = Call::new(By::Seller(n), Method::PATCH, path, change.into());
+        buttons.push(page.button("Change as its seller", change, &changed));
     }
     Card {
         about: offer.status.as_str().to_owned(),
         lines: vec![
-            price(&offer),
+            shown_price(&offer),
             stock.map_or_else(
                 || "stock not counted".to_owned(),
                 |stock| format!("{stock} in stock"),
@@ -253,32 +252,28 @@ fn application(page: &SandboxPage, found: Application) -> Card {
 pub(crate) async fn carrier(page: &SandboxPage, form: &Form) -> Shown {
     let field = |name| form.get(name).unwrap_or_default().trim();
     let (number, status) = (field("tracking_number"), field("status"));
-    let parcel = TrackingNumber::new(number.to_owned());
-    Ok(match (parcel, TrackingStatus::parse(status)) {
-        (Err(invalid), _) => HttpResponse::BadRequest().body(format!("The tracking number {invalid}.\n")),
-        (_, None) => {
-            HttpResponse::BadRequest().body("Carriers know no such status: choose one of the list.\n")
-        }
-        (Ok(parcel), Some(set)) => {
-            let set = (page.settings.set_parcel)(parcel, set).await;
-            set.map_err(|error| {
-                unread(&error);
-                "It is set, but the database does not answer now: carriers are asked at the next look-up."
-            })?;
-            HttpResponse::Ok().body(format!("Carriers say of {number} from now on: {status}.\n"))
-        }
-    })
+    let parcel = TrackingNumber::new(number.to_owned())
+        .map_err(|invalid| Refusal::bad(format!("The tracking number {invalid}.")))?;
+    let said = TrackingStatus::parse(status)
+        .ok_or_else(|| Refusal::bad("Carriers know no such status: choose one of the list."))?;
+    let set = (page.settings.set_parcel)(parcel, said).await;
+    set.map_err(|error| {
+        let Refusal(status, _) = error.into();
+        let sentence =
+            "It is set, but the database does not answer now: carriers are asked at the next look-up.";
+        Refusal::new(status, sentence)
+    })?;
+    Ok(HttpResponse::Ok().body(format!("Carriers say of {number} from now on: {status}.\n")))
 }
 
 /// The latest orders of all sellers, newest first, with what can be done to each.
-async fn latest(page: &SandboxPage, role: Role) -> Result<Vec<Card>, String> {
+async fn latest(page: &SandboxPage, role: Role) -> Shown<Vec<Card>> {
     // One order's parts stand together.
     let mut all: BTreeMap<_, Vec<SellerOrder>> = BTreeMap::new();
     for seller in &page.sellers {
         let (filter, most) = (OrderFilter::default(), PageSize::clamped(LATEST));
         let id = seller.id.into();
-        let orders = page.settings.orders.orders(id, filter, None, most).await;
-        for part in orders.map_err(|error| unread(&error))?.items {
+        for part in page.settings.orders.orders(id, filter, None, most).await?.items {
             all.entry(part.id).or_default().push(part);
         }
     }
@@ -299,8 +294,13 @@ fn order_card(page: &SandboxPage, role: Role, parts: &[SellerOrder]) -> Option<C
     // One parcel may have several sellers' parts.
     let parcels: BTreeMap<_, _> = parts.iter().filter_map(parcel).collect();
     let mut buttons = buttons(page, role, &id, status, &sellers);
-    if (role, status) == (Role::Marketplace, OrderStatus::Shipped) {
-        buttons.extend(parcels.keys().map(|number| carriers_say(page, number)));
+    match (role, status) {
+        // Once a part is shipped, the order cannot be cancelled.
+        (Role::Buyer, _) if !parcels.is_empty() => buttons.clear(),
+        (Role::Marketplace, OrderStatus::Shipped) => {
+            buttons.extend(parcels.keys().map(|number| carriers_say(page, number)));
+        }
+        _ => {}
     }
     Some(Card {
         title: first.number.as_str().to_owned(),
@@ -384,12 +384,12 @@ fn carriers_say(page: &SandboxPage, number: &str) -> String {
     page.button("Set", call, &[NUMBER, ("/status", "Carriers say", &statuses)])
 }
 
-/// What comes next in a trade after this answer.
+/// What comes next in a trade after a call that succeeded.
 pub(super) fn after(page: &SandboxPage, call: &Call, answer: &Answered) -> Vec<String> {
     let json = answer.json();
     let order = text(&json, "order_id");
     let (role, status) = match call.path.rsplit('/').next() {
-        _ if order.is_empty() || !answer.is_success() => return Vec::new(),
+        _ if order.is_empty() => return Vec::new(),
         Some("orders") => (Role::Buyer, OrderStatus::Pending),
         Some("payment") => (Role::Marketplace, OrderStatus::Processing),
         Some("shipment" | "shipments") => (Role::Marketplace, OrderStatus::Shipped),
