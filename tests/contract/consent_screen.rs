@@ -181,6 +181,10 @@ async fn a_sign_in_leads_to_the_screen_and_the_account_can_be_changed() {
     let page = browser.page(&asking.path()).await;
     assert!(page.path.starts_with("/panel/sign-in?request="), "{}", page.path);
     let form = sign_in_form(&page, &one.seller.email, PASSWORD);
+    // A form that was open for too long leads there, too.
+    let stale = browser.submit(&form.clone().without("csrf")).await.expect(403);
+    let handle = form.value("request").unwrap();
+    stale.shows(&format!("href=\"/panel/consent?request={handle}\""));
     let page = browser.sent(&form).await;
     assert!(page.path.starts_with("/panel/consent?"), "{page:?}");
     page.shows(&one.seller.email);

@@ -27,8 +27,8 @@ pub(crate) enum PageError {
     SignIn(Next),
     /// The session of a form has ended. Redirects as `SignIn`, and the page says that nothing was done.
     SignedOut(Next),
-    /// The form has no valid CSRF token; most likely it was open for too long.
-    StaleForm,
+    /// The form has no valid CSRF token; most likely it was open for too long. The page leads to `Next`, if that is known.
+    StaleForm(Next),
     /// A request that no page of the panel sends.
     Malformed,
     /// As `Malformed`, but the client may still be sending: the connection is closed.
@@ -80,7 +80,7 @@ impl PageError {
                 let page = MessagePage {
                     frame: Frame::bare(&panel.ports.service, language, title.to_owned()),
                     text: &text,
-                    link,
+                    link: &link,
                     label,
                     trace_id: Some(trace_id.as_str()),
                 };
@@ -109,7 +109,7 @@ impl PageError {
                 return (StatusCode::TOO_MANY_REQUESTS, title, text.into());
             }
             Self::NotFound | Self::SignIn(_) | Self::SignedOut(_) => (StatusCode::NOT_FOUND, t.not_found),
-            Self::StaleForm => (StatusCode::FORBIDDEN, t.stale_form),
+            Self::StaleForm(_) => (StatusCode::FORBIDDEN, t.stale_form),
             Self::Malformed | Self::Unreadable => (StatusCode::BAD_REQUEST, t.malformed),
             Self::Consent(ConsentRefusal::Unknown) => (StatusCode::NOT_FOUND, t.unknown_consent),
             Self::Consent(ConsentRefusal::Expired) => (StatusCode::GONE, t.expired_consent),
@@ -127,11 +127,12 @@ impl PageError {
     }
 
     /// The target and the label of the page's link.
-    fn link(&self, t: &Texts) -> (&str, &'static str) {
+    fn link(&self, t: &Texts) -> (Cow<'_, str>, &'static str) {
         match self {
-            Self::DeadLink => ("/panel/sign-in", t.passwords.back_to_sign_in),
-            Self::FormUsed(page) => (page, t.failures.open_anew),
-            _ => ("/panel/applications", t.failures.start),
+            Self::DeadLink => ("/panel/sign-in".into(), t.passwords.back_to_sign_in),
+            Self::FormUsed(page) => (page.into(), t.failures.open_anew),
+            Self::StaleForm(next) if *next != Next::default() => (next.path().into(), t.failures.open_anew),
+            _ => ("/panel/applications".into(), t.failures.start),
         }
     }
 

@@ -185,7 +185,15 @@ async fn read_form(
     let fields = Fields::new(form).ok_or(PageError::Malformed)?;
     match presented {
         Some(browser) if fields.has_csrf_token_of(browser) => Ok(fields),
-        _ => Err(PageError::StaleForm),
+        _ => {
+            let named = Next::of(fields.form());
+            let is_named = named != Next::default();
+            Err(PageError::StaleForm(if is_named {
+                named
+            } else {
+                Next::at(route.template)
+            }))
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// The name that `/v1/me` shows for a personal token's application; it cannot be registered.
-pub(crate) const BUILT_IN_NAME: &str = "Personal tokens";
+pub const BUILT_IN_NAME: &str = "Personal tokens";
 
 kernel::words! {
     /// The intended users of an application.

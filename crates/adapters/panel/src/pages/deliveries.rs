@@ -3,6 +3,7 @@
 use actix_web::HttpResponse;
 use askama::Template;
 use futures_util::TryFutureExt as _;
+use oauth::BUILT_IN_NAME;
 use usecases::redeliver::{self, Requester};
 use uuid::Uuid;
 use webhooks::{
@@ -84,6 +85,14 @@ impl DeliveriesPage {
             DeliveryState::Stopped { .. } => t.stopped,
         };
         (state.as_str(), text)
+    }
+
+    /// The name of an application, that of the seller's own tokens in the page's language.
+    fn app<'a>(&self, name: &'a str) -> &'a str {
+        if name == BUILT_IN_NAME {
+            return self.frame.t.frame.tokens;
+        }
+        name
     }
 
     /// The result of an attempt, and its technical reason in English; empty for none.
