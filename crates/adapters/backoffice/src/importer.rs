@@ -36,8 +36,8 @@ const MAX_CHUNK_SIZE: usize = 8 * 1024 * 1024;
 /// perhaps the latest are written, and the same input may be sent again from its start.
 pub struct Importer {
     units: Arc<dyn UnitOfWork>,
-    /// The places of chunks that are written at a time by all imports of the process: each takes a connection for
-    /// seconds, and others need some too.
+    /// Limits how many chunks all imports of the process write at a time. Each takes a connection for seconds, and
+    /// others need some, too.
     places: Arc<Semaphore>,
     tasks: Tasks,
     seller: SellerId,

@@ -45,7 +45,7 @@ pub struct BackOffice {
     pub sellers: Arc<dyn AccountReader>,
     /// Reads offers; preferably one per server thread.
     pub offers: Arc<dyn OfferReader>,
-    /// The places of imports' chunks, one for all threads of a process.
+    /// Limits how many chunks of imports are written at a time; shared by all threads of the process.
     pub imports: Arc<Semaphore>,
     /// Reads orders with every seller's part.
     pub orders: Arc<dyn OrderDirectory>,

@@ -185,15 +185,10 @@ async fn read_form(
     let fields = Fields::new(form).ok_or(PageError::Malformed)?;
     match presented {
         Some(browser) if fields.has_csrf_token_of(browser) => Ok(fields),
-        _ => {
-            let named = Next::of(fields.form());
-            let is_named = named != Next::default();
-            Err(PageError::StaleForm(if is_named {
-                named
-            } else {
-                Next::at(route.template)
-            }))
-        }
+        _ => Err(PageError::StaleForm(match Next::of(fields.form()) {
+            named if named != Next::default() => named,
+            _ => Next::at(route.template),
+        })),
     }
 }
 

@@ -18,6 +18,8 @@ document.addEventListener("click", async (event) => {
 
 document.addEventListener("htmx:afterSwap", (event) => {
   if (event.target.id !== "outcome") return;
+  // What is no page of ours is shown as it is.
+  if (!event.target.firstElementChild) event.target.textContent = event.detail.xhr.responseText;
   event.target.focus();
   // After a success the lists of the page load themselves anew; after a failure they keep what was entered.
   if (event.target.querySelector(".notice")) htmx.trigger(document.body, "called");

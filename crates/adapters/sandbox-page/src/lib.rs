@@ -152,7 +152,7 @@ const BODY_LIMITS: BodyLimits = BodyLimits {
 impl SandboxPage {
     async fn answer(&self, mut request: Request) -> Answer {
         let shown = self.respond(&mut request).await;
-        // The rest of a refused body is not read. Refusals without one cost a connection, too.
+        // The rest of a refused body is not read, so the connection ends; for simplicity also where there was none.
         let closes = shown.is_err();
         let mut response = shown.unwrap_or_else(|refusal| pages::refused(self, request.path(), refusal));
         guard::secure(&mut response, &request.trace_id);

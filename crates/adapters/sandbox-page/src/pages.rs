@@ -100,7 +100,7 @@ pub(crate) fn see_other(path: &str) -> HttpResponse {
 #[derive(Debug)]
 pub(crate) struct Refusal(StatusCode, String);
 
-/// A page, or what is needed for one.
+/// A page, or a part of one; else why there is none.
 pub(crate) type Shown<T = HttpResponse> = Result<T, Refusal>;
 
 impl Refusal {

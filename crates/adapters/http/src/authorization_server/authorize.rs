@@ -25,7 +25,9 @@ pub(super) async fn answer(public: &Public, request: &Request) -> Result<HttpRes
     let deadline = request.deadline();
     let limiter = (Limiter::AuthorizeByAddress, "authorize_by_address");
     let most = public.settings.authorize_limit_per_ip;
-    let now = count(public, limiter, address(request), most, deadline).await?;
+    // A page can still navigate in a loop: that is `document`, as a visitor's own call.
+    let subject = address(request, |destination| destination != "document");
+    let now = count(public, limiter, subject, most, deadline).await?;
 
     let query = read(request.query());
     if let Ok(client_id) = query.client_id() {

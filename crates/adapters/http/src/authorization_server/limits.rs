@@ -1,5 +1,6 @@
 //! Rate limits of the endpoints (contract: Limits), and the subject that a call counts against (D67).
 
+use actix_web::http::header::HeaderValue;
 use chrono::{DateTime, Utc};
 use oauth::{Application, ClientId, ClientType, Limiter, Subject};
 use web::deadline::Deadline;
@@ -10,18 +11,20 @@ use super::PresentedKey;
 use super::error::OAuthError;
 use crate::Public;
 
-/// Counts a call against the address that it comes from; returns the database's time.
+/// Counts a call against the address that it comes from, what a browser sends apart; returns the database's time.
 pub(super) async fn count_address(public: &Public, request: &Request) -> Result<DateTime<Utc>, OAuthError> {
     let limiter = (Limiter::TokenByAddress, "token_by_address");
     let most = public.settings.token_limit_per_ip;
-    count(public, limiter, address(request), most, request.deadline()).await
+    // Nobody opens these addresses: a page does, whose script may even submit forms (`document`) without leaving.
+    let subject = address(request, |_| true);
+    count(public, limiter, subject, most, request.deadline()).await
 }
 
-/// What a call counts against. What a web page sends by itself (Fetch Metadata) counts apart: a page that somebody
-/// visits could use up the limit of all programs behind the address. A program that sends the header has both limits.
-pub(super) fn address(request: &Request) -> Subject {
-    let destination = request.headers().get("sec-fetch-dest");
-    if destination.is_some_and(|destination| destination != "document") {
+/// What a call counts against. What a web page sends by itself, by its destination (Fetch Metadata), counts apart: a
+/// page that somebody visits could use up the limit of all programs behind the address. A program that sends the
+/// header has both limits.
+pub(super) fn address(request: &Request, is_by_page: impl FnOnce(&HeaderValue) -> bool) -> Subject {
+    if request.headers().get("sec-fetch-dest").is_some_and(is_by_page) {
         Subject::pages_at(request.client)
     } else {
         Subject::address(request.client)
