@@ -34,6 +34,7 @@ mod worker;
 
 use std::io::Write as _;
 use std::net::{Ipv4Addr, TcpListener};
+use std::sync::{LazyLock, atomic};
 use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
@@ -64,9 +65,12 @@ pub fn report_skipped(missing: &str) {
 /// A loopback address for one test. Its ports stay the test's own while it does not listen, and ports below
 /// 1024 are free.
 pub fn own_loopback() -> Ipv4Addr {
-    // The address derives from a free port, which no other test is given at the same time.
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let [high, low] = listener.local_addr().expect("an address").port().to_be_bytes();
+    // Each process begins somewhere else, and gives none twice.
+    static NEXT: LazyLock<atomic::AtomicU16> = LazyLock::new(|| {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        atomic::AtomicU16::new(listener.local_addr().expect("an address").port())
+    });
+    let [high, low] = NEXT.fetch_add(1, atomic::Ordering::Relaxed).to_be_bytes();
     Ipv4Addr::new(127, 83, high, low)
 }
 
