@@ -16,6 +16,7 @@ use adapter_postgres::Database;
 use adapter_sandbox_page::SandboxPage;
 use adapter_sealing::{Argon2Hasher, HashingBounds, KeyRing, SystemClock, SystemRandomness};
 use anyhow::{Context as _, anyhow};
+use kernel::SellerId;
 use offers::OfferChanges;
 use rustls::ServerConfig;
 use tokio::runtime::Handle;
@@ -54,6 +55,7 @@ pub(crate) struct Shared {
     pub(crate) database: Database,
     offer_changes: Option<Arc<dyn OfferChanges<Announcement>>>,
     waiting: Waiting,
+    host_checks: web::places::Places<SellerId>,
     imports: Arc<Semaphore>,
     pub(crate) sealer: Arc<KeyRing>,
     pub(crate) passwords: Arc<Argon2Hasher>,
@@ -121,6 +123,7 @@ impl Shared {
             external,
             page: None,
             offer_changes: database.offer_changes(),
+            host_checks: web::places::Places::default(),
             waiting: Waiting::new(database.journals(config.retention.events.time_delta())),
             // As many as one seller's transactions.
             imports: Arc::new(Semaphore::new((config.database.pool_size / 4).max(1))),
@@ -223,6 +226,7 @@ impl Shared {
             carriers: Arc::clone(&self.external.carriers),
             subscriptions: self.database.subscriptions(),
             hosts: self.external.receivers.clone(),
+            host_checks: self.host_checks.clone(),
             applications: self.database.applications(),
             tokens: self.database.token_issuer(),
             grants: self.database.grants(),

@@ -27,6 +27,7 @@ pub mod openapi;
 pub mod operation;
 pub mod path;
 pub mod pipeline;
+pub mod places;
 pub mod problem;
 pub mod query;
 pub mod reply;

@@ -25,7 +25,7 @@ use ::orders::{CarrierLookup, OrderReader, PollSchedule};
 use ::webhooks::{AddressPolicy, HostCheck, SubscriptionReader};
 use actix_web::web::ServiceConfig;
 use chrono::TimeDelta;
-use kernel::{Clock, Sealer};
+use kernel::{Clock, Sealer, SellerId};
 use oauth::{ApplicationReader, Gate, GrantReader, RateCounter, TokenIssuer};
 use usecases::Announcement;
 use web::front::Front;
@@ -33,6 +33,7 @@ use web::listener::{Listener, Ports};
 use web::openapi::ServedDocument;
 use web::path::is_under;
 use web::pipeline;
+use web::places::Places;
 use web::request::{Answer, Request};
 
 pub use authorization_server::endpoints;
@@ -58,6 +59,8 @@ pub struct Public {
     pub subscriptions: Arc<dyn SubscriptionReader>,
     /// Checks the hosts of new subscriptions.
     pub hosts: Arc<dyn HostCheck>,
+    /// The hosts that are checked now, by seller; shared by all server threads.
+    pub host_checks: Places<SellerId>,
     /// Finds the applications that authenticate at the token endpoint; one for each server thread.
     pub applications: Arc<dyn ApplicationReader>,
     /// Issues tokens; one for each server thread.

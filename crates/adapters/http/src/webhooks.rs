@@ -28,6 +28,10 @@ use crate::documents::{docs, example};
 /// The longest URL, in characters (D54).
 const MAX_URL_LENGTH: i64 = 2048;
 
+/// How many hosts of one seller's URLs are looked up at a time in a process; one, once [`MANY_CHECKS`] are.
+const CHECKS_OF_ONE: usize = 4;
+const MANY_CHECKS: usize = 128;
+
 /// How long a secret may go on signing after a rotation, and how long it does unless the request says.
 const MAX_OVERLAP: TimeDelta = TimeDelta::days(7);
 const DEFAULT_OVERLAP: TimeDelta = TimeDelta::days(1);
@@ -163,6 +167,11 @@ impl Write<Public> for CreateWebhook {
 
 /// Checks that deliveries can go to the URL's host.
 async fn check_host(call: &mut Call<Public>, url: &WebhookUrl) -> Result<(), Error> {
+    let most = |taken| if taken < MANY_CHECKS { CHECKS_OF_ONE } else { 1 };
+    let Some(_place) = call.state.host_checks.take(call.caller.seller, most) else {
+        let message = format!("Only {CHECKS_OF_ONE} webhook URLs can be checked at a time. Retry in 1 s.");
+        return Err(Problem::new(Code::RateLimited, message).retry_after(1).into());
+    };
     let checked = call.deadline.pause(call.state.hosts.check(url)).await;
     // The message does not say why, so that it reveals no names of the internal network.
     let refused = "Must have a host that resolves to public addresses only.";

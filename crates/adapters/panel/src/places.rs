@@ -1,12 +1,10 @@
 //! What one client may take of the panel at a time.
 
-use std::collections::HashMap;
-use std::hash::Hash;
 use std::net::IpAddr;
-use std::sync::Arc;
 
 use kernel::SellerId;
-use parking_lot::Mutex;
+use web::places;
+pub(crate) use web::places::Place;
 
 /// How many passwords of one network may be compared or hashed, or wait for it, at a time. There are 64 such
 /// places, and the addresses of one client must not take them all: once half are taken, a network has one at a time.
@@ -20,17 +18,11 @@ pub(crate) const SMALL_FORM: usize = 16 * 1024;
 /// The places of one process; shared by its server threads.
 #[derive(Clone, Default)]
 pub struct Places {
-    passwords: Taken<Network>,
-    large_forms: Taken<SellerId>,
+    passwords: places::Places<Network>,
+    large_forms: places::Places<SellerId>,
     /// By the address that was entered.
-    links: Taken<String>,
+    links: places::Places<String>,
 }
-
-/// One pointer for each key; whoever has a place has a clone of it.
-type Taken<K> = Arc<Mutex<HashMap<K, Place>>>;
-
-/// A place; given up when it is dropped.
-pub(crate) type Place = Arc<()>;
 
 /// The first three bytes of an IPv4 address, or groups of an IPv6 address: what a client that has more than one
 /// address usually has.
@@ -49,7 +41,7 @@ impl Places {
                 [a, b, c]
             }
         };
-        take(&self.passwords, network, |taken| {
+        self.passwords.take(network, |taken| {
             if taken < HALF_OF_PASSWORDS {
                 PASSWORDS_OF_ONE
             } else {
@@ -60,27 +52,13 @@ impl Places {
 
     /// None if the seller has as many.
     pub(crate) fn large_form(&self, seller: SellerId) -> Option<Place> {
-        take(&self.large_forms, seller, |_| LARGE_FORMS_OF_ONE)
+        self.large_forms.take(seller, |_| LARGE_FORMS_OF_ONE)
     }
 
     /// None while another link for this address is made.
     pub(crate) fn link(&self, email: &str) -> Option<Place> {
-        take(&self.links, email.to_lowercase(), |_| 1)
+        self.links.take(email.to_lowercase(), |_| 1)
     }
-}
-
-/// Takes a place. `most` maps the number of places taken to how many one key may have. Keys without holders go first; few
-/// requests hold places at a time, so few keys are there.
-fn take<K: Eq + Hash>(
-    taken: &Mutex<HashMap<K, Place>>,
-    of: K,
-    most: impl FnOnce(usize) -> usize,
-) -> Option<Place> {
-    let mut taken = taken.lock();
-    taken.retain(|_, place| Arc::strong_count(place) > 1);
-    let most = most(taken.values().map(|place| Arc::strong_count(place) - 1).sum());
-    let place = taken.entry(of).or_default();
-    (Arc::strong_count(place) <= most).then(|| Arc::clone(place))
 }
 
 #[cfg(test)]
@@ -106,7 +84,7 @@ mod tests {
         assert!(of(99).is_none() && of(98).is_some());
         drop(taken);
         assert!(of(99).is_some());
-        assert_eq!(places.passwords.lock().len(), 1);
+        assert_eq!(places.passwords.holders().len(), 1);
     }
 
     #[test]

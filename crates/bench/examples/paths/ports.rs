@@ -22,6 +22,7 @@ use tokio::runtime::Handle;
 use usecases::{Announcement, MockTransaction, MockUnitOfWork};
 use uuid::Uuid;
 use web::listener::Ports;
+use web::places::Places;
 use web::{ServiceSettings, Tasks, TrustedProxies};
 use webhooks::{AddressPolicy, MockHostCheck, MockJournalReader, MockSubscriptionReader};
 
@@ -192,6 +193,7 @@ pub(crate) fn public() -> anyhow::Result<Public> {
         carriers: Arc::new(MockCarrierLookup::new()),
         subscriptions: Arc::new(MockSubscriptionReader::new()),
         hosts: Arc::new(MockHostCheck::new()),
+        host_checks: Places::default(),
         applications: Arc::new(MockApplicationReader::new()),
         tokens: Arc::new(MockTokenIssuer::new()),
         grants: Arc::new(MockGrantReader::new()),

@@ -1,7 +1,6 @@
 //! Requests that wait for an event. They hold no connection: one look-up of the process serves them all.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::mem::replace;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,6 +11,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
+use web::places::{self, Places};
 use webhooks::JournalReader;
 
 /// The most requests of an application and seller, and of all, that wait at once in a process.
@@ -26,16 +26,10 @@ pub struct Waiting(Arc<Shared>);
 
 struct Shared {
     journals: Arc<dyn JournalReader>,
-    state: Mutex<State>,
-    seen: watch::Sender<Seen>,
-}
-
-#[derive(Default)]
-struct State {
-    /// How many wait, by application and seller.
-    places: HashMap<(ClientId, SellerId), usize>,
+    places: Places<(ClientId, SellerId)>,
     /// The task that looks, unless it has ended because nobody waited.
-    look: Option<JoinHandle<()>>,
+    look: Mutex<Option<JoinHandle<()>>>,
+    seen: watch::Sender<Seen>,
 }
 
 /// The numbers of the sellers' last events; None if they could not be read.
@@ -43,8 +37,8 @@ type Seen = Option<HashMap<SellerId, i64>>;
 
 /// A place among those that wait; given up when it is dropped.
 pub(super) struct Place {
-    waiting: Waiting,
-    of: (ClientId, SellerId),
+    _taken: places::Place,
+    seller: SellerId,
     seen: watch::Receiver<Seen>,
 }
 
@@ -52,7 +46,8 @@ impl Waiting {
     pub fn new(journals: Arc<dyn JournalReader>) -> Self {
         Self(Arc::new(Shared {
             journals,
-            state: Mutex::default(),
+            places: Places::default(),
+            look: Mutex::default(),
             seen: watch::Sender::new(Some(HashMap::new())),
         }))
     }
@@ -63,20 +58,17 @@ impl Waiting {
 
     /// Takes a place; None if too many wait. The look-ups go on in a task while somebody waits.
     pub(super) fn enter(&self, client_id: ClientId, seller: SellerId) -> Option<Place> {
-        let mut state = self.0.state.lock();
-        let of = (client_id, seller);
-        let taken = state.places.get(&of).copied().unwrap_or_default();
-        if taken >= MOST_OF_ONE || state.places.values().sum::<usize>() >= MOST {
-            return None;
-        }
-        state.places.insert(of, taken + 1);
+        // Held meanwhile, so that the task does not end between the two.
+        let mut look = self.0.look.lock();
+        let most = |taken| if taken < MOST { MOST_OF_ONE } else { 0 };
+        let taken = self.0.places.take((client_id, seller), most)?;
         // Also if the last look-up panicked.
-        if state.look.as_ref().is_none_or(JoinHandle::is_finished) {
-            state.look = Some(tokio::spawn(self.clone().look()));
+        if look.as_ref().is_none_or(JoinHandle::is_finished) {
+            *look = Some(tokio::spawn(self.clone().look()));
         }
         Some(Place {
-            waiting: self.clone(),
-            of,
+            _taken: taken,
+            seller,
             seen: self.0.seen.subscribe(),
         })
     }
@@ -87,14 +79,15 @@ impl Waiting {
         loop {
             sleep(PAUSE).await;
             let sellers: Vec<_> = {
-                let mut state = self.0.state.lock();
-                if state.places.is_empty() {
-                    state.look = None;
+                let mut look = self.0.look.lock();
+                let holders = self.0.places.holders();
+                if holders.is_empty() {
+                    *look = None;
                     // The next ones do not go by what was seen long ago.
                     self.0.seen.send_replace(Some(HashMap::new()));
                     return;
                 }
-                state.places.keys().map(|(_, seller)| *seller).collect()
+                holders.into_iter().map(|(_, seller)| seller).collect()
             };
             let numbers = self.0.journals.last_numbers(&sellers).await.ok();
             // From the second failure in a row the requests that wait answer 500, and their log says why. One may
@@ -116,7 +109,7 @@ impl Waiting {
 impl Place {
     /// Waits until the seller's journal goes beyond this number.
     pub(super) async fn event_after(&mut self, number: i64) -> Result<(), StoreError> {
-        let (_, seller) = self.of;
+        let seller = self.seller;
         // A look-up that failed before is not this request's.
         let mut is_earlier = true;
         let ends_wait = |seen: &Seen| {
@@ -132,18 +125,6 @@ impl Place {
                 Err(StoreError::Unavailable("the journals could not be read".into()))
             }
             _ => Ok(()),
-        }
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let mut state = self.waiting.0.state.lock();
-        if let Entry::Occupied(mut taken) = state.places.entry(self.of) {
-            *taken.get_mut() -= 1;
-            if *taken.get() == 0 {
-                taken.remove();
-            }
         }
     }
 }
@@ -177,7 +158,7 @@ mod tests {
             drop(places);
             sleep(PAUSE * 3).await;
         }
-        assert_eq!(waiting.0.state.lock().places.len(), 0);
+        assert!(waiting.0.look.lock().is_none());
     }
 
     #[tokio::test(start_paused = true)]

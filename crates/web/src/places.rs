@@ -1,0 +1,44 @@
+//! What callers hold at a time, counted by who they are.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+/// The places of one process; clones share them. One pointer for each key; whoever has a place has a clone of it.
+pub struct Places<K>(Arc<Mutex<HashMap<K, Place>>>);
+
+/// A place; given up when it is dropped.
+pub type Place = Arc<()>;
+
+impl<K> Default for Places<K> {
+    fn default() -> Self {
+        Self(Arc::default())
+    }
+}
+
+impl<K> Clone for Places<K> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<K: Clone + Eq + Hash> Places<K> {
+    /// Takes a place; None if the key has as many as it may. `most` maps the number of places taken to how many one
+    /// key may have. Keys without holders go first; few requests hold places at a time, so few keys are there.
+    pub fn take(&self, of: K, most: impl FnOnce(usize) -> usize) -> Option<Place> {
+        let mut taken = self.0.lock();
+        taken.retain(|_, place| Arc::strong_count(place) > 1);
+        let most = most(taken.values().map(|place| Arc::strong_count(place) - 1).sum());
+        let place = taken.entry(of).or_default();
+        (Arc::strong_count(place) <= most).then(|| Arc::clone(place))
+    }
+
+    /// The keys that have places.
+    pub fn holders(&self) -> Vec<K> {
+        let taken = self.0.lock();
+        let held = taken.iter().filter(|(_, place)| Arc::strong_count(place) > 1);
+        held.map(|(of, _)| of.clone()).collect()
+    }
+}
