@@ -20,7 +20,7 @@ use crate::statement::statements;
 
 statements! {
     "journal.sql";
-    /// The state of the journal, first, or an event of the page.
+    /// The state of the journal, or an event of the page, unsorted.
     PAGE: (
         SqlUuid, Nullable<BigInt>, Nullable<Timestamptz>, Array<Text>, BigInt, BigInt
     ) -> (Option<StateRow>, Option<EventRow>);
@@ -134,8 +134,13 @@ impl JournalReader for Journals {
             i64::from(limit) + 1,
             looked_at,
         ));
-        let mut rows = self.statements.of_seller(seller).rows(page).await?.into_iter();
-        let Some(found) = rows.next().and_then(|(state, _)| state) else {
+        let (mut state, mut rows) = (None, Vec::new());
+        for (of_journal, event) in self.statements.of_seller(seller).rows(page).await? {
+            state = state.or(of_journal);
+            rows.extend(event);
+        }
+        rows.sort_by_key(|row| row.number);
+        let Some(found) = state else {
             return Err(StoreError::unexpected("a journal without a state"));
         };
         let (at, present) = (found.at, found.present.map(EventId::from));
@@ -164,7 +169,7 @@ impl JournalReader for Journals {
         let mut place = looked_to;
         let mut has_more = end < state.last;
         let mut events = Vec::with_capacity(rows.len());
-        for row in rows.filter_map(|(_, event)| event) {
+        for row in rows {
             if events.len() == most {
                 has_more = true;
                 break;

@@ -1,5 +1,5 @@
 -- name: PAGE
--- What is needed to judge a page's beginning, once and first, then its events.
+-- What is needed to judge a page's beginning, once, and its events, unsorted.
 -- $1 the seller; $2 the number after which it begins, else $3 the time from which it has all events, else it begins with the oldest; $4 the
 -- names of events; $5 how many events at most; $6 how many are looked at.
 --
@@ -12,15 +12,7 @@ with state as materialized (
         (select number from journal where seller_id = $1 order by number limit 1) as oldest,
         (select id from journal where seller_id = $1 and number = $2) as present,
         (select api_now()) as at,
-        (select set_at from instance where key = 'journal') as begun_at,
-        (
-            select number
-            from journal
-            where seller_id = $1
-              and recorded_at >= $3::timestamptz - interval '1 minute'
-            order by recorded_at, number
-            limit 1
-        ) as since
+        (select set_at from instance where key = 'journal') as begun_at
     from journals as j
     where j.seller_id = $1
 ),
@@ -28,7 +20,17 @@ start as materialized (
     select
         case
             when $2::bigint is not null then $2
-            when $3::timestamptz is not null then coalesce(since - 1, last)
+            when $3::timestamptz is not null then coalesce(
+                (
+                    select number - 1
+                    from journal
+                    where seller_id = $1
+                      and recorded_at >= $3 - interval '1 minute'
+                    order by recorded_at, number
+                    limit 1
+                ),
+                last
+            )
             else coalesce(oldest - 1, last)
         end as number
     from state
@@ -48,19 +50,14 @@ select null, null, null, null, null, null, null, e.number, e.id, e.event, e.occu
 from start
 cross join lateral (
     select *
-    from (
-        select *
-        from journal
-        where seller_id = $1
-          and number > start.number
-        order by number
-        limit $6
-    ) as looked_at
-    where event = any($4)
+    from journal
+    where seller_id = $1
+      and number > start.number
+      and number <= start.number + $6
+      and event = any($4)
     order by number
     limit $5
 ) as e
-order by number nulls first
 
 -- name: LAST_NUMBERS
 -- $1 sellers.
