@@ -166,6 +166,24 @@ async fn from_when_a_new_secret_signs_is_shown() {
 }
 
 #[tokio::test]
+async fn a_seller_deletes_a_subscription_whoever_made_it() {
+    let world = world_of_hooks(&[]).await;
+    let (mut member, own) = looking(&world).await;
+    let receiver = Receiver::start().await;
+    let hook = world.hook(&own.token, &receiver).await.id;
+    let action = format!("{PAGE}/{hook}/delete");
+    world.member().await.browser.open(&action).await.expect(404);
+    let asked = member.browser.page(&action).await;
+    asked.shows(&receiver.url);
+    let told = member.browser.sent(&asked.form(&action)).await;
+    told.shows("The subscription is deleted.");
+    told.hides(&hook);
+    assert_eq!(world.read(&own.token, "/v1/webhooks").await["items"], json!([]));
+    let logged = "select count(*) from audit_log where action = 'subscription.deleted' and subject = $1";
+    assert_eq!(world.count(logged, &[&hook]).await, 1);
+}
+
+#[tokio::test]
 async fn the_panels_limits_are_those_of_the_application() {
     let settings = [("PANEL__PAGES_PER_MINUTE", "1000"), ("SERVER__WORKERS", "none")];
     let world = world_of_hooks(&settings).await;

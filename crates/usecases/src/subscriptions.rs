@@ -1,5 +1,6 @@
-//! An application subscribes to a seller's events, and changes the subscription.
+//! An application subscribes to a seller's events, and changes the subscription; the seller deletes it.
 
+use accounts::{AccountStore, Action};
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Randomness, SellerId};
 use oauth::ClientId;
@@ -8,8 +9,8 @@ use webhooks::{
     WebhookSecret, WebhookUrl,
 };
 
-use crate::Failure;
-use crate::failure::{ensure, refuse};
+use crate::failure::{ensure, present, refuse};
+use crate::{Acting as _, ActingSeller, Failure};
 
 /// The application has as many subscriptions at the seller as are allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -121,4 +122,25 @@ pub async fn rotate_secret(
         secret,
         active_from: now + overlap,
     })
+}
+
+/// The seller has no such subscription.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("no such subscription")]
+pub struct NoSuchSubscription;
+
+/// Deletes a subscription of any application, with its deliveries, for the seller whose events it gets: who
+/// made it may have had a stolen token.
+pub async fn delete_for_seller(
+    subscriptions: &dyn SubscriptionStore,
+    accounts: &dyn AccountStore,
+    by: ActingSeller,
+    id: SubscriptionId,
+) -> Result<(), Failure<NoSuchSubscription>> {
+    let found = subscriptions.subscription(by.seller, id).await?;
+    let client_id = present(found, NoSuchSubscription)?.client_id;
+    let removed = subscriptions.remove_subscription(by.seller, client_id, id);
+    ensure(removed.await?, NoSuchSubscription)?;
+    by.log(accounts, Action::SubscriptionDeleted, id).await?;
+    Ok(())
 }

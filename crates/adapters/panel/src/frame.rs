@@ -124,6 +124,7 @@ fn notice(word: &str, t: &Texts) -> (&'static str, &'static str) {
         "deleted" => ("notice", t.notices.deleted),
         "revoked" => ("notice", t.notices.revoked),
         "disconnected" => ("notice", t.notices.disconnected),
+        "subscription-deleted" => ("notice", t.deliveries.deleted),
         "redelivered" => ("notice", t.deliveries.redelivered),
         "test-event-sent" => ("notice", t.deliveries.test_event_sent),
         "nothing-sent" => ("warning", t.deliveries.nothing_sent),

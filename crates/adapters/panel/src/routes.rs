@@ -89,6 +89,8 @@ pub(crate) static TABLE: &[Route] = routes! {
     GET "/panel/deliveries": SignedIn(deliveries::page);
     POST "/panel/deliveries/{delivery}/again": SignedIn(deliveries::redeliver);
     POST "/panel/deliveries/{subscription}/test": SignedIn(deliveries::send_test_event);
+    GET "/panel/deliveries/{subscription}/delete": SignedIn(deliveries::deletion);
+    POST "/panel/deliveries/{subscription}/delete": SignedIn(deliveries::delete);
     GET "/panel/once/{form}": SignedIn(once::page);
     GET "/panel/account": SignedIn(account::page);
     POST "/panel/account": SignedIn(account::change_password);

@@ -100,6 +100,8 @@ kernel::words! {
         TokensRevoked = "tokens.revoked",
         /// An event was redelivered, by a seller or an operator.
         Redelivered = "delivery.repeated",
+        /// A seller deleted an application's subscription; the subject is its id.
+        SubscriptionDeleted = "subscription.deleted",
         /// A seller had a test event sent to a subscription.
         TestEventSent = "test_event.sent",
         /// A mail that was given up was queued again by an operator; the subject is its order.

@@ -5,13 +5,14 @@ use askama::Template;
 use futures_util::TryFutureExt as _;
 use oauth::BUILT_IN_NAME;
 use usecases::redeliver::{self, Requester};
+use usecases::subscriptions::delete_for_seller;
 use uuid::Uuid;
 use webhooks::{
     DeliveryFilter, DeliveryId, DeliveryState, MAX_ATTEMPTS, Outcome, SellerDelivery, SellerSubscription,
     SubscriptionId,
 };
 
-use super::{ROWS, done, next_page, ok, with_query};
+use super::{ROWS, confirm, done, next_page, ok, with_query};
 use crate::frame::Frame;
 use crate::page_error::PageError;
 use crate::page_request::SignedInRequest;
@@ -137,6 +138,25 @@ pub(crate) async fn send_test_event(request: SignedInRequest) -> Result<HttpResp
         Box::pin(queued.map_ok(|_| None))
     });
     answered(&queued.await?, back, "test-event-sent", "too-many-test-events")
+}
+
+/// GET: asks for confirmation before deleting a subscription.
+pub(crate) async fn deletion(request: SignedInRequest) -> Result<HttpResponse, PageError> {
+    let subscriptions = &request.panel.subscriptions;
+    let found = subscriptions.subscription_of_seller(request.seller().id, request.id()?);
+    let receiver = found.await?.ok_or(PageError::NotFound)?.receiver;
+    let t = request.texts();
+    let title = (t.application.confirm_title)(&receiver);
+    confirm(&request, title, t.deliveries.confirm_text, t.application.delete, PATH)
+}
+
+pub(crate) async fn delete(request: SignedInRequest) -> Result<HttpResponse, PageError> {
+    let (form, input) = (request.form()?, (request.acting(), request.id::<SubscriptionId>()?));
+    let deleted = request.change_once(form, PATH, input, |tx, _, (by, id)| {
+        Box::pin(delete_for_seller(tx, tx, *by, *id).map_ok(|()| None))
+    });
+    deleted.await?.map_err(|_| PageError::NotFound)?;
+    done("subscription-deleted", PATH)
 }
 
 /// The filter of the page that a form was on.

@@ -212,7 +212,7 @@ texts! {
             "You have as many applications as allowed: delete one first.",
             "Masz już tyle aplikacji, ile wolno: najpierw usuń którąś z nich.";
         description => "Description", "Opis";
-        description_hint => "Only you see it.", "Widoczny tylko dla Ciebie.";
+        description_hint => "Other sellers do not see it.", "Inni sprzedawcy go nie widzą.";
         documentation_url => "Documentation link", "Link do dokumentacji";
         documentation_hint =>
             "Begins with https://. Sellers see it when asked for consent.",
@@ -288,8 +288,8 @@ texts! {
         never => "never", "nigdy";
         revoke => "Revoke", "Unieważnij";
         revoke_text =>
-            "Programs that use it lose access to your account at once. This cannot be undone.",
-            "Programy, które z niego korzystają, od razu stracą dostęp do Twojego konta. Tego nie można cofnąć.";
+            "Programs that use it lose access to your account at once. Webhook subscriptions made with it stay until you delete them under “Webhook deliveries”. This cannot be undone.",
+            "Programy, które z niego korzystają, od razu stracą dostęp do Twojego konta. Utworzone nim subskrypcje webhooków pozostaną, dopóki nie usuniesz ich na stronie „Dostawy webhooków”. Tego nie można cofnąć.";
         issue_title => "Make a token", "Nowy token";
         expires_at => "Valid through", "Ważny do";
         expires_hint =>
@@ -342,6 +342,10 @@ texts! {
         inactive_text =>
             "The connection has ended, or the account of the application's owner is closed. At most the notice of that (connection.ended) is still sent here.",
             "Połączenie zostało zakończone albo konto właściciela aplikacji jest zamknięte. Wyślemy tu jeszcze najwyżej powiadomienie o tym (connection.ended).";
+        confirm_text =>
+            "Nothing more is sent to this address, and what was sent is no longer shown. The application can subscribe again while it has access to your account. This cannot be undone.",
+            "Na ten adres nic już nie wyślemy, a historia dostaw zniknie. Aplikacja może utworzyć subskrypcję ponownie, dopóki ma dostęp do Twojego konta. Tego nie można cofnąć.";
+        deleted => "The subscription is deleted.", "Subskrypcja została usunięta.";
         events => "Events", "Zdarzenia";
         since => "Subscribed", "Utworzona";
         new_secret => "Signed with a new secret from", "Nowy sekret podpisu od";
