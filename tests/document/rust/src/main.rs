@@ -7,8 +7,8 @@ use std::{collections::BTreeSet, io::BufRead as _};
 use reqwest::Client;
 use seller_api_client::{
     apis::{
-        Error, account_api, authorization_api, configuration::Configuration, offers_api, orders_api,
-        shipments_api, webhooks_api,
+        Error, account_api, authorization_api, configuration::Configuration, events_api, offers_api,
+        orders_api, shipments_api, webhooks_api,
     },
     models::{
         Carrier, CreateShipmentConflictCode, Currency, GrantType, NewPrice, NewShipment, NewWebhook,
@@ -67,6 +67,8 @@ async fn main() {
         .unwrap();
     let events: Vec<_> = deliveries.items.iter().map(|delivery| delivery.event).collect();
     assert_eq!(events, [WebhookEvent::OrderShipped]);
+    let journal = events_api::list_events(&api, AGENT, None, None, None, None, None, None).await;
+    assert!(!journal.unwrap().items.is_empty());
 
     // A deleted resource is a 404, distinguished from others by its code.
     webhooks_api::delete_webhook(&api, &id, AGENT, None, None)
