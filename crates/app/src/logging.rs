@@ -27,11 +27,12 @@ use tracing_subscriber::{EnvFilter, Layer as _, fmt};
 
 use crate::config::{Config, LogConfig, LogFormat};
 
-/// Events of the HTTP libraries at too high a level: a line per thread at each start, and an error per
-/// malformed request, which anybody can send in any number.
-const QUIET_TARGETS: [(&str, &str); 2] = [
+/// Events of libraries at too high a level: a line per thread at each start, an error per malformed request, and a
+/// warning per packet with a wrong id, which anybody can send in any number.
+const QUIET_TARGETS: [(&str, &str); 3] = [
     ("actix_server", "actix_server=warn"),
     ("actix_http", "actix_http::h1::dispatcher=off"),
+    ("hickory_net", "hickory_net=error"),
 ];
 
 /// The most that a pipe takes atomically (`PIPE_BUF`): larger writes could interleave with lines of other

@@ -130,7 +130,7 @@ impl Shared {
     ) {
         let mails = Mails {
             queue,
-            mailer: LoggedMailer::new(mailer),
+            mailer: LoggedMailer::new(mailer, self.tasks.clone(), self.config.server.shutdown_timeout.0 / 2),
             randomness: self.randomness.clone(),
             slots: TaskSlots::of(slots, &self.tasks),
             tasks: self.tasks.clone(),

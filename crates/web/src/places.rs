@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -40,5 +41,22 @@ impl<K: Clone + Eq + Hash> Places<K> {
         let taken = self.0.lock();
         let held = taken.iter().filter(|(_, place)| Arc::strong_count(place) > 1);
         held.map(|(of, _)| of.clone()).collect()
+    }
+}
+
+/// The first three bytes of an IPv4 address, or groups of an IPv6 address: what a client that has more than one
+/// address usually has.
+pub type Network = [u16; 3];
+
+pub fn network(client: IpAddr) -> Network {
+    match client.to_canonical() {
+        IpAddr::V4(address) => {
+            let [a, b, c, _] = address.octets();
+            [a, b, c].map(u16::from)
+        }
+        IpAddr::V6(address) => {
+            let [a, b, c, ..] = address.segments();
+            [a, b, c]
+        }
     }
 }

@@ -118,14 +118,14 @@ fn traceparent() -> Option<HeaderValue> {
     })
 }
 
-/// Parses `Retry-After`, seconds or a date (RFC 9110 §10.2.3), as a duration from now.
+/// Parses `Retry-After`, seconds or a date (RFC 9110 §10.2.3), as a duration from now; none if that is over.
 fn retry_after(headers: &HeaderMap, now: DateTime<Utc>) -> Option<TimeDelta> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     let pause = match text.parse::<u32>() {
         Ok(seconds) => TimeDelta::seconds(seconds.into()),
         Err(_) => DateTime::parse_from_rfc2822(text).ok()?.to_utc() - now,
     };
-    Some(pause.clamp(TimeDelta::zero(), MAX_RETRY_AFTER))
+    (pause > TimeDelta::zero()).then(|| pause.min(MAX_RETRY_AFTER))
 }
 
 impl From<reqwest::Error> for Failure {
@@ -195,7 +195,8 @@ mod tests {
         for (text, seconds) in [
             ("120", Some(120)),
             ("Tue, 06 Jan 2026 12:05:00 GMT", Some(300)),
-            ("Tue, 06 Jan 2026 11:00:00 GMT", Some(0)),
+            ("Tue, 06 Jan 2026 11:00:00 GMT", None),
+            ("0", None),
             ("4000000000", Some(86_400)),
             ("-5", None),
             ("soon", None),

@@ -9,12 +9,13 @@ use actix_web::http::header::{
 use actix_web::http::{Method, StatusCode};
 use actix_web::web::{ServiceConfig, scope};
 use actix_web::{HttpRequest, HttpResponse};
-use tokio::sync::{Mutex, Semaphore};
+use tokio::sync::Mutex;
 use tokio::task::spawn_blocking;
 use web::error::{Cause, log_failure};
 use web::form::Form;
 use web::front::Front;
 use web::openapi::ServedDocument;
+use web::places::{Network, Places, network};
 use web::request::{Answer, Request};
 use web::response::{SAME_ORIGIN, set_page_headers};
 use web::{ServiceSettings, TraceId, head};
@@ -27,8 +28,10 @@ const FIVE_MINUTES: &str = "public, max-age=300";
 /// The address of an asset has a hash of its content.
 const FOR_EVER: &str = "public, max-age=31536000, immutable";
 
-/// Searches that run or wait at a time. Each takes up to a few milliseconds.
-const MOST_SEARCHES: usize = 16;
+/// How many searches of one network run or wait at a time; one, once [`MANY_SEARCHES`] do. Each takes up to a few
+/// milliseconds.
+const SEARCHES_OF_ONE: usize = 4;
+const MANY_SEARCHES: usize = 12;
 
 /// Pages load files of their own origin only, and `assets/docs.js` fetches suggestions there. Scripts create
 /// markup only through its policy `highlight`.
@@ -50,7 +53,7 @@ pub struct Docs {
     openapi: ServedDocument,
     /// One search runs at a time, whatever the number of server threads.
     turn: Arc<Mutex<()>>,
-    places: Arc<Semaphore>,
+    places: Places<Network>,
 }
 
 impl Docs {
@@ -61,7 +64,7 @@ impl Docs {
             readers,
             openapi,
             turn: Arc::default(),
-            places: Arc::new(Semaphore::new(MOST_SEARCHES)),
+            places: Places::default(),
         }
     }
 
@@ -130,7 +133,8 @@ impl Docs {
     /// The page of search results. The search runs outside the server threads, after those that came before
     /// it.
     async fn search(&self, site: Arc<Site>, request: &Request) -> Routed {
-        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
+        let most = |taken| if taken < MANY_SEARCHES { SEARCHES_OF_ONE } else { 1 };
+        let Some(place) = self.places.take(network(request.client), most) else {
             let mut answer = page(StatusCode::SERVICE_UNAVAILABLE, site.busy.clone(), SEARCH_PAGE);
             let headers = answer.0.headers_mut();
             headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));

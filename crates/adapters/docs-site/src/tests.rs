@@ -11,7 +11,7 @@ use actix_web::App;
 use actix_web::test::{TestRequest, call_service, init_service, read_body};
 use atom_syndication::Feed;
 use bytes::Bytes;
-use futures_util::future::join_all;
+use futures_util::future::{join, join_all};
 use web::{ServiceSettings, TrustedProxies};
 
 use crate::markdown::{self, Rendered};
@@ -334,13 +334,19 @@ fn a_search_is_for_eight_distinct_words() {
 }
 
 #[actix_web::test]
-async fn more_searches_than_may_wait_are_told_to_come_later() {
+async fn more_searches_of_a_network_than_may_wait_are_told_to_come_later() {
     let openapi = Arc::new(|| Bytes::from_static(OPENAPI.as_bytes()));
     let docs = Docs::new(Arc::new(service()), Audience::Integrators, openapi);
     let app = init_service(App::new().configure(configure(docs))).await;
-    let search = || TestRequest::get().uri("/docs/search?q=order").to_request();
-    assert_eq!(call_service(&app, search()).await.status(), 200);
-    let answers = join_all((0..40).map(|_| call_service(&app, search()))).await;
+    let search = |client: &str| {
+        let request = TestRequest::get().uri("/docs/search?q=order");
+        request.peer_addr(client.parse().unwrap()).to_request()
+    };
+    let other = || search("198.51.100.1:1");
+    assert_eq!(call_service(&app, other()).await.status(), 200);
+    let many = (0..40).map(|n| call_service(&app, search(&format!("192.0.2.{n}:1"))));
+    let (answers, others) = join(join_all(many), call_service(&app, other())).await;
+    assert_eq!(others.status(), 200);
     let (mut found, mut busy) = (0, 0);
     for answer in answers {
         if answer.status() == 200 {
@@ -354,8 +360,7 @@ async fn more_searches_than_may_wait_are_told_to_come_later() {
         assert!(html.contains("<h1>Search is busy</h1>"), "{html}");
     }
     // While the later ones ask, the first may end.
-    assert!(found >= 16 && busy > 0, "{found} found, {busy} busy");
-    assert_eq!(call_service(&app, search()).await.status(), 200);
+    assert!(found >= 4 && busy > 0, "{found} found, {busy} busy");
 }
 
 fn rendered(text: &str) -> Rendered {

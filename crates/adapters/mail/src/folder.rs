@@ -65,12 +65,13 @@ struct WriteError(#[from] io::Error);
 fn write(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), WriteError> {
     create_dir_all(folder)?;
     let mut file = temporary(folder)?;
-    file.write_all(bytes)?;
+    file.as_file_mut().write_all(bytes)?;
     file.persist(folder.join(name)).map_err(|refused| refused.error)?;
     Ok(())
 }
 
-/// Deleted unless it is renamed.
+/// Deleted unless it is renamed. An error does not have its name: equal failures are logged once.
 fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
-    Builder::new().prefix(".").suffix(".tmp").tempfile_in(folder)
+    let made = Builder::new().prefix(".").suffix(".tmp").tempfile_in(folder);
+    made.map_err(|error| error.kind().into())
 }

@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 
 use kernel::SellerId;
-use web::places;
 pub(crate) use web::places::Place;
+use web::places::{self, Network, network};
 
 /// How many passwords of one network may be compared or hashed, or wait for it, at a time. There are 64 such
 /// places, and the addresses of one client must not take them all: once half are taken, a network has one at a time.
@@ -24,24 +24,10 @@ pub struct Places {
     links: places::Places<String>,
 }
 
-/// The first three bytes of an IPv4 address, or groups of an IPv6 address: what a client that has more than one
-/// address usually has.
-type Network = [u16; 3];
-
 impl Places {
     /// None if the network of this address has taken its places.
     pub(crate) fn password(&self, client: IpAddr) -> Option<Place> {
-        let network = match client.to_canonical() {
-            IpAddr::V4(address) => {
-                let [a, b, c, _] = address.octets();
-                [a, b, c].map(u16::from)
-            }
-            IpAddr::V6(address) => {
-                let [a, b, c, ..] = address.segments();
-                [a, b, c]
-            }
-        };
-        self.passwords.take(network, |taken| {
+        self.passwords.take(network(client), |taken| {
             if taken < HALF_OF_PASSWORDS {
                 PASSWORDS_OF_ONE
             } else {

@@ -120,14 +120,20 @@ const fn name(next: MailStep) -> &'static str {
 /// Logs failures: each permanent refusal, and of temporary failures in a row the first with another cause.
 pub(super) struct LoggedMailer<M> {
     mailer: Arc<dyn Mailer<M>>,
+    tasks: Tasks,
+    /// How long an attempt goes on once the process is asked to stop. An attempt that is aborted keeps its mail
+    /// until its time is over, one that fails is repeated in a minute.
+    rest: Duration,
     /// Why the last mail could not be sent, if it could not.
     failing: Mutex<Option<String>>,
 }
 
 impl<M> LoggedMailer<M> {
-    pub(super) fn new(mailer: Arc<dyn Mailer<M>>) -> Self {
+    pub(super) fn new(mailer: Arc<dyn Mailer<M>>, tasks: Tasks, rest: Duration) -> Self {
         Self {
             mailer,
+            tasks,
+            rest,
             failing: Mutex::default(),
         }
     }
@@ -137,7 +143,15 @@ impl<M> LoggedMailer<M> {
 impl<M: Kind> Mailer<M> for LoggedMailer<M> {
     async fn send(&self, mail: &M) -> Result<(), SendError> {
         let span = mail_span(M::ABOUT, mail.id());
-        let outcome = self.mailer.send(mail).instrument(span.clone()).await;
+        let stopped = async {
+            self.tasks.stopping().await;
+            sleep(self.rest).await;
+        };
+        let outcome = select! {
+            biased;
+            outcome = self.mailer.send(mail).instrument(span.clone()) => outcome,
+            () = stopped => Err(SendError::Transient("the process stops, and the server has not answered".into())),
+        };
         if outcome.is_err() {
             span.record("otel.status_code", "ERROR");
         }
