@@ -5,11 +5,11 @@ use std::{collections::BTreeSet, time::Duration};
 use blackbox::{MachineNames, MailServer, World, line, parcel, run_unread, until};
 use chrono::TimeDelta;
 use serde_json::json;
-use testkit::SmtpAction::{After, Reply};
+use testkit::SmtpAction::{After, Reply, Silence};
 
 use crate::admin::{admin, admin_json, audit};
 use crate::name_servers::FAULTS;
-use crate::{PROGRAM, metrics, set};
+use crate::{PROGRAM, metrics, set, stop, take_server};
 
 /// The delay after the first failure.
 const WAIT: TimeDelta = TimeDelta::seconds(61);
@@ -161,4 +161,16 @@ async fn a_slow_mail_server_gets_each_mail_once_and_no_attempt_is_lost() {
         .filter_map(|mail| Some(mail.split_once("SLOW-")?.1.split_whitespace().next()?.to_owned()))
         .collect();
     assert_eq!((numbers.len(), server.heard("").len()), (MAILS, MAILS));
+}
+
+#[tokio::test]
+async fn a_mail_whose_attempt_a_stop_ends_is_due_again_in_a_minute() {
+    let server = MailServer::start().await;
+    server.fails("CONTENT", Silence);
+    let settings = [("SERVER__SHUTDOWN_TIMEOUT", "4s")];
+    let mut world = World::with(PROGRAM, |options| set(server.given_to(options), &settings)).await;
+    let (_, id) = shipped(&world, "ewa@buyer.example").await;
+    is_recorded(&world, &id, "fence is not null and attempts = 1").await;
+    stop(take_server(&mut world).await).await;
+    is_recorded(&world, &id, PUT_OFF).await;
 }
