@@ -104,13 +104,16 @@ async fn an_applications_page_shows_its_state_and_the_built_in_one_has_no_page()
     let mut member = world.member().await;
     let changes = json!({"purpose": "for_other_sellers", "client_type": "public"});
     let pending = world.register(&member.seller, changes).await;
-    let page = format!("/panel/applications/{}", pending.client_id);
-    let page = member.browser.page(&page).await;
+    let path = format!("/panel/applications/{}", pending.client_id);
+    let page = member.browser.page(&path).await;
     page.shows("Waiting to be accepted");
     page.hides("client_credentials");
     page.hides("id=\"scopes-hint\"");
     page.shows("A public application has no secret");
     page.hides("Rotate secret");
+    let mut forged = page.form(&path).and("form", &Uuid::new_v4().to_string());
+    forged.action = format!("{path}/secret");
+    member.browser.post(&forged).await.expect(404);
     let personal = world.personal_token(&member.seller, &["offers:read"]).await;
     let me = world.read(&personal.token, "/v1/me").await;
     let path = format!("/panel/applications/{}", text(&me["app"], "client_id"));

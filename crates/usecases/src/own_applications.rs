@@ -203,6 +203,3 @@ async fn owned(
     let own = found.filter(|application| is_own(application, by.seller));
     present(own, Refusal::NoSuchApplication)
 }
-
-#[cfg(test)]
-mod tests;

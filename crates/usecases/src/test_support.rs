@@ -7,10 +7,7 @@ use std::sync::{Arc, Mutex};
 use accounts::{Action, Actor, Seller};
 use chrono::{DateTime, Utc};
 use kernel::{MockRandomness, MockSealer, OfferId, SealPurpose, SellerId, StoreError};
-use oauth::{
-    Application, ApplicationStatus, ClientType, Family, FamilyStatus, RawRegistration, Registration, Scope,
-    SecretHash,
-};
+use oauth::{Application, ApplicationStatus, ClientType, Family, FamilyStatus, Scope, SecretHash};
 use offers::Offer;
 use orders::{Buyer, OrderItem, OrderNumber, OrderState, SellerOrder};
 use uuid::Uuid;
@@ -62,20 +59,6 @@ pub(crate) fn conflict(constraint: &str) -> StoreError {
 
 pub(crate) fn deadlock() -> StoreError {
     StoreError::Retryable("deadlock".into())
-}
-
-/// A valid registration of an application for other sellers.
-pub(crate) fn registration(client_type: &str) -> Registration {
-    let registration = RawRegistration {
-        name: "Stock Sync".to_owned(),
-        documentation_url: "https://docs.example".to_owned(),
-        purpose: "for_other_sellers".to_owned(),
-        client_type: client_type.to_owned(),
-        scopes: vec!["offers:read".to_owned()],
-        accept_terms: true,
-        ..RawRegistration::default()
-    };
-    registration.check().unwrap()
 }
 
 /// A transaction that expects this audit log entry this many times.
