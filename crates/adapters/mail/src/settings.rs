@@ -100,7 +100,7 @@ pub enum SettingsError {
     /// Many servers refuse such addresses.
     #[error("the sender's address must be ASCII before the @")]
     SenderAddressBeyondAscii,
-    #[error("the server's host must be a name or an address")]
+    #[error("the server's host must be a name or an address, without a port")]
     Host,
     #[error("without TLS, the server must be on this machine: localhost or a loopback address")]
     PlainBeyondLoopback,
@@ -113,7 +113,9 @@ pub enum SettingsError {
 impl SmtpSettings {
     pub(crate) fn check(&self) -> Result<(), SettingsError> {
         let is_word = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_graphic());
-        if !is_word(&self.host) {
+        let is_of_a_name = |b: u8| b.is_ascii_alphanumeric() || b"-._".contains(&b);
+        let is_name = !self.host.is_empty() && self.host.bytes().all(is_of_a_name);
+        if !is_name && self.host.parse::<IpAddr>().is_err() {
             return Err(SettingsError::Host);
         }
         if self.security == Security::Plain && !is_loopback(&self.host) {
@@ -166,7 +168,7 @@ mod tests {
 
     #[test]
     fn settings_that_would_break_the_dialogue_are_refused() {
-        for host in ["", "mail example", "mail\r\nDATA"] {
+        for host in ["", "mail example", "mail\r\nDATA", "mail.example.com:587"] {
             assert!(
                 matches!(SmtpSettings::new(host).check(), Err(SettingsError::Host)),
                 "{host:?}"

@@ -96,6 +96,7 @@ mail.folder= | `mail.folder` must be the path of a folder
 carriers.dhl.api_key= | `carriers.dhl.api_key` must not be empty
 webhooks.deny_networks=10.0.0.0/33 | `webhooks.deny_networks` `10.0.0.0/33` must be
 webhooks.name_servers=dns.example | must be
+webhooks.name_servers=10.0.0.2:0 | must be
 webhooks.root_certificates=/nowhere.pem | /nowhere.pem
 webhooks.root_certificates=/dev/null | `webhooks.root_certificates` cannot be used
 SELLER_API__KEYS=k1:hush | `keys` must be a section with keys in it
