@@ -2,7 +2,7 @@
 //!
 //! One statement reads all queues, and at most [`QUEUE_LIMIT`] items of each.
 
-use diesel::sql_types::{Array, BigInt, Double, Integer, Text};
+use diesel::sql_types::{Array, BigInt, Double, Integer, Nullable, Text};
 use kernel::StoreError;
 use orders::Carrier;
 
@@ -13,7 +13,7 @@ use crate::statement::{Only, statements};
 statements! {
     "backlog.sql";
     QUEUES: (BigInt, Array<Text>) -> Backlog;
-    OLDEST_SNAPSHOT: () -> Only<Double, f64>;
+    OLDEST_SNAPSHOT: () -> Only<Nullable<Double>, Option<f64>>;
     WORKERS: () -> Workers;
 }
 
@@ -64,10 +64,10 @@ impl Database {
     }
 
     /// The age in seconds of the oldest transaction in the server, prepared or not, that holds a snapshot or has
-    /// written: what was deleted or changed since then stays in tables and indexes.
+    /// written: what was deleted or changed since then stays in tables and indexes. None if the role may not see it.
     pub async fn oldest_snapshot(&self) -> Result<Option<f64>, StoreError> {
         let oldest = self.autocommit("queues").row(OLDEST_SNAPSHOT.bind(())).await?;
-        Ok(oldest.map(|age| age.0))
+        Ok(oldest.and_then(|age| age.0))
     }
 
     /// The state of the workers of a Citus cluster; None in the other layout.

@@ -112,21 +112,23 @@ from backlog
 
 -- name: OLDEST_SNAPSHOT
 -- A transaction that writes holds back the change feed, one with a snapshot the removal of dead rows. Autovacuum, of which
--- only an ANALYZE does, is left out. Sessions of other roles show theirs to members of `pg_read_all_stats` alone.
-select greatest(
-    extract(
-        epoch from (select api_now()) - least(
-            (
-                select min(xact_start)
-                from pg_stat_activity
-                where coalesce(backend_xmin, backend_xid) is not null
-                  and backend_type <> 'autovacuum worker'
-            ),
-            (select min(prepared) from pg_prepared_xacts)
-        )
-    ),
-    0
-)::float8 as age
+-- only an ANALYZE does, is left out. Sessions of other roles show theirs to members of `pg_read_all_stats` alone: null for others.
+select case
+    when pg_has_role('pg_read_all_stats', 'usage') then greatest(
+        extract(
+            epoch from (select api_now()) - least(
+                (
+                    select min(xact_start)
+                    from pg_stat_activity
+                    where coalesce(backend_xmin, backend_xid) is not null
+                      and backend_type <> 'autovacuum worker'
+                ),
+                (select min(prepared) from pg_prepared_xacts)
+            )
+        ),
+        0
+    )::float8
+end as age
 
 -- name: WORKERS
 -- On Citus alone.
