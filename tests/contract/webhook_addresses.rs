@@ -2,11 +2,11 @@
 
 use std::net::Ipv4Addr;
 
-use blackbox::{EVENTS, Expect, NameServer, Receiver, text};
+use blackbox::{EVENTS, Expect, NameServer, Receiver, World, text};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use crate::world_with;
+use crate::{PROGRAM, set, world_with};
 
 /// Hosts outside the public internet, one of each kind, and a URL that programs and people may read
 /// differently. The domain's tests have all spellings.
@@ -66,14 +66,17 @@ async fn only_public_addresses_can_be_subscribed() {
 async fn few_hosts_of_one_seller_are_looked_up_at_a_time() {
     let names = NameServer::start(&[("public.example", &[Ipv4Addr::new(1, 1, 1, 1)])]).await;
     names.is_silent_about("silent.example");
-    let world = world_with(&[("WEBHOOKS__NAME_SERVERS", &names.address.to_string())]).await;
+    let names_at = [("WEBHOOKS__NAME_SERVERS", &*names.address.to_string())];
+    let world = World::with(PROGRAM, |options| set(options.in_one_process(), &names_at)).await;
     let (own, other) = (world.integration().await, world.integration().await);
     let body = json!({"url": "https://silent.example/", "events": EVENTS});
     let mut silent = JoinSet::new();
     for _ in 0..12 {
         silent.spawn(world.subscribing(&own.token, &body).send());
     }
-    world.subscription(&other.token, "https://public.example/", &EVENTS).await;
+    world
+        .subscription(&other.token, "https://public.example/", &EVENTS)
+        .await;
     let answers = silent.join_all().await.into_iter();
     let (looked_up, refused): (Vec<_>, Vec<_>) = answers.partition(|answer| answer.status == 400);
     assert_eq!(looked_up.len(), 4, "{refused:?}");

@@ -276,10 +276,10 @@ mod tests {
     }
 
     #[test]
-    fn the_http_libraries_are_quiet_unless_they_are_named() {
-        let quiet = "actix_server=warn,actix_http::h1::dispatcher=off,info,spans=off";
+    fn libraries_are_quiet_unless_they_are_named() {
+        let quiet = "actix_server=warn,actix_http::h1::dispatcher=off,hickory_net=error,info,spans=off";
         assert_eq!(directives("info"), quiet);
-        let named = "debug,actix_server=info,actix_http=debug";
+        let named = "debug,actix_server=info,actix_http=debug,hickory_net=debug";
         assert_eq!(directives(named), format!("{named},spans=off"));
         assert!(EnvFilter::try_new(quiet).is_ok());
     }

@@ -128,9 +128,11 @@ impl Shared {
         mailer: Arc<dyn Mailer<M>>,
         slots: &Arc<Semaphore>,
     ) {
+        let server = &self.config.server;
+        let rest = server.drain.0.saturating_add(server.shutdown_timeout.0 / 2);
         let mails = Mails {
             queue,
-            mailer: LoggedMailer::new(mailer, self.tasks.clone(), self.config.server.shutdown_timeout.0 / 2),
+            mailer: LoggedMailer::new(mailer, self.tasks.clone(), rest),
             randomness: self.randomness.clone(),
             slots: TaskSlots::of(slots, &self.tasks),
             tasks: self.tasks.clone(),

@@ -60,3 +60,20 @@ pub fn network(client: IpAddr) -> Network {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_without_holders_are_forgotten() {
+        let places = Places::default();
+        drop(
+            (0..100)
+                .map(|n| places.take(n, |_| 1).unwrap())
+                .collect::<Vec<_>>(),
+        );
+        let _one = places.take(100, |_| 1);
+        assert_eq!(places.0.lock().len(), 1);
+    }
+}

@@ -118,7 +118,7 @@ fn traceparent() -> Option<HeaderValue> {
     })
 }
 
-/// Parses `Retry-After`, seconds or a date (RFC 9110 §10.2.3), as a duration from now; none if that is over.
+/// Parses `Retry-After`, seconds or a date (RFC 9110 §10.2.3), as a duration from now; none unless that is in the future.
 fn retry_after(headers: &HeaderMap, now: DateTime<Utc>) -> Option<TimeDelta> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     let pause = match text.parse::<u32>() {

@@ -28,10 +28,11 @@ const FIVE_MINUTES: &str = "public, max-age=300";
 /// The address of an asset has a hash of its content.
 const FOR_EVER: &str = "public, max-age=31536000, immutable";
 
-/// How many searches of one network run or wait at a time; one, once [`MANY_SEARCHES`] do. Each takes up to a few
-/// milliseconds.
+/// How many searches of one network run or wait at a time; one, once [`MANY_SEARCHES`] do, and none, once
+/// [`MOST_SEARCHES`] do. Each takes up to a few milliseconds.
 const SEARCHES_OF_ONE: usize = 4;
 const MANY_SEARCHES: usize = 12;
+const MOST_SEARCHES: usize = 64;
 
 /// Pages load files of their own origin only, and `assets/docs.js` fetches suggestions there. Scripts create
 /// markup only through its policy `highlight`.
@@ -133,7 +134,11 @@ impl Docs {
     /// The page of search results. The search runs outside the server threads, after those that came before
     /// it.
     async fn search(&self, site: Arc<Site>, request: &Request) -> Routed {
-        let most = |taken| if taken < MANY_SEARCHES { SEARCHES_OF_ONE } else { 1 };
+        let most = |taken| match taken {
+            ..MANY_SEARCHES => SEARCHES_OF_ONE,
+            MANY_SEARCHES..MOST_SEARCHES => 1,
+            _ => 0,
+        };
         let Some(place) = self.places.take(network(request.client), most) else {
             let mut answer = page(StatusCode::SERVICE_UNAVAILABLE, site.busy.clone(), SEARCH_PAGE);
             let headers = answer.0.headers_mut();

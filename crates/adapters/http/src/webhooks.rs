@@ -169,7 +169,7 @@ impl Write<Public> for CreateWebhook {
 async fn check_host(call: &mut Call<Public>, url: &WebhookUrl) -> Result<(), Error> {
     let most = |taken| if taken < MANY_CHECKS { CHECKS_OF_ONE } else { 1 };
     let Some(_place) = call.state.host_checks.take(call.caller.seller, most) else {
-        let message = format!("Only {CHECKS_OF_ONE} webhook URLs can be checked at a time. Retry in 1 s.");
+        let message = "Too many of this seller's webhook URLs are being checked. Retry in 1 s.";
         return Err(Problem::new(Code::RateLimited, message).retry_after(1).into());
     };
     let checked = call.deadline.pause(call.state.hosts.check(url)).await;

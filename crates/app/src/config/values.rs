@@ -143,8 +143,8 @@ impl TryFrom<String> for NameServer {
 
     fn try_from(text: String) -> Result<Self, String> {
         let bare = |_| text.parse().map(|address: IpAddr| SocketAddr::new(address, 53));
-        let server = text.parse().or_else(bare);
-        let server = server.ok().filter(|server| server.port() != 0);
+        let server = text.parse().or_else(bare).ok();
+        let server = server.filter(|server: &SocketAddr| server.port() != 0);
         server
             .map(Self)
             .ok_or_else(|| format!("`{text}` must be an address such as 10.0.0.2 or 10.0.0.2:5353"))

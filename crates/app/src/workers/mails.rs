@@ -59,7 +59,8 @@ impl Kind for AccountMail {
     }
 }
 
-/// The worker. A mail that is interrupted by the end of the process is sent again when its lease expires.
+/// The worker. A stop ends attempts in time to record them; a process that dies leaves its mails to others, once their
+/// leases expire.
 pub(super) struct Mails<M> {
     pub(super) queue: Arc<dyn MailQueue<M>>,
     pub(super) mailer: LoggedMailer<M>,
@@ -117,12 +118,12 @@ const fn name(next: MailStep) -> &'static str {
     }
 }
 
-/// Logs failures: each permanent refusal, and of temporary failures in a row the first with another cause.
+/// Ends attempts when the process stops, and logs failures: each permanent refusal, and of temporary failures in a row the first with another cause.
 pub(super) struct LoggedMailer<M> {
     mailer: Arc<dyn Mailer<M>>,
     tasks: Tasks,
-    /// How long an attempt goes on once the process is asked to stop. An attempt that is aborted keeps its mail
-    /// until its time is over, one that fails is repeated in a minute.
+    /// How long an attempt goes on once the process is asked to stop: one that is aborted keeps its mail for the rest of
+    /// its lease.
     rest: Duration,
     /// Why the last mail could not be sent, if it could not.
     failing: Mutex<Option<String>>,
@@ -150,7 +151,7 @@ impl<M: Kind> Mailer<M> for LoggedMailer<M> {
         let outcome = select! {
             biased;
             outcome = self.mailer.send(mail).instrument(span.clone()) => outcome,
-            () = stopped => Err(SendError::Transient("the process stops, and the server has not answered".into())),
+            () = stopped => Err(SendError::Interrupted),
         };
         if outcome.is_err() {
             span.record("otel.status_code", "ERROR");
@@ -172,7 +173,7 @@ impl<M: Kind> Mailer<M> for LoggedMailer<M> {
                     mail = %mail.id(), about = M::ABOUT, order_id, seller_id, kind, cause, "a mail was refused"
                 );
             }
-            Err(error @ SendError::Transient(_)) => {
+            Err(error @ (SendError::Transient(_) | SendError::Interrupted)) => {
                 span.record("outcome", "retry");
                 let cause = error_chain(error);
                 if self.failing.lock().replace(cause.clone()).as_ref() == Some(&cause) {

@@ -18,9 +18,11 @@ pub trait Mail: Send + Sync + 'static {
     fn id(&self) -> MailId;
 }
 
+/// The delay after an attempt that says nothing about the mail.
+const SOON: TimeDelta = TimeDelta::minutes(1);
 /// The delay after each failed attempt; after the last one the mail is given up.
 const RETRY_DELAYS: [TimeDelta; 7] = [
-    TimeDelta::minutes(1),
+    SOON,
     TimeDelta::minutes(5),
     TimeDelta::minutes(30),
     TimeDelta::hours(2),
@@ -48,6 +50,7 @@ impl MailStep {
             .and_then(|attempt| RETRY_DELAYS.get(attempt.checked_sub(1)?));
         match (outcome, delay) {
             (Ok(()), _) => Self::Sent,
+            (Err(SendError::Interrupted), _) => Self::Retry(SOON),
             (Err(SendError::Transient(_)), Some(delay)) => Self::Retry(*delay),
             (Err(_), _) => Self::Dead,
         }
@@ -63,6 +66,9 @@ pub enum SendError {
     /// The server refuses the mail permanently, or the address is invalid.
     #[error("the mail was rejected permanently")]
     Permanent(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The process stops before the server has answered.
+    #[error("the process stops, and the server has not answered")]
+    Interrupted,
 }
 
 /// A mail that a worker has leased.
@@ -118,6 +124,11 @@ mod tests {
             (1, busy(), MailStep::Retry(TimeDelta::minutes(1))),
             (7, busy(), MailStep::Retry(TimeDelta::hours(24))),
             (8, busy(), MailStep::Dead),
+            (
+                8,
+                Err(SendError::Interrupted),
+                MailStep::Retry(TimeDelta::minutes(1)),
+            ),
             (1, refused, MailStep::Dead),
         ] {
             assert_eq!(MailStep::after(attempt, &outcome), step, "{attempt}");

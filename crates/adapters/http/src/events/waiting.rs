@@ -119,7 +119,7 @@ impl Place {
                 Some(numbers) => numbers.get(&seller).is_some_and(|last| *last > number),
             }
         };
-        // The sender lives as long as the place.
+        // The sender lives as long as the listener, whose request this is.
         match self.seen.wait_for(ends_wait).await {
             Ok(seen) if seen.is_none() => {
                 Err(StoreError::Unavailable("the journals could not be read".into()))

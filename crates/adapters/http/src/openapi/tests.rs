@@ -139,7 +139,10 @@ fn the_json_files_list_the_values_of_the_code() {
     let of_webhooks = document["webhooks"].to_string();
     for route in TABLE {
         let tag = Value::from(route.docs.unwrap().tag);
-        assert!(tags.contains(&&tag) && !of_webhooks.contains(&format!("[{tag}]")), "{route:?}");
+        assert!(
+            tags.contains(&&tag) && !of_webhooks.contains(&format!("[{tag}]")),
+            "{route:?}"
+        );
         let operation = &document["paths"][route.path][route.method.as_str().to_lowercase()];
         let declared = found(operation, |_, value| value["in"] == "path");
         assert_eq!(declared.len(), route.path.matches('{').count(), "{route:?}");

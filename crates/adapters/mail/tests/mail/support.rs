@@ -161,6 +161,6 @@ pub(crate) fn is_permanent(outcome: &Result<(), SendError>) -> bool {
     match outcome {
         Ok(()) => panic!("the mail was sent"),
         Err(SendError::Permanent(_)) => true,
-        Err(SendError::Transient(_)) => false,
+        Err(SendError::Transient(_) | SendError::Interrupted) => false,
     }
 }

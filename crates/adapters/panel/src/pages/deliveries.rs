@@ -16,6 +16,7 @@ use super::{ROWS, confirm, done, next_page, ok, with_query};
 use crate::frame::Frame;
 use crate::page_error::PageError;
 use crate::page_request::SignedInRequest;
+use crate::texts::Texts;
 
 const PATH: &str = "/panel/deliveries";
 /// The value of a ticked checkbox.
@@ -88,12 +89,8 @@ impl DeliveriesPage {
         (state.as_str(), text)
     }
 
-    /// The name of an application, that of the seller's own tokens in the page's language.
     fn app<'a>(&self, name: &'a str) -> &'a str {
-        if name == BUILT_IN_NAME {
-            return self.frame.t.frame.tokens;
-        }
-        name
+        app(self.frame.t, name)
     }
 
     /// The result of an attempt, and its technical reason in English; empty for none.
@@ -144,19 +141,37 @@ pub(crate) async fn send_test_event(request: SignedInRequest) -> Result<HttpResp
 pub(crate) async fn deletion(request: SignedInRequest) -> Result<HttpResponse, PageError> {
     let subscriptions = &request.panel.subscriptions;
     let found = subscriptions.subscription_of_seller(request.seller().id, request.id()?);
-    let receiver = found.await?.ok_or(PageError::NotFound)?.receiver;
+    let found = found.await?.ok_or(PageError::NotFound)?;
     let t = request.texts();
-    let title = (t.application.confirm_title)(&receiver);
-    confirm(&request, title, t.deliveries.confirm_text, t.application.delete, PATH)
+    let name = app(t, &found.app_name);
+    let title = (t.application.confirm_title)(&format!("{name}: {}", found.receiver));
+    confirm(
+        &request,
+        title,
+        t.deliveries.confirm_text,
+        t.application.delete,
+        PATH,
+    )
 }
 
 pub(crate) async fn delete(request: SignedInRequest) -> Result<HttpResponse, PageError> {
-    let (form, input) = (request.form()?, (request.acting(), request.id::<SubscriptionId>()?));
+    let (form, input) = (
+        request.form()?,
+        (request.acting(), request.id::<SubscriptionId>()?),
+    );
     let deleted = request.change_once(form, PATH, input, |tx, _, (by, id)| {
         Box::pin(delete_for_seller(tx, tx, *by, *id).map_ok(|()| None))
     });
     deleted.await?.map_err(|_| PageError::NotFound)?;
     done("subscription-deleted", PATH)
+}
+
+/// The name of an application, that of the seller's own tokens in the page's language.
+fn app<'a>(t: &Texts, name: &'a str) -> &'a str {
+    if name == BUILT_IN_NAME {
+        return t.frame.tokens;
+    }
+    name
 }
 
 /// The filter of the page that a form was on.

@@ -18,7 +18,7 @@ const OF_OTHERS: [&str; 6] = [
     "probe_",
     "haproxy_",
     "pgbouncer_",
-    "pg_stat_archiver_",
+    "pg_",
     "seller_api_backup_",
 ];
 /// The pattern with which an expression excludes probes, which are not requests of clients.
