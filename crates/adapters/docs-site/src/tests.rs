@@ -187,7 +187,10 @@ fn searches_find_their_page_among_the_first_three() {
         ("invalid_grant", "/docs/errors#oauth-invalid_grant-400"),
         ("listOffers", "/docs/reference#tag/Offers/listOffers"),
         ("report shipment", "/docs/reference#tag/Shipments/createShipment"),
-        ("order.paid", "/docs/reference#tag/Notifications/webhook/order.paid"),
+        (
+            "order.paid",
+            "/docs/reference#tag/Notifications/webhook/order.paid",
+        ),
         ("Refreshing", "/docs/guide/authentication#refreshing"),
         ("timestamps", "/docs/guide/common-rules#timestamps"),
         ("pages", "/docs/guide/common-rules#pagination"),
