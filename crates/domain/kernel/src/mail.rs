@@ -118,7 +118,6 @@ mod tests {
     #[test]
     fn attempts_end() {
         let busy = || Err(SendError::Transient("busy".into()));
-        let refused = Err(SendError::Permanent("no such box".into()));
         for (attempt, outcome, step) in [
             (1, Ok(()), MailStep::Sent),
             (1, busy(), MailStep::Retry(TimeDelta::minutes(1))),
@@ -129,7 +128,7 @@ mod tests {
                 Err(SendError::Interrupted),
                 MailStep::Retry(TimeDelta::minutes(1)),
             ),
-            (1, refused, MailStep::Dead),
+            (1, Err(SendError::Permanent("no box".into())), MailStep::Dead),
         ] {
             assert_eq!(MailStep::after(attempt, &outcome), step, "{attempt}");
         }
