@@ -173,12 +173,12 @@ async fn a_seller_deletes_a_subscription_whoever_made_it() {
     let hook = world.hook(&own.token, &receiver).await.id;
     let action = format!("{PAGE}/{hook}/delete");
     let asked = member.browser.page(&action).await;
+    asked.shows(&format!("of {} to {}?", own.application.name, receiver.url));
     let mut stranger = world.member().await;
     stranger.browser.open(&action).await.expect(404);
     let theirs = stranger.browser.form("/panel/account").await;
     let stolen = asked.form(&action).with("csrf", theirs.value("csrf").unwrap());
     stranger.browser.post(&stolen).await.expect(404);
-    asked.shows(&receiver.url);
     let told = member.browser.sent(&asked.form(&action)).await;
     told.shows("The subscription is deleted.");
     assert_eq!(world.read(&own.token, "/v1/webhooks").await["items"], json!([]));

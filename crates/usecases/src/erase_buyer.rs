@@ -38,25 +38,3 @@ pub async fn erase_buyer(
     orders.forget_mails(id).await?;
     Ok(after)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::test_support::{OPERATOR, logging, now, part, refusal};
-
-    #[tokio::test]
-    async fn only_the_first_erasure_is_logged() {
-        let erase = async |parts: Vec<SellerOrder>, times| {
-            let mut tx = logging(times, Action::BuyerErased);
-            tx.expect_lock_order().return_once(move |_| Ok(parts));
-            tx.expect_save_parts().times(times).returning(|_| Ok(()));
-            tx.expect_forget_mails().returning(|_| Ok(()));
-            let order = OrderRef::Id(uuid::Uuid::from_u128(9).into());
-            erase_buyer(&tx, &tx, OPERATOR, &order, now()).await
-        };
-        let after = erase(vec![part(1, 1), part(2, 1)], 1).await.unwrap();
-        assert!(after.iter().all(|part| part.buyer.is_none()));
-        assert_eq!(erase(after.clone(), 0).await.unwrap(), after);
-        assert_eq!(refusal(erase(Vec::new(), 0).await), NoSuchOrder);
-    }
-}

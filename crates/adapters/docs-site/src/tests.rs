@@ -364,6 +364,9 @@ async fn more_searches_of_a_network_than_may_wait_are_told_to_come_later() {
     }
     // While the later ones ask, the first may end.
     assert!(found >= 4 && busy > 0, "{found} found, {busy} busy");
+    let networks = (0..100).map(|n| call_service(&app, search(&format!("10.{n}.0.1:1"))));
+    let answers = join_all(networks).await;
+    assert!(answers.iter().any(|answer| answer.status() == 503));
 }
 
 fn rendered(text: &str) -> Rendered {

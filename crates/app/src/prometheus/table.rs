@@ -138,7 +138,7 @@ metrics! {
         Gauge "database_pool_connections" [STATE]
             "Connections of the pool for requests; the workers' is counted in `database_pool_wait_seconds` alone.";
         Gauge "database_oldest_snapshot_seconds" []
-            "Age of the oldest transaction that holds a snapshot in the server or has written; NaN for unknown, also if the program's role may not see those of others (`pg_read_all_stats`).";
+            "Age of the oldest transaction that holds a snapshot in the server or has written; NaN for unknown, also if the program's role may not see others' (`pg_read_all_stats`) and its own are young.";
         Gauge "database_info" [ID, TIMELINE] "1 for the database on which the process works; 0 while it is not reached.";
         Gauge "database_clock_difference_seconds" []
             "The database's clock minus this machine's, beyond the time of the look; NaN for unknown.";

@@ -118,12 +118,12 @@ const fn name(next: MailStep) -> &'static str {
     }
 }
 
-/// Ends attempts when the process stops, and logs failures: each permanent refusal, and of temporary failures in a row the first with another cause.
+/// Ends attempts when the process stops. Logs failures: each permanent refusal, and of temporary failures in a row the first with another cause.
 pub(super) struct LoggedMailer<M> {
     mailer: Arc<dyn Mailer<M>>,
     tasks: Tasks,
-    /// How long an attempt goes on once the process is asked to stop: one that is aborted keeps its mail for the rest of
-    /// its lease.
+    /// How long an attempt goes on once the process is asked to stop: one that is aborted, as at an end without a signal,
+    /// which has no drain, keeps its mail for the rest of its lease.
     rest: Duration,
     /// Why the last mail could not be sent, if it could not.
     failing: Mutex<Option<String>>,

@@ -143,8 +143,7 @@ pub(crate) async fn deletion(request: SignedInRequest) -> Result<HttpResponse, P
     let found = subscriptions.subscription_of_seller(request.seller().id, request.id()?);
     let found = found.await?.ok_or(PageError::NotFound)?;
     let t = request.texts();
-    let name = app(t, &found.app_name);
-    let title = (t.application.confirm_title)(&format!("{name}: {}", found.receiver));
+    let title = (t.deliveries.confirm_title)(app(t, &found.app_name), &found.receiver);
     confirm(
         &request,
         title,

@@ -342,9 +342,12 @@ texts! {
         inactive_text =>
             "The connection has ended, or the account of the application's owner is closed. At most the notice of that (connection.ended) is still sent here.",
             "Połączenie zostało zakończone albo konto właściciela aplikacji jest zamknięte. Wyślemy tu jeszcze najwyżej powiadomienie o tym (connection.ended).";
+        confirm_title: fn(&str, &str) -> String =>
+            |name, address| format!("Delete the subscription of {name} to {address}?"),
+            |name, address| format!("Usunąć subskrypcję ({name}) na adres {address}?");
         confirm_text =>
-            "Nothing more is sent for this subscription, and its deliveries are no longer shown. The application can subscribe again while it has access to your account. This cannot be undone.",
-            "Dla tej subskrypcji nic już nie wyślemy, a historia jej dostaw zniknie. Aplikacja może utworzyć subskrypcję ponownie, dopóki ma dostęp do Twojego konta. Tego nie można cofnąć.";
+            "Nothing more is sent for this subscription, and its deliveries are no longer shown. Whoever has access to your account's webhooks can subscribe again. This cannot be undone.",
+            "Dla tej subskrypcji nic już nie wyślemy, a historia jej dostaw zniknie. Kto ma dostęp do webhooków Twojego konta, może utworzyć subskrypcję ponownie. Tego nie można cofnąć.";
         deleted => "The subscription is deleted.", "Subskrypcja została usunięta.";
         events => "Events", "Zdarzenia";
         since => "Subscribed", "Utworzona";
