@@ -106,7 +106,8 @@ async fn a_mail_server_that_never_answers_holds_up_neither_requests_nor_the_end_
     let began = Instant::now();
     stop(server).await;
     let took = began.elapsed().as_millis();
-    assert!((900..8_000).contains(&took), "{took} ms");
+    // The attempt goes on for half of the time.
+    assert!((450..8_000).contains(&took), "{took} ms");
 }
 
 /// A thousand parcels of each of two carriers, of which one takes fifteen times as long for an answer.
