@@ -64,7 +64,8 @@ impl Database {
     }
 
     /// The age in seconds of the oldest transaction in the server, prepared or not, that holds a snapshot or has
-    /// written: what was deleted or changed since then stays in tables and indexes. None if the role may not see others' and its own are young.
+    /// written: what was deleted or changed since then stays in tables and indexes. None if the role may not see
+    /// others' and its own are young.
     pub async fn oldest_snapshot(&self) -> Result<Option<f64>, StoreError> {
         let oldest = self.autocommit("queues").row(OLDEST_SNAPSHOT.bind(())).await?;
         Ok(oldest.and_then(|age| age.0))

@@ -112,7 +112,8 @@ from backlog
 
 -- name: OLDEST_SNAPSHOT
 -- A transaction that writes holds back the change feed, one with a snapshot the removal of dead rows. Autovacuum, of which
--- only an ANALYZE does, is left out. Sessions of other roles show theirs to members of `pg_read_all_stats` alone: what others see is no more than a lower bound.
+-- only an ANALYZE does, is left out. Sessions of other roles show theirs to members of `pg_read_all_stats` alone: what others see is no
+-- more than a lower bound.
 select case when age > 60 or pg_has_role('pg_read_all_stats', 'usage') then age end as age
 from (
     select greatest(
