@@ -22,6 +22,24 @@ const AXE: &str = "
     ));
 ";
 
+/// Selects the timeline, has it loaded anew, and returns whether it is still selected.
+const SELECTED: &str = "
+    const [timeline, done] = [document.querySelector('#timeline'), arguments[arguments.length - 1]];
+    getSelection().selectAllChildren(timeline);
+    document.addEventListener('htmx:afterRequest', () => done(!getSelection().isCollapsed), { once: true });
+    htmx.trigger(timeline, 'sse:tick');
+";
+
+/// As if the page had been opened in a background tab.
+const HIDDEN: &str = "Object.defineProperty(document, 'hidden', { value: true })";
+/// Waits until the page has closed its connection.
+const CLOSED: &str = "
+    const done = arguments[arguments.length - 1];
+    const source = () => document.querySelector('#timeline')['htmx-internal-data']?.sseEventSource;
+    const look = () => source()?.readyState === 2 ? done(true) : setTimeout(look, 50);
+    look();
+";
+
 /// A browser on a page of the sandbox, and the faults it has found.
 struct Player<'a> {
     browser: &'a Session,
@@ -116,6 +134,7 @@ async fn a_trade_is_played_with_the_keyboard_alone_on_a_phone() {
         let open = "return document.querySelectorAll('#timeline details[open]').length";
         assert_eq!(browser.run(open).await, 1, "what was opened stays open");
         player.look("a paid order").await;
+        assert_eq!(browser.run_async(SELECTED).await, true, "what is selected stays");
         player.press("#outcome form.call button:not([type])").await;
         browser.wait_for("#outcome", "buyer_notified").await;
 
@@ -152,6 +171,12 @@ async fn a_trade_is_played_with_the_keyboard_alone_on_a_phone() {
         assert_eq!(browser.complaints().await, Vec::<serde_json::Value>::new());
     }
     walk_through_consent(&browser, &sandbox).await;
+    let hidden = json!({ "source": HIDDEN });
+    browser
+        .devtools("Page.addScriptToEvaluateOnNewDocument", hidden)
+        .await;
+    player.open("/sandbox/timeline").await;
+    browser.run_async(CLOSED).await;
     assert!(player.faults.is_empty(), "{:#?}", player.faults);
 }
 

@@ -10,13 +10,13 @@ use blackbox::{Sandbox, World, line, text, until};
 use private_postgres::Cluster;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
-use testkit::{Answer, OwnCitus, TestDatabase};
+use testkit::{Answer, OwnCitus, ServerOptions, TestDatabase, TestWorker};
 use tokio::task::block_in_place;
 
 use crate::ledger::Ledger;
 use crate::outage::may_be_repeated;
 use crate::postgres_killed::{Writers, fed_once, kill_all, moment};
-use crate::{PROGRAM, metrics, rounds, run_alone, run_over};
+use crate::{PROGRAM, metrics, rounds, run_alone, run_over, set};
 
 /// Time until a request of a seller whose worker is away has failed.
 const FAILS_WITHIN: Duration = Duration::from_secs(5);
@@ -147,6 +147,42 @@ async fn a_request_reaches_no_other_shard_and_sends_few_commands() {
 }
 
 #[tokio::test]
+async fn old_orders_buyers_are_erased_on_every_worker() {
+    let Some(citus) = cluster().await else { return };
+    let world = world(&citus).await;
+    let (mut lines, mut traders) = (Vec::new(), Vec::new());
+    for ledger in one_on_each(&world, &citus).await {
+        let trader = ledger.trader().clone();
+        let offer = world.any_offer(&trader.seller, json!({"stock": 2})).await;
+        lines.push(line(&trader.seller, &offer, 1));
+        traders.push(trader);
+    }
+    let [old, recent] = [
+        world.paid(&lines, json!({})).await,
+        world.paid(&lines, json!({})).await,
+    ];
+    let paid = world.order(&traders[0].token, &old.id).await;
+    let age = format!(
+        "update orders set created_at = created_at - interval '2 days' where order_id = '{}'",
+        old.id
+    );
+    world.execute(&age).await;
+    let settings = [("DATABASE__LAYOUT", "citus"), ("RETENTION__BUYER_DATA", "1d")];
+    let _worker = TestWorker::start(&set(ServerOptions::new(PROGRAM), &settings), &world.database);
+    let has_buyer =
+        async |token: &str, order: &str| world.order(token, order).await["buyer"] != serde_json::Value::Null;
+    for trader in &traders {
+        until("the erasure", async || !has_buyer(&trader.token, &old.id).await).await;
+        assert!(has_buyer(&trader.token, &recent.id).await);
+    }
+    let erased = world.order(&traders[0].token, &old.id).await;
+    assert!(
+        text(&erased, "updated_at") > text(&paid, "updated_at"),
+        "{erased}"
+    );
+}
+
+#[tokio::test]
 async fn databases_of_a_coordinator_become_a_sandbox_or_are_distributed_with_their_data() {
     let Some(citus) = cluster().await else { return };
     becomes_a_sandbox(&citus).await;
@@ -155,6 +191,14 @@ async fn databases_of_a_coordinator_become_a_sandbox_or_are_distributed_with_the
 
 async fn becomes_a_sandbox(citus: &OwnCitus) {
     let (url, folder) = (citus.empty_database("market").await, tempfile::tempdir().unwrap());
+    let on_worker = run_over(&citus.workers()[0].url("market"), "migrate")
+        .await
+        .ended(1);
+    assert!(
+        on_worker.stderr.contains("Connect to the coordinator"),
+        "{}",
+        on_worker.stderr
+    );
     let environment = [("DATABASE_URL", &*url), ("SELLER_API__DATABASE__LAYOUT", "citus")];
     let sandbox = Sandbox::start(PROGRAM, &folder.path().join("data"), &[], &environment).await;
     let token = text(&sandbox.credentials["sellers"][0], "personal_token");

@@ -22,10 +22,10 @@ async fn a_slow_list_delays_no_page_and_no_list_of_another_seller() {
     for resource in ["/v1/offers", "/v1/orders"] {
         let changed = format!("{resource}?updated_after=2026-01-01T00:00:00Z");
         let reading = reading(&world, &link, &slow.token, &changed).await;
+        let slow_list = || world.at("GET", &changed).bearer(&slow.token).send();
         for tries in 1.. {
             let began = Instant::now();
             link.arm(&reading, Fault::Waits);
-            let slow_list = || world.at("GET", &changed).bearer(&slow.token).send();
             let waiting: JoinSet<_> = (0..REQUESTS).map(|_| slow_list()).collect();
             link.reached().await;
             for path in ["/v1/offers", "/v1/orders", "/v1/offers?status=draft", &changed] {
@@ -40,6 +40,19 @@ async fn a_slow_list_delays_no_page_and_no_list_of_another_seller() {
             let is_slow = began.elapsed() > Duration::from_secs(2);
             assert!(is_slow && tries < 5, "{answers:?}");
         }
+        // Who waits in vain behind the seller's own lists is told to send fewer; only the one that is read fails.
+        link.arm(&reading, Fault::Waits);
+        let answers = (0..3)
+            .map(|_| slow_list())
+            .collect::<JoinSet<_>>()
+            .join_all()
+            .await;
+        link.resume();
+        let refused = answers.iter().filter(|answer| answer.status != 500);
+        let said: Vec<_> = refused
+            .map(|answer| (answer.status, answer.code(), answer.header("retry-after")))
+            .collect();
+        assert_eq!(said, vec![(429, "rate_limited".to_owned(), Some("1")); 2]);
     }
 }
 

@@ -19,8 +19,6 @@ use crate::{process, sealing_keys};
 
 /// The time limit for the database's answer: a probe is answered within 2 s.
 const READY_TIMEOUT: Duration = Duration::from_millis(1_900);
-/// The part of that limit for comparing the keys: one statement, run until it succeeds once.
-const KEYS_TIMEOUT: Duration = Duration::from_millis(900);
 /// The pause between two checks of the schema.
 const INTERVAL: Duration = Duration::from_secs(1);
 /// The pause between two new connections that show whether the database still lets the role in.
@@ -34,8 +32,6 @@ pub(crate) struct Readiness {
     stopping: Arc<AtomicBool>,
     /// Set once the database has been found ready.
     reached: Arc<watch::Sender<bool>>,
-    /// Set once the keys have been compared.
-    compared: Arc<AtomicBool>,
     /// The result of the last check.
     ready: Arc<AtomicBool>,
     /// Set while the database refuses to let the role in. Open connections may still work, until each of them
@@ -86,7 +82,6 @@ impl Readiness {
             sealer,
             stopping: Arc::default(),
             reached: Arc::default(),
-            compared: Arc::default(),
             ready: Arc::default(),
             locked_out: Arc::default(),
         }
@@ -138,13 +133,6 @@ impl Readiness {
                     .unwrap_or(was_locked_out);
                 self.locked_out.store(is_locked_out, Ordering::Relaxed);
                 next_login = Instant::now() + if is_locked_out { INTERVAL } else { LOGIN_INTERVAL };
-                let is_reached = *self.reached.borrow();
-                if is_reached
-                    && !self.compared.load(Ordering::Relaxed)
-                    && let Err(State::MismatchedKey(reason)) = self.compare_keys(LOGIN_INTERVAL).await
-                {
-                    return Failure(Exit::Failed, reason);
-                }
             }
             let state = self.check_in_time().await;
             if shown.as_ref() != state.database() {
@@ -207,30 +195,17 @@ impl Readiness {
         if !identity.is_own() {
             return Ok(State::NotAdopted(identity));
         }
-        let ready = State::Ready(identity);
-        if is_reached {
-            return Ok(ready);
+        if !is_reached {
+            // Values that another process seals later with keys that this process lacks are logged when they fail
+            // to open.
+            let compared = sealing_keys::compare(&self.database, &self.sealer).await?;
+            if let Err(other) = compared.refuse_sealing(&self.sealer) {
+                return Ok(State::MismatchedKey(other.to_string()));
+            }
+            compared.report();
+            self.reached.send_replace(true);
         }
-        if let Err(mismatched) = self.compare_keys(KEYS_TIMEOUT).await {
-            return Ok(mismatched);
-        }
-        self.reached.send_replace(true);
-        Ok(ready)
-    }
-
-    /// Compares the keys with a sample of the stored values, for at most `limit`. Values that another process
-    /// seals later with keys that this process lacks are logged when they fail to open.
-    async fn compare_keys(&self, limit: Duration) -> Result<(), State> {
-        let Ok(compared) = timeout(limit, sealing_keys::compare(&self.database, &self.sealer)).await else {
-            tracing::warn!("comparing the sealing keys with what is stored takes long: it is tried again");
-            return Ok(());
-        };
-        let compared = compared.map_err(|error| self.unreachable(error_chain(&error)))?;
-        let refused = compared.refuse_sealing(&self.sealer);
-        refused.map_err(|other| State::MismatchedKey(other.to_string()))?;
-        compared.report();
-        self.compared.store(true, Ordering::Relaxed);
-        Ok(())
+        Ok(State::Ready(identity))
     }
 
     fn unreachable(&self, cause: String) -> State {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::error::Error as StdError;
 
 use actix_web::HttpResponse;
-use kernel::{LOST_CLAIM, StoreError, TransactionError, error_chain};
+use kernel::{LOST_CLAIM, ShareTaken, StoreError, TransactionError, error_chain};
 use usecases::{Failure, Repeatable};
 
 use crate::deadline::Overdue;
@@ -139,6 +139,10 @@ impl From<TransactionError> for Error {
             TransactionError::Unknown(_) => (Problem::unavailable(), EffectOutcome::Unknown),
             TransactionError::Store(StoreError::Retryable(_)) => {
                 (Problem::unavailable(), EffectOutcome::Retryable)
+            }
+            // Not a failure of this service either.
+            TransactionError::Store(StoreError::Unavailable(cause)) if cause.is::<ShareTaken>() => {
+                return Problem::too_many_at_once().into();
             }
             TransactionError::Store(StoreError::Unavailable(_)) => {
                 (Problem::unavailable(), EffectOutcome::None)

@@ -115,6 +115,12 @@ impl Problem {
         Self::new(Code::RateLimited, message).retry_after(retry_after)
     }
 
+    /// 429: the seller's own requests take all the places for slow lists.
+    pub fn too_many_at_once() -> Self {
+        let message = "Too many slow lists of this seller at once: read one after another. Retry in 1 s.";
+        Self::new(Code::RateLimited, message).retry_after(1)
+    }
+
     /// 409: the first request with this idempotency key is still running.
     pub fn key_in_progress() -> Self {
         let message = "The first request with this Idempotency-Key is still running. Retry in a moment.";

@@ -139,7 +139,11 @@ impl MigrateError {
                 "{}: another program's; give the service a database, or a schema, of its own",
                 error.message()
             ),
-            _ => error.message().to_owned(),
+            // Such as that of a Citus worker, which leads to the coordinator.
+            _ => error.hint().map_or_else(
+                || error.message().to_owned(),
+                |hint| format!("{}: {hint}", error.message()),
+            ),
         });
         let cause = message.map_or(cause, Cause::from);
         if is_forbidden {

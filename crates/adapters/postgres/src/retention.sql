@@ -266,13 +266,17 @@ where p.seller_id = parts.seller_id
 
 -- name: ERASE_BUYERS_OF_SELLER
 -- $1 the seller; $2 the orders; $3 the time.
--- The same on Citus, where no volatile function may be in the SET clause.
+-- The same on Citus, where only immutable functions may be in the SET clause: no clock, and, since days have different
+-- lengths where clocks change, no interval added to a time with time zone.
 update seller_orders
 set buyer = null,
     shipping_address = null,
     delivery_point = null,
     invoice = null,
-    updated_at = case when paid_at is null then updated_at else greatest(updated_at + interval '1 us', $3) end
+    updated_at = case
+        when paid_at is null then updated_at
+        else greatest((updated_at at time zone 'UTC' + interval '1 us') at time zone 'UTC', $3)
+    end
 where seller_id = $1
   and order_id = any($2)
   and num_nonnulls(buyer, shipping_address, delivery_point, invoice) > 0

@@ -17,8 +17,8 @@ from sealed
 group by name, key
 
 -- name: SAMPLE
--- Three values of each key, among the first 500 rows of a table, with their bindings as `sealing`, `webhooks` and the use case
--- `shown_once` make them.
+-- Three values of each key, among up to 500 rows of each table that an index finds, with their bindings as `sealing`, `webhooks`
+-- and the use case `shown_once` make them.
 with sealed (name, binding, value) as (
     (
         select 'subscriptions.secret', uuid_send(seller_id) || uuid_send(id), secret
@@ -32,14 +32,15 @@ with sealed (name, binding, value) as (
                 || int8send(octet_length(fingerprint)) || fingerprint || int8send(16) || uuid_send(fence),
             body
         from idempotency
-        where body is not null
+        order by created_at desc
         limit 500
     )
     union all
     (
         select 'account_mails.url', uuid_send(id), url
         from account_mails
-        where url is not null
+        where due_at is not null
+        order by due_at
         limit 500
     )
     union all
@@ -47,12 +48,14 @@ with sealed (name, binding, value) as (
         select 'flashes.sealed', session_hash || uuid_send(form), sealed
         from flashes
         where sealed is not null
+        order by created_at
         limit 500
     )
 ),
 keyed as (
     select *, encode(substring(value from 2 for get_byte(value || decode('00', 'hex'), 0)), 'escape') as key
     from sealed
+    where value is not null
 ),
 numbered as (
     select *, row_number() over (partition by name, key) as place

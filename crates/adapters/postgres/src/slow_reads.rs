@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use diesel_async::{AsyncPgConnection, methods::LoadQuery};
-use kernel::{SellerId, StoreError};
+use kernel::{SellerId, ShareTaken, StoreError};
+use tokio::time::Instant;
 use tracing::Instrument as _;
 use usecases::LockSet;
 
@@ -11,7 +12,7 @@ use crate::{
     ANSWER_TIMEOUT,
     connection::error::with_timeout,
     statement::{Prepared, Returns},
-    turns::{Admission, Turns},
+    turns::{Admission, NoTurn, Turns},
     unit_of_work::{PLAN_BY_VALUES, PgUnitOfWork, changing_any},
 };
 
@@ -34,7 +35,7 @@ impl SlowReads {
     pub(crate) async fn turn_of_long(&self, seller: SellerId) -> Result<[Admission; 2], StoreError> {
         let take = |of| async move { self.long.take(&of, ANSWER_TIMEOUT).await };
         Ok([
-            take(LockSet::of_seller(seller)).await?,
+            take(LockSet::of_seller(seller)).await.map_err(own)?,
             // One place for all.
             take(LockSet::of_strangers()).await?,
         ])
@@ -47,15 +48,30 @@ impl SlowReads {
         S: Returns + Send + 'static,
         Prepared<S>: for<'t> LoadQuery<'t, &'t AsyncPgConnection, S::Row>,
     {
-        with_timeout(ANSWER_TIMEOUT, async {
-            let tx = self.units.open_transaction(&LockSet::of_seller(seller)).await?;
-            let reading = async move {
-                tx.write_later(changing_any(PLAN_BY_VALUES.bind(())));
-                tx.rows(statement).await
-            };
-            let rows = tokio::spawn(reading.in_current_span()).await;
-            rows.unwrap_or_else(|ended| Err(StoreError::Unavailable(ended.into())))
+        let began = Instant::now();
+        let tx = self
+            .units
+            .open_transaction(&LockSet::of_seller(seller))
+            .await
+            .map_err(own)?;
+        let reading = async move {
+            tx.write_later(changing_any(PLAN_BY_VALUES.bind(())));
+            tx.rows(statement).await
+        };
+        let reading = tokio::spawn(reading.in_current_span());
+        with_timeout(ANSWER_TIMEOUT.saturating_sub(began.elapsed()), async {
+            reading
+                .await
+                .unwrap_or_else(|ended| Err(StoreError::Unavailable(ended.into())))
         })
         .await
+    }
+}
+
+/// The failure of a caller whom no turn of its seller has come to: only the seller's own reads stood before it.
+fn own(error: StoreError) -> StoreError {
+    match error {
+        StoreError::Unavailable(cause) if cause.is::<NoTurn>() => StoreError::Unavailable(ShareTaken.into()),
+        other => other,
     }
 }

@@ -134,8 +134,13 @@ impl Turns {
     }
 }
 
+/// Why work did not begin.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct NoTurn(String);
+
 fn no_turn(reason: String) -> StoreError {
-    StoreError::Unavailable(reason.into())
+    StoreError::Unavailable(NoTurn(reason).into())
 }
 
 impl State {

@@ -25,9 +25,13 @@ document.addEventListener("htmx:afterSwap", (event) => {
   if (event.target.querySelector(".notice")) htmx.trigger(document.body, "called");
 });
 
-// What went wrong is shown in place of the answer to the call before.
 document.addEventListener("htmx:beforeSwap", (event) => {
-  if (event.detail.target.id === "outcome") event.detail.shouldSwap = true;
+  const { target } = event.detail;
+  // What went wrong is shown in place of the answer to the call before.
+  if (target.id === "outcome") event.detail.shouldSwap = true;
+  // What somebody has selected, to copy it, is not replaced under the hand; the next tick brings the rest.
+  const selected = getSelection();
+  if (target.id !== "outcome" && !selected.isCollapsed && target.contains(selected.anchorNode)) event.detail.shouldSwap = false;
 });
 document.addEventListener("htmx:sendError", (event) => {
   const outcome = event.detail.target;
@@ -39,8 +43,10 @@ document.addEventListener("htmx:sendError", (event) => {
   outcome.focus();
 });
 
-// Browsers open six connections to a host: pages in the background leave theirs to others.
-document.addEventListener("visibilitychange", () => {
+// Browsers open six connections to a host: pages in the background leave theirs to others, those opened there too.
+const connect = () => {
   const timeline = document.getElementById("timeline");
   if (timeline) htmx.trigger(timeline, document.hidden ? "htmx:beforeCleanupElement" : "htmx:afterProcessNode");
-});
+};
+document.addEventListener("visibilitychange", connect);
+document.addEventListener("htmx:sseOpen", () => document.hidden && connect());

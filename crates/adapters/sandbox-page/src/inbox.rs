@@ -34,8 +34,6 @@ use crate::{BODY_LIMITS, Chosen, SandboxPage, Settings};
 /// Deliveries that an inbox keeps, and bytes of a body.
 const KEPT: usize = 50;
 const KEPT_BODY: usize = 4 * 1024;
-/// The most that is kept of a header, in bytes.
-const KEPT_HEADER: usize = 1024;
 /// Deliveries that the page lists as they are sent.
 const LISTED: u16 = 100;
 
@@ -167,12 +165,7 @@ impl Inbox {
 
     /// Keeps a delivery. Returns how to answer, and whether it is verified.
     fn add(&self, n: usize, headers: &HeaderMap, body: &[u8], now: DateTime<Utc>) -> (Behaviour, bool) {
-        let cut = |name: &str| {
-            let mut value = text_of(headers, name);
-            value.truncate(value.floor_char_boundary(KEPT_HEADER));
-            value
-        };
-        let line = |name: &HeaderName| format!("{name}: {}\n", cut(name.as_str()));
+        let line = |name: &HeaderName| format!("{name}: {}\n", text_of(headers, name.as_str()));
         let mut lines: Vec<_> = headers.keys().map(line).collect();
         lines.sort();
         let kept = String::from_utf8_lossy(body.get(..KEPT_BODY).unwrap_or(body));
@@ -185,8 +178,8 @@ impl Inbox {
             let (behaviour, is_verified) = (receiver.behaviour, checks.iter().all(|(holds, _)| *holds));
             receiver.received.push_front(Arc::new(Received {
                 at: now,
-                event: cut("x-event"),
-                delivery: cut("x-delivery-id"),
+                event: text_of(headers, "x-event"),
+                delivery: text_of(headers, "x-delivery-id"),
                 content,
                 checks,
                 is_verified,

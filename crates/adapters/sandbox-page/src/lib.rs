@@ -67,7 +67,7 @@ pub async fn shippable(orders: &dyn OrderReader, seller: SellerId) -> Result<Opt
 }
 
 /// From now on the simulated carriers answer this status when asked about parcels with this number, and they are
-/// asked at once.
+/// asked at the worker's next look.
 pub type SetParcel =
     dyn Fn(TrackingNumber, TrackingStatus) -> BoxFuture<'static, Result<(), StoreError>> + Send + Sync;
 

@@ -86,35 +86,10 @@ impl Format {
         if self.json { print(object) } else { print(sentence) }
     }
 
-    /// As [`Self::said`], of a change that was made.
+    /// As [`Self::said`], of a change that was made. Of several changes each is printed, whether or not those before it could
+    /// be: `printed.and(…)` keeps the first failure.
     pub(crate) fn changed(self, object: &Value, sentence: impl Display) -> Result<(), PrintError> {
         self.said(object, sentence).map_err(PrintError::done)
-    }
-}
-
-/// Prints several changes. One that cannot be printed does not stop the others.
-#[derive(Debug)]
-pub(crate) struct Changes {
-    format: Format,
-    unprinted: Option<PrintError>,
-}
-
-impl Changes {
-    pub(crate) const fn new(format: Format) -> Self {
-        Self {
-            format,
-            unprinted: None,
-        }
-    }
-
-    pub(crate) fn print(&mut self, object: &Value, sentence: impl Display) {
-        let printed = self.format.changed(object, sentence);
-        self.unprinted = self.unprinted.take().or(printed.err());
-    }
-
-    /// Why the first of those that could not be printed could not.
-    pub(crate) fn end(self) -> Result<(), PrintError> {
-        self.unprinted.map_or(Ok(()), Err)
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use usecases::{ActingOperator, send_mails::send_again};
 use uuid::Uuid;
 
-use super::listing::{Changes, Format, Listed, PageArgs, Timestamp};
+use super::listing::{Format, Listed, PageArgs, Timestamp};
 use super::{id, in_transaction, not_found};
 
 #[derive(Debug, Subcommand)]
@@ -41,7 +41,7 @@ impl Command {
                 Ok(format.page(&mails, page, |last| last.id.uuid())?)
             }
             Self::SendAgain { mails } => {
-                let (mut changes, mut unknown) = (Changes::new(format), Vec::new());
+                let (mut printed, mut unknown) = (Ok(()), Vec::new());
                 for mail in mails {
                     let again = in_transaction(database, move |tx| {
                         Box::pin(async move {
@@ -50,7 +50,8 @@ impl Command {
                         })
                     });
                     if again.await? {
-                        changes.print(&json!({ "mail_id": mail.to_string() }), mail);
+                        let object = json!({ "mail_id": mail.to_string() });
+                        printed = printed.and(format.changed(&object, mail));
                     } else {
                         unknown.push(mail.to_string());
                     }
@@ -61,7 +62,7 @@ impl Command {
                         unknown.join(", ")
                     )));
                 }
-                Ok(changes.end()?)
+                Ok(printed?)
             }
         }
     }

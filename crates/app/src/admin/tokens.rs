@@ -11,9 +11,7 @@ use serde_json::{Value, json};
 use usecases::operator_tokens;
 use usecases::revoke_tokens::{PresentedToken, revoke_all, revoke_presented};
 use usecases::{ActingOperator, Failure};
-use uuid::Uuid;
 
-use super::listing::Changes;
 use super::{Format, find_application, find_seller, in_transaction};
 use crate::command::{self, Exit, note};
 
@@ -105,107 +103,72 @@ async fn revoke_from_stdin(database: &Database, format: Format) -> anyhow::Resul
     if io::stdin().is_terminal() {
         note("enter the tokens, one a line, then Ctrl-D:");
     }
-    let mut report = Report {
-        lines: 0,
-        revoked: 0,
-        malformed: 0,
-        unknown: 0,
-        changes: Changes::new(format),
-    };
+    let (mut printed, mut at) = (Ok(()), 0_u64);
+    let (mut revoked, mut malformed, mut unknown) = (0_u64, 0_u64, 0_u64);
     for line in io::stdin().lock().split(b'\n') {
         let line = line.context("cannot read the tokens from stdin")?;
         // Invalid UTF-8 never parses as a token.
         let line = String::from_utf8_lossy(&line);
         let line = line.trim();
-        report.lines += 1;
+        at += 1;
         if line.is_empty() {
             continue;
         }
-        let revoked = match (PresentedToken::parse(line), OperatorToken::presented(line)) {
+        let ended = match (PresentedToken::parse(line), OperatorToken::presented(line)) {
             (Some(token), _) => {
                 let revoked = in_transaction(database, |tx| {
                     Box::pin(revoke_presented(tx, tx, ActingOperator::CommandLine, token))
                 });
-                revoked.await.map(|family| ("family", family.uuid()))
+                revoked.await.map(|family| Some(("family", family.uuid())))
             }
             (None, Some(token)) => {
                 let hash = token.hash();
                 let revoked = in_transaction(database, |tx| {
                     Box::pin(operator_tokens::revoke_presented(tx, hash))
                 });
-                revoked.await.map(|id| ("operator_token", id))
+                revoked.await.map(|id| Some(("operator_token", id)))
+            }
+            (None, None) => Ok(None),
+        };
+        let not_revoked = |reason: &str| {
+            let object = json!({ "line": at, "family": Value::Null, "revoked": false, "error": reason });
+            (object, format!("not revoked; {reason}"))
+        };
+        let (object, sentence) = match ended {
+            Ok(Some((kind, id))) => {
+                revoked += 1;
+                let object = json!({ "line": at, (kind): id.to_string(), "revoked": true });
+                (object, format!("revoked; {kind} {id}"))
             }
             // Invalid input is not echoed: it may be a secret.
-            (None, None) => {
-                report.malformed += 1;
-                report.not_revoked(&format!("the line has no token: {PREFIXES}"));
-                continue;
+            Ok(None) => {
+                malformed += 1;
+                not_revoked(&format!("the line has no token: {PREFIXES}"))
             }
-        };
-        match revoked {
-            Ok((kind, id)) => report.revoked(kind, id),
             Err(Failure::Refused(refusal)) => {
-                report.unknown += 1;
-                report.not_revoked(&refusal.to_string());
+                unknown += 1;
+                not_revoked(&refusal.to_string())
             }
             Err(Failure::Store(error)) => {
-                let at = format!("at line {}; the lines after it were not read", report.lines);
-                return Err(anyhow::Error::new(error).context(at));
-            }
-        }
-    }
-    report.end()
-}
-
-/// Counts the results of the lines so far.
-#[derive(Debug)]
-struct Report {
-    /// All lines, including empty ones.
-    lines: u64,
-    revoked: u64,
-    /// Lines without a token.
-    malformed: u64,
-    /// Lines with a token that is not in the database.
-    unknown: u64,
-    changes: Changes,
-}
-
-impl Report {
-    /// `kind` says what the id is of: the token's family, or an operator's token.
-    fn revoked(&mut self, kind: &str, id: Uuid) {
-        self.revoked += 1;
-        let object = json!({ "line": self.lines, (kind): id.to_string(), "revoked": true });
-        self.print(&object, &format!("revoked; {kind} {id}"));
-    }
-
-    fn not_revoked(&mut self, reason: &str) {
-        let object = json!({ "line": self.lines, "family": Value::Null, "revoked": false, "error": reason });
-        self.print(&object, &format!("not revoked; {reason}"));
-    }
-
-    fn print(&mut self, object: &Value, sentence: &str) {
-        let at = format_args!("line {}: {sentence}", self.lines);
-        self.changes.print(object, at);
-    }
-
-    /// A malformed line is worse than an unknown token, which can do no harm any more.
-    fn end(self) -> anyhow::Result<()> {
-        let (exit, reason) = match (self.revoked, self.malformed, self.unknown) {
-            (0, 0, 0) => (Exit::Usage, format!("stdin has no token: {PREFIXES}")),
-            (_, 0, 0) => return Ok(self.changes.end()?),
-            (revoked, malformed, unknown) => {
-                let exit = if malformed > 0 {
-                    Exit::Usage
-                } else {
-                    Exit::NotFound
-                };
-                let lines = format!("lines without a token: {malformed}, with an unknown one: {unknown}");
-                (
-                    exit,
-                    format!("revoked {revoked}, not revoked {}: {lines}", malformed + unknown),
-                )
+                let context = format!("at line {at}; the lines after it were not read");
+                return Err(anyhow::Error::new(error).context(context));
             }
         };
-        bail!(command::Failure(exit, reason))
+        printed = printed.and(format.changed(&object, format_args!("line {at}: {sentence}")));
     }
+    // A malformed line is worse than an unknown token, which can do no harm any more.
+    let (exit, reason) = match (revoked, malformed, unknown) {
+        (0, 0, 0) => (Exit::Usage, format!("stdin has no token: {PREFIXES}")),
+        (_, 0, 0) => return Ok(printed?),
+        (_, 0, _) => (Exit::NotFound, not_all(revoked, malformed, unknown)),
+        _ => (Exit::Usage, not_all(revoked, malformed, unknown)),
+    };
+    bail!(command::Failure(exit, reason))
+}
+
+fn not_all(revoked: u64, malformed: u64, unknown: u64) -> String {
+    let not_revoked = malformed + unknown;
+    format!(
+        "revoked {revoked}, not revoked {not_revoked}: lines without a token: {malformed}, with an unknown one: {unknown}"
+    )
 }

@@ -17,7 +17,7 @@ use webhooks::{
     SellerSubscription, SubscriptionId, Undelivered, UndeliveredFilter, WebhookEvent,
 };
 
-use super::listing::{Changes, Format, Listed, PageArgs, Timestamp};
+use super::listing::{Format, Listed, PageArgs, Timestamp};
 use super::{find_seller, id, in_transaction, instant, not_found};
 use crate::command::{self, Exit, note, use_case_error};
 
@@ -249,16 +249,19 @@ async fn deliver_all_again(
             .map(|row| (row.seller, row.subscription, row.delivery.id));
         given_up.extend(keys);
     }
-    let mut changes = Changes::new(format);
+    let mut printed = Ok(());
     for (seller, subscription, delivery) in given_up.into_iter().rev() {
         match deliver_again(database, seller, (subscription, delivery)).await {
-            Ok(made) => changes.print(&json!({ "delivery_id": made.id.to_string() }), made.id),
+            Ok(made) => {
+                let object = json!({ "delivery_id": made.id.to_string() });
+                printed = printed.and(format.changed(&object, made.id));
+            }
             // An inactive subscription, or one that has been removed meanwhile.
             Err(Failure::Refused(refusal)) => note(format_args!("{delivery}: {refusal}")),
             Err(other) => return Err(use_case_error(other)),
         }
     }
-    Ok(changes.end()?)
+    Ok(printed?)
 }
 
 async fn deliver_again(

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use kernel::error_chain;
 use serde_json::{Value, json};
 
-use crate::admin::listing::{Changes, Format, Listed};
+use crate::admin::listing::{Format, Listed};
 use crate::command::note;
 use crate::config::{Loaded, Secret};
 use crate::readiness::require_schema;
@@ -71,8 +71,7 @@ pub(super) async fn migrate(loaded: &Loaded, options: &Options) -> anyhow::Resul
         0 => "the schema was up to date already".to_owned(),
         count => format!("the schema is up to date; applied {count}"),
     };
-    let mut changes = Changes::new(format);
-    changes.print(&json!({ "applied": applied }), done);
+    let mut printed = format.changed(&json!({ "applied": applied }), done);
     if !is_finished(settings(url), true).await? {
         note(
             "it still admits the version before: once every process runs this one, run `seller-api migrate --finish`",
@@ -89,7 +88,7 @@ pub(super) async fn migrate(loaded: &Loaded, options: &Options) -> anyhow::Resul
         } else {
             "the tables were distributed already"
         };
-        changes.print(&json!({ "distributed": is_new }), done);
+        printed = printed.and(format.changed(&json!({ "distributed": is_new }), done));
     }
     let serving = database.url.as_ref().filter(|_| database.direct_url.is_some());
     if let Some(serving) = serving {
@@ -104,7 +103,7 @@ pub(super) async fn migrate(loaded: &Loaded, options: &Options) -> anyhow::Resul
             note(format_args!("warning: {fault}"));
         }
     }
-    Ok(changes.end()?)
+    Ok(printed?)
 }
 
 /// Whether the schema admits no program of the release before. Fails if this program cannot use it; with

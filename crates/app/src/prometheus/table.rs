@@ -171,7 +171,7 @@ metrics! {
         Gauge "tracking_queue_parcels" [CARRIER] "Parcels with a due look-up; 10000 stands for that many or more, NaN for unknown.";
         Gauge "tracking_queue_oldest_due_seconds" [CARRIER] "Age of the oldest due look-up; NaN for unknown.";
         Counter "parcel_lookups_total" [] "Due look-ups of parcels that were done.";
-        Counter "worker_failures_total" [WORKER] "Failed batches, by worker; of an outage from the third in a row on, and only while the process is ready.";
+        Counter "worker_failures_total" [WORKER] "Failed batches, by worker; of an outage those after its first three seconds, and only while the process is ready.";
     }
     "The process" {
         Counter "trace_spans_exported_total" [SPAN_OUTCOME] "Spans for the collector, by outcome.";

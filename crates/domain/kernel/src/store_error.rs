@@ -42,6 +42,11 @@ impl Deref for SharedError {
     }
 }
 
+/// The cause of an unavailable store for a caller whose own seller's requests take all the places that they may have.
+#[derive(Debug, thiserror::Error)]
+#[error("the seller's own requests take all its places")]
+pub struct ShareTaken;
+
 /// The failure of a port that stores or reads state. The caller that sends the response logs the cause once.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum StoreError {

@@ -73,9 +73,7 @@ fn each_step_of_a_verification_finds_its_fault() {
 #[test]
 fn an_inbox_keeps_the_latest_and_the_beginning_of_a_body() {
     let (inbox, body) = (Inbox::default(), vec![b'a'; KEPT_BODY + 1]);
-    let mut headers = headers(&[secret(1)]);
-    let long = HeaderValue::from_str(&"x".repeat(8_000)).unwrap();
-    headers.insert(HeaderName::from_static("x-delivery-id"), long);
+    let headers = headers(&[secret(1)]);
     for _ in 0..=KEPT {
         let (behaviour, is_verified) = inbox.add(0, &headers, &body, DateTime::UNIX_EPOCH);
         assert_eq!((behaviour, is_verified), (Behaviour::Accept, false));
@@ -83,10 +81,7 @@ fn an_inbox_keeps_the_latest_and_the_beginning_of_a_body() {
     inbox.with(0, |receiver| {
         assert_eq!(receiver.received.len(), KEPT);
         let latest = &receiver.received[0];
-        assert_eq!(
-            (&*latest.event, latest.delivery.len()),
-            ("order.paid", KEPT_HEADER)
-        );
+        assert_eq!(latest.event, "order.paid");
         assert!(latest.content.contains("webhook-timestamp: 1795183500\n"));
         assert!(
             latest

@@ -263,7 +263,9 @@ pub(crate) async fn carrier(page: &SandboxPage, form: &Form) -> Shown {
             "It is set, but the database does not answer now: carriers are asked at the next look-up.";
         Refusal::new(status, sentence)
     })?;
-    Ok(HttpResponse::Ok().body(format!("Carriers say of {number} from now on: {status}.\n")))
+    Ok(HttpResponse::Ok().body(format!(
+        "Carriers say of {number} from now on: {status}. They are asked within a quarter of a minute.\n"
+    )))
 }
 
 /// The latest orders of all sellers, newest first, with what can be done to each.
