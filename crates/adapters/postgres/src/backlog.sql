@@ -11,8 +11,8 @@ bounds as materialized (
 queues as materialized (
     -- The delivery queues that have been due longest: they are searched for the oldest delivery. One whose receiver fails
     -- delays its own deliveries, whatever the workers do; likewise a slow one, whose queue is leased, or paused for its host:
-    -- `wake_at` is then the end of the lease or the pause.
-    select seller_id, id
+    -- `wake_at` is then the end of the lease or the pause. None is due before `due_from`, where index entries may be read in vain.
+    select seller_id, id, coalesce(none_due_before, '-infinity') as due_from
     from subscriptions
     where wake_at <= (select at from clock)
       and not failing
@@ -40,7 +40,7 @@ backlog (queue, waiting, oldest) as (
                 from deliveries
                 where seller_id = l.seller_id
                   and subscription_id = l.id
-                  and due_at is not null
+                  and due_at >= l.due_from
                   and attempt = 0
                 order by due_at
                 limit 1
@@ -67,7 +67,7 @@ backlog (queue, waiting, oldest) as (
                 from deliveries
                 where seller_id = l.seller_id
                   and subscription_id = l.id
-                  and due_at is not null
+                  and due_at >= l.due_from
                   and attempt > 0
                 order by due_at
                 limit 1
