@@ -19,7 +19,7 @@
 //! Its cost is bounded whatever was updated, but not small: see [`SlowReads`].
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -30,13 +30,11 @@ use diesel::row::NamedRow;
 use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use diesel::{QueryResult, QueryableByName, deserialize};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
-use futures_util::future::join_all;
 use kernel::{Keyset, MAX_PAGE_SIZE, Page, PageSize, SellerId, StoreError};
 use uuid::Uuid;
 
 use crate::ANSWER_TIMEOUT;
 use crate::batch::{BatchQuery, Batcher};
-use crate::connection::error::{ends_connection, store_error};
 use crate::connection::{Connector, shared::SharedConnection};
 use crate::layout::Layout;
 use crate::slow_reads::SlowReads;
@@ -76,22 +74,21 @@ pub(crate) trait Listed: Send + Sync + 'static {
     const PAGES_SHARE: usize;
     type Row: TableRow + Send + 'static;
     /// The type of an item.
-    type Item: Clone + Send + TryFrom<Self::Row, Error = StoreError>;
+    type Item: Send + TryFrom<Self::Row, Error = StoreError>;
     const BY_ID: Statement<ByIdParameters, Walked<Self::Row>>;
     /// The rows of a seller, $1, with some of the ids, $2; in the order of the ids if it may leave the last ones out.
     const BY_IDS: Statement<(SqlUuid, Array<SqlUuid>), Walked<Self::Row>>;
     const PAGES: Statement<PagesParameters, Walked<Self::Row>>;
     const UPDATED: Statement<UpdatedParameters, Walked<Self::Row>>;
 
-    /// On Citus: one seller's rows of these ids, with their ids.
+    /// On Citus, which plans anything but a query of one table anew at each run: a row by its id, if it is there.
     async fn of_seller(
-        connection: &AsyncPgConnection,
+        connection: &SharedConnection,
         seller: Uuid,
-        ids: Vec<Uuid>,
-    ) -> QueryResult<Vec<(Uuid, Self::Row)>>;
+        id: Uuid,
+    ) -> Result<Vec<Self::Row>, StoreError>;
 
-    /// On Citus: a page without a filter by `updated_at`, of one table, since Citus plans anything else anew
-    /// at each run.
+    /// On Citus: a page without a filter by `updated_at`.
     async fn page(
         connection: &SharedConnection,
         page: PageQuestion,
@@ -154,7 +151,7 @@ pub(crate) struct List<L: Listed> {
 impl<L: Listed> List<L> {
     pub(crate) fn new(connector: &Arc<Connector>, slow: &Arc<SlowReads>, layout: Layout) -> Self {
         Self {
-            by_id: Batcher::new(ById(layout, PhantomData), Arc::clone(connector)),
+            by_id: Batcher::new(ById(PhantomData), Arc::clone(connector)),
             pages: Batcher::new(Batched(PhantomData), Arc::clone(connector)),
             slow: Arc::clone(slow),
             layout,
@@ -162,7 +159,15 @@ impl<L: Listed> List<L> {
     }
 
     pub(crate) async fn one(&self, seller: SellerId, id: Uuid) -> Result<Option<L::Item>, StoreError> {
-        self.by_id.ask((seller, id)).await
+        if self.layout == Layout::Single {
+            return self.by_id.ask((seller, id)).await;
+        }
+        // A statement over several sellers would go to every shard.
+        let read = move |connection: Arc<SharedConnection>| async move {
+            L::of_seller(&connection, seller.uuid(), id).await
+        };
+        let rows = self.by_id.alone_in((), read).await?;
+        rows.into_iter().next().map(L::Item::try_from).transpose()
     }
 
     /// A seller's items with these ids, in the order of the list. They are read where pages are, a megabyte at a time;
@@ -290,7 +295,7 @@ pub(crate) struct PageQuestion {
 }
 
 /// Rows by their ids.
-pub(crate) struct ById<L>(Layout, PhantomData<L>);
+pub(crate) struct ById<L>(PhantomData<L>);
 
 #[async_trait]
 impl<L: Listed> BatchQuery for ById<L> {
@@ -300,73 +305,31 @@ impl<L: Listed> BatchQuery for ById<L> {
     type Question = (SellerId, Uuid);
     type Answer = Option<L::Item>;
 
+    /// A row whose seller or id differs from its question's is rejected: this is the last safeguard between two sellers
+    /// in one batch.
     async fn answer(
         &self,
         connection: &AsyncPgConnection,
         questions: &[(SellerId, Uuid)],
     ) -> QueryResult<Vec<Result<Option<L::Item>, StoreError>>> {
-        match self.0 {
-            Layout::Single => answers_by_place::<L>(connection, questions).await,
-            Layout::Citus => answers_by_seller::<L>(connection, questions).await,
-        }
-    }
-}
-
-/// Answers all questions by one statement. A row whose seller or id differs from its question's is rejected:
-/// this is the last safeguard between two sellers in one batch.
-async fn answers_by_place<L: Listed>(
-    connection: &AsyncPgConnection,
-    questions: &[(SellerId, Uuid)],
-) -> QueryResult<Vec<Result<Option<L::Item>, StoreError>>> {
-    let keys: (Vec<_>, Vec<_>) = questions.iter().map(|(seller, id)| (seller.uuid(), *id)).unzip();
-    let mut answers = questions.iter().map(|_| Ok(None)).collect::<Vec<_>>();
-    for Walked { n, row, .. } in L::BY_ID.bind(keys).get_results(&mut { connection }).await? {
-        let place = usize::try_from(n - 1).unwrap_or(usize::MAX);
-        if let (Some(answer), Some(question)) = (answers.get_mut(place), questions.get(place)) {
-            *answer = L::Item::try_from(row).and_then(|item| {
-                let (seller, Keyset { id, .. }) = L::key(&item);
-                if (seller, id) == *question {
-                    return Ok(Some(item));
-                }
-                Err(StoreError::unexpected(
-                    "a row came back for another question than its own",
-                ))
-            });
-        }
-    }
-    Ok(answers)
-}
-
-/// Answers each seller's questions by a statement of its own, all sent together: on Citus, a statement over
-/// several sellers would go to every shard. If a worker is away, the questions about its sellers fail alone.
-async fn answers_by_seller<L: Listed>(
-    connection: &AsyncPgConnection,
-    questions: &[(SellerId, Uuid)],
-) -> QueryResult<Vec<Result<Option<L::Item>, StoreError>>> {
-    let mut sellers = BTreeMap::<SellerId, Vec<Uuid>>::new();
-    for (seller, id) in questions {
-        sellers.entry(*seller).or_default().push(*id);
-    }
-    let reads = sellers
-        .iter()
-        .map(|(seller, ids)| L::of_seller(connection, seller.uuid(), ids.clone()));
-    let (mut items, mut failures) = (HashMap::new(), HashMap::new());
-    for (seller, rows) in sellers.keys().zip(join_all(reads).await) {
-        match rows {
-            Ok(rows) => {
-                for (id, row) in rows {
-                    items.insert((*seller, id), L::Item::try_from(row));
-                }
+        let keys: (Vec<_>, Vec<_>) = questions.iter().map(|(seller, id)| (seller.uuid(), *id)).unzip();
+        let mut answers = questions.iter().map(|_| Ok(None)).collect::<Vec<_>>();
+        for Walked { n, row, .. } in L::BY_ID.bind(keys).get_results(&mut { connection }).await? {
+            let place = usize::try_from(n - 1).unwrap_or(usize::MAX);
+            if let (Some(answer), Some(question)) = (answers.get_mut(place), questions.get(place)) {
+                *answer = L::Item::try_from(row).and_then(|item| {
+                    let (seller, Keyset { id, .. }) = L::key(&item);
+                    if (seller, id) == *question {
+                        return Ok(Some(item));
+                    }
+                    Err(StoreError::unexpected(
+                        "a row came back for another question than its own",
+                    ))
+                });
             }
-            Err(error) if ends_connection(&error) => return Err(error),
-            Err(error) => drop(failures.insert(*seller, store_error(error))),
         }
+        Ok(answers)
     }
-    let answer = |question: &(SellerId, Uuid)| match failures.get(&question.0) {
-        Some(failure) => Err(failure.clone()),
-        None => items.get(question).cloned().transpose(),
-    };
-    Ok(questions.iter().map(answer).collect())
 }
 
 /// The pages in flight on one server thread.

@@ -10,7 +10,6 @@ use chrono::{DateTime, Utc};
 use diesel::pg::Pg;
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Json, Nullable, Text, Timestamptz, Uuid as SqlUuid};
-use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use kernel::{Change, Keyset, Money, OfferId, Page, PageSize, Precondition, SellerId, StoreError};
 use serde::Serialize;
 use usecases::Announcement;
@@ -164,15 +163,12 @@ impl Listed for SellerOffers {
     const UPDATED: Statement<listing::UpdatedParameters, Walked<OfferRow>> = UPDATED;
 
     async fn of_seller(
-        connection: &AsyncPgConnection,
+        connection: &SharedConnection,
         seller: Uuid,
-        ids: Vec<Uuid>,
-    ) -> QueryResult<Vec<(Uuid, OfferRow)>> {
-        let offers = offers::table
-            .filter(offers::seller_id.eq(seller))
-            .filter(offers::id.eq_any(ids))
-            .select((offers::id, OfferRow::as_select()));
-        offers.get_results(&mut { connection }).await
+        id: Uuid,
+    ) -> Result<Vec<OfferRow>, StoreError> {
+        let offer = offers::table.find((seller, id));
+        connection.rows(offer.select(OfferRow::as_select())).await
     }
 
     async fn page(

@@ -11,7 +11,6 @@ use diesel::dsl::AsSelect;
 use diesel::pg::Pg;
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Bool, Json, Nullable, Text, Timestamptz, Uuid as SqlUuid};
-use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use kernel::{Change, Keyset, MailId, Page, PageSize, Precondition, SellerId, StoreError};
 use orders::{
     BuyerSearch, OrderDirectory, OrderFilter, OrderId, OrderNumber, OrderReader, OrderRef, OrderStatus,
@@ -25,7 +24,7 @@ use crate::connection::{pool::Autocommit, shared::SharedConnection};
 use crate::layout::Layout;
 use crate::listing::{self, Filter, List, Listed, PageQuestion, Walked};
 use crate::schema::{self, api_now, mails, parcels, seller_orders};
-use crate::statement::{Prepared, Statement, statements};
+use crate::statement::{Statement, statements};
 use crate::unit_of_work::{Tx, changing, changing_any, expect_rows};
 
 pub(crate) use self::row::{order_number, parse_carrier, parse_tracking_number};
@@ -75,15 +74,12 @@ impl Listed for SellerParts {
     const UPDATED: Statement<listing::UpdatedParameters, Walked<PartRow>> = UPDATED;
 
     async fn of_seller(
-        connection: &AsyncPgConnection,
+        connection: &SharedConnection,
         seller: Uuid,
-        ids: Vec<Uuid>,
-    ) -> QueryResult<Vec<(Uuid, PartRow)>> {
-        let parts = seller_orders::table
-            .filter(seller_orders::seller_id.eq(seller))
-            .filter(seller_orders::order_id.eq_any(ids))
-            .select((seller_orders::order_id, PartRow::as_select()));
-        Prepared(parts).get_results(&mut { connection }).await
+        id: Uuid,
+    ) -> Result<Vec<PartRow>, StoreError> {
+        let part = seller_orders::table.find((seller, id));
+        connection.rows(part.select(PartRow::as_select())).await
     }
 
     async fn page(
