@@ -1,7 +1,7 @@
 //! Turns: work waits in this process for the rows that it will lock and for a place in its sellers' shares of
 //! the pool, and only then takes a connection.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -160,21 +160,17 @@ impl State {
         })
     }
 
-    /// Admits all who can begin now that these places were given up.
+    /// Admits all who can begin now that these places were given up, in the order of their arrival: by places, work for
+    /// many rows would be found before an earlier one for a single row.
     fn admit_waiting(&mut self, places: &[Place]) {
-        // Who cannot begin now cannot after others have begun either: each is looked at once, in however many
-        // of these queues it waits.
-        let mut looked_at = HashSet::new();
+        // Who cannot begin now cannot after others have begun either: each is looked at once.
+        let queues = places.iter().filter_map(|place| self.queues.get(place));
+        let waiting: BTreeSet<Ticket> = queues.flat_map(|queue| &queue.waiting).copied().collect();
         let mut passed = Vec::new();
-        for place in places {
-            while let Some(queue) = self.queues.get(place)
-                && self.has_room(place, queue)
-                && let Some(next) = queue.waiting.iter().copied().find(|ticket| {
-                    let waiter = self.waiting.get(ticket).filter(|_| looked_at.insert(*ticket));
-                    waiter.is_some_and(|waiter| self.are_free(*ticket, &waiter.places))
-                })
-            {
-                passed.extend(self.admit(next));
+        for ticket in waiting {
+            let waiter = self.waiting.get(&ticket);
+            if waiter.is_some_and(|waiter| self.are_free(ticket, &waiter.places)) {
+                passed.extend(self.admit(ticket));
             }
         }
         // All places that others take are taken by now.
@@ -437,6 +433,26 @@ mod tests {
         drop(admitted(&mut take(&turns, order(hot))).await);
         drop((beside, placed, taken, both));
         assert!(is_empty(&turns));
+    }
+
+    /// As a basket of several sellers does that has one of the hundred offers which batches change.
+    #[tokio::test]
+    async fn who_comes_first_begins_first_however_many_rows_others_wait_for() {
+        let many: Vec<_> = (0..100).map(|id| offer(1, id)).collect();
+        for _ in 0..20 {
+            let turns = Turns::new(1);
+            let held = take(&turns, rows(&many)).await.unwrap();
+            let mut order = take(&turns, rows(&[many[50], offer(2, 1)]));
+            let mut batch = take(&turns, rows(&many));
+            assert!(poll!(&mut order).is_pending() && poll!(&mut batch).is_pending());
+            drop(held);
+            let ordered = admitted(&mut order).await;
+            assert!(poll!(&mut batch).is_pending());
+            drop(ordered);
+            drop(admitted(&mut batch).await);
+            // Tokio lets a task receive only so often at a time.
+            tokio::task::yield_now().await;
+        }
     }
 
     /// As batches of offers do that have all but one in common: each is looked at once for every end of
