@@ -12,7 +12,7 @@ mod load;
 pub mod reference;
 mod values;
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::{NonZeroU16, NonZeroU32};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -236,8 +236,11 @@ impl ServerConfig {
     pub(crate) fn shares_a_port(&self) -> bool {
         let (bind, backoffice_bind) = (self.bind.0, self.backoffice_bind.0);
         let (own, other) = (bind.ip(), backoffice_bind.ip());
-        let overlap = own == other || own.is_unspecified() || other.is_unspecified();
-        overlap && bind.port() != 0 && bind.port() == backoffice_bind.port()
+        // `[::]` is all addresses, `0.0.0.0` those of IPv4.
+        let covers = |all: IpAddr, one: IpAddr| all.is_unspecified() && (all.is_ipv6() || one.is_ipv4());
+        (own == other || covers(own, other) || covers(other, own))
+            && bind.port() != 0
+            && bind.port() == backoffice_bind.port()
     }
 
     fn faults(&self) -> Vec<Fault> {

@@ -29,7 +29,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpSocket, TcpStream};
 use web::response;
 
-use crate::config::ServerConfig;
+use crate::wiring::Shared;
 use paced::{Exchange, Paced};
 
 /// Connections that wait to be accepted; the kernel has its own limit (`net.core.somaxconn`).
@@ -48,15 +48,15 @@ pub(crate) struct ListenerOptions {
     pub(crate) half_closed: bool,
 }
 
-/// Starts a server on a listening socket. `configure` is called in each thread. Once `draining` is set, every
+/// Starts a server on a listening socket. `configure` is called in each thread. Once the process is draining, every
 /// response closes its connection.
 pub(crate) fn serve<C: FnOnce(&mut ServiceConfig)>(
+    shared: &Shared,
     listener: TcpListener,
-    settings: &ServerConfig,
     options: ListenerOptions,
-    draining: Arc<AtomicBool>,
     configure: impl Fn() -> C + Send + Clone + 'static,
 ) -> anyhow::Result<Server> {
+    let (settings, draining) = (&shared.config.server, Arc::clone(&shared.draining));
     let (header_timeout, keep_alive) = (settings.header_timeout.0, settings.keep_alive.0);
     let max_connections = usize::try_from(settings.max_connections).unwrap_or(usize::MAX);
     // actix-http has no time limit for writes. Accepted sockets inherit this one: the kernel resets a

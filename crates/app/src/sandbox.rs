@@ -104,7 +104,8 @@ async fn prepare(
     config.database.url = Some(home.url.clone().into());
     let database = wiring::database(&config)?;
     home.migrate_and_mark(&database, config.database.layout, &data_dir)
-        .await?;
+        .await
+        .context("cannot prepare the database")?;
     let known = seed::seed_once(&database, &data_dir, config.poll_schedule()).await?;
     let credentials = Credentials {
         base_url: config.server.public_url_at(public.address()),

@@ -160,7 +160,7 @@ impl Shared {
                 adapter_http::configure(public)(config);
             }
         };
-        self.serve(listener, options, configure)
+        http_server::serve(self, listener, options, configure)
     }
 
     /// The server of the back office.
@@ -178,7 +178,7 @@ impl Shared {
             half_closed: false,
         };
         let configure = move || adapter_backoffice::configure(shared.backoffice_state());
-        self.serve(listener, options, configure)
+        http_server::serve(self, listener, options, configure)
     }
 
     /// The server of a process that runs only workers: probes and metrics.
@@ -191,17 +191,7 @@ impl Shared {
             tls: None,
             half_closed: true,
         };
-        self.serve(listener, options, configure)
-    }
-
-    fn serve<C: FnOnce(&mut ServiceConfig)>(
-        &self,
-        listener: TcpListener,
-        options: ListenerOptions,
-        configure: impl Fn() -> C + Send + Clone + 'static,
-    ) -> anyhow::Result<Server> {
-        let draining = Arc::clone(&self.draining);
-        http_server::serve(listener, &self.config.server, options, draining, configure)
+        http_server::serve(self, listener, options, configure)
     }
 
     fn ports(&self) -> Ports {

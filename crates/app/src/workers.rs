@@ -141,7 +141,7 @@ impl Shared {
     }
 
     /// Runs the batches of a worker. `step` says, for the log, which of several workers of this name it is.
-    fn run_routine<S, F>(
+    pub(crate) fn run_routine<S, F>(
         &self,
         worker: &'static str,
         step: Option<String>,

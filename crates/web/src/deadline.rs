@@ -3,17 +3,11 @@
 use std::time::Duration;
 
 use kernel::StoreError;
-use thiserror::Error;
 use tokio::time::{Instant, timeout_at};
 
 /// The instant at which a request is dropped.
 #[derive(Debug, Clone, Copy)]
 pub struct Deadline(Instant);
-
-/// The store did not answer by the deadline.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("the store did not respond in time")]
-pub struct Overdue;
 
 impl Deadline {
     /// Counted from the head of a request, without the time that the client takes to send its body. A little
@@ -40,8 +34,9 @@ impl Deadline {
     }
 
     /// Waits for `work`, which must be safe to drop.
-    pub async fn run<T>(self, work: impl Future<Output = T>) -> Result<T, Overdue> {
-        timeout_at(self.0, work).await.map_err(|_| Overdue)
+    pub async fn run<T>(self, work: impl Future<Output = T>) -> Result<T, StoreError> {
+        let overdue = |_| StoreError::Unavailable("the store did not respond in time".into());
+        timeout_at(self.0, work).await.map_err(overdue)
     }
 
     /// Waits for anything but the store; its time must be limited elsewhere. Moves the deadline by the time
@@ -51,11 +46,5 @@ impl Deadline {
         let done = work.await;
         self.0 += began.elapsed();
         done
-    }
-}
-
-impl From<Overdue> for StoreError {
-    fn from(overdue: Overdue) -> Self {
-        Self::Unavailable(overdue.into())
     }
 }

@@ -7,8 +7,6 @@ use actix_web::HttpResponse;
 use kernel::{LOST_CLAIM, ShareTaken, StoreError, TransactionError, error_chain};
 use usecases::{Failure, Repeatable};
 
-use crate::deadline::Overdue;
-use crate::head::BadHead;
 use crate::problem::{Entry, Problem};
 use crate::tasks::Panicked;
 use crate::trace_id::TraceId;
@@ -121,12 +119,6 @@ impl From<Violations> for Error {
     }
 }
 
-impl From<BadHead> for Error {
-    fn from(bad: BadHead) -> Self {
-        Self::closing(bad.0)
-    }
-}
-
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
         TransactionError::from(error).into()
@@ -154,12 +146,6 @@ impl From<TransactionError> for Error {
             TransactionError::Store(_) => (Problem::internal(), EffectOutcome::None),
         };
         Self::caused(problem, error).with_effect(effect)
-    }
-}
-
-impl From<Overdue> for Error {
-    fn from(overdue: Overdue) -> Self {
-        Self::caused(Problem::unavailable(), overdue)
     }
 }
 

@@ -13,33 +13,29 @@ pub const MAX_URL_LENGTH: usize = 8 * 1024;
 /// The largest total size of header names and values, in bytes.
 pub const MAX_HEADERS_SIZE: usize = 16 * 1024;
 
-/// Why a head is refused: a sentence for the client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BadHead(pub &'static str);
-
 /// The value of a header that was sent exactly once.
 pub fn only(headers: &HeaderMap, name: HeaderName) -> Option<&HeaderValue> {
     let mut given = headers.get_all(name);
     given.next().filter(|_| given.next().is_none())
 }
 
-/// Checks a head against the limits.
-pub fn check(head: &RequestHead) -> Result<(), BadHead> {
+/// Checks a head against the limits. The error is a sentence for the client.
+pub fn check(head: &RequestHead) -> Result<(), &'static str> {
     if head.uri.to_string().len() > MAX_URL_LENGTH {
-        return Err(BadHead("The URL is longer than 8 KiB."));
+        return Err("The URL is longer than 8 KiB.");
     }
     let sizes = head
         .headers
         .iter()
         .map(|(name, value)| name.as_str().len().saturating_add(value.len()));
     if sizes.sum::<usize>() > MAX_HEADERS_SIZE {
-        return Err(BadHead("The headers are larger than 16 KiB."));
+        return Err("The headers are larger than 16 KiB.");
     }
     // RFC 9112 §3.2. This service does not use the host, but a proxy in front may.
     if let Some(host) = head.headers.get(HOST)
         && !is_host(host.as_bytes())
     {
-        return Err(BadHead("The Host header is not a valid host."));
+        return Err("The Host header is not a valid host.");
     }
     Ok(())
 }
@@ -71,7 +67,7 @@ mod tests {
     fn a_url_counts_with_its_authority() {
         let url = format!("http://shop.example/{}", "p".repeat(MAX_URL_LENGTH - 10));
         let request = TestRequest::with_uri(&url).to_http_request();
-        let refused = BadHead("The URL is longer than 8 KiB.");
+        let refused = "The URL is longer than 8 KiB.";
         assert_eq!(check(request.head()), Err(refused));
     }
 

@@ -2,16 +2,15 @@
 //! or key, a byte order mark, and more than [`MAX_DEPTH`] levels. Integers stay distinct from other numbers
 //! (D10).
 //!
-//! `serde_json` gives a visitor the same `f64` for `1e3`, for `-0` and for integers beyond 64 bits. So numbers are
-//! taken out before the rest is read, and each is classified by its text.
+//! `serde_json` checks the grammar and unescapes strings. It would give the same `f64` for `1e3`, for `-0` and for
+//! integers beyond 64 bits, so the values are read here, each number by its text.
 
 #[cfg(test)]
 mod tests;
 
 use std::collections::HashSet;
-use std::{fmt, vec};
 
-use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::IgnoredAny;
 
 use crate::problem::Entry;
 use crate::violations::Violations;
@@ -52,14 +51,12 @@ impl Json {
             return Err(JsonError::Empty);
         }
         let IgnoredAny = serde_json::from_str(text).map_err(|error| JsonError::Syntax(error.to_string()))?;
-        let (plain, numbers) = without_numbers(text);
-        let mut reading = Reading {
-            numbers: numbers.into_iter(),
+        let mut reader = Reader {
+            rest: text,
             levels: MAX_DEPTH,
-            failure: None,
         };
-        let read = reading.deserialize(&mut serde_json::Deserializer::from_str(&plain));
-        read.map_err(|_| reading.failure.unwrap_or(JsonError::LoneSurrogate))
+        let first = reader.token();
+        reader.value(first)
     }
 
     /// The kind of value, with its article: "a string".
@@ -142,29 +139,77 @@ impl From<JsonError> for Violations {
     }
 }
 
-/// The text with a 0 in place of each number, and the numbers in their order. The grammar is checked before.
-fn without_numbers(text: &str) -> (String, Vec<Json>) {
-    let (mut plain, mut numbers, mut rest) = (String::with_capacity(text.len()), Vec::new(), text);
-    while let Some(at) = rest.find(|c: char| c == '"' || c == '-' || c.is_ascii_digit()) {
-        let (before, token) = rest.split_at(at);
-        plain.push_str(before);
-        let is_string = token.starts_with('"');
-        let length = if is_string {
-            length_of_string(token)
-        } else {
-            token.find(|c: char| !c.is_ascii_digit() && !"+-.eE".contains(c))
+/// Reads a text whose grammar has been checked.
+struct Reader<'a> {
+    rest: &'a str,
+    /// The number of further levels of nesting allowed.
+    levels: usize,
+}
+
+impl<'a> Reader<'a> {
+    /// The next mark, string with its quotes, number or word; empty at the end.
+    fn token(&mut self) -> &'a str {
+        let rest = self.rest.trim_ascii_start();
+        let length = match rest.as_bytes().first() {
+            Some(b'"') => length_of_string(rest),
+            Some(b'[' | b']' | b'{' | b'}' | b':' | b',') => Some(1),
+            _ => rest.find(|c: char| !c.is_ascii_alphanumeric() && !"+-.".contains(c)),
         };
-        let (token, after) = token.split_at(length.unwrap_or(token.len()));
-        if is_string {
-            plain.push_str(token);
-        } else {
-            plain.push('0');
-            numbers.push(number(token));
-        }
-        rest = after;
+        let (token, rest) = rest.split_at(length.unwrap_or(rest.len()));
+        self.rest = rest;
+        token
     }
-    plain.push_str(rest);
-    (plain, numbers)
+
+    /// The value that begins with this token.
+    fn value(&mut self, token: &str) -> Result<Json, JsonError> {
+        Ok(match token {
+            "null" => Json::Null,
+            "true" | "false" => Json::Bool(token == "true"),
+            "[" => {
+                let mut array = Vec::new();
+                self.each("]", |reader, first| {
+                    array.push(reader.value(first)?);
+                    Ok(())
+                })?;
+                Json::Array(array)
+            }
+            "{" => {
+                let mut members = Vec::new();
+                self.each("}", |reader, name| {
+                    let name = string(name)?;
+                    let [_colon, first] = [reader.token(), reader.token()];
+                    members.push((name, reader.value(first)?));
+                    Ok(())
+                })?;
+                let mut names = HashSet::with_capacity(members.len());
+                if let Some((twice, _)) = members.iter().find(|(name, _)| !names.insert(name.as_str())) {
+                    return Err(JsonError::DuplicateKey(twice.clone()));
+                }
+                Json::Object(Object(members))
+            }
+            text if text.starts_with('"') => Json::String(string(text)?),
+            number if number.contains(['.', 'e', 'E']) => Json::Fraction,
+            number => number.parse().map_or(Json::HugeInteger, Json::Integer),
+        })
+    }
+
+    /// Reads the elements of an array, or the members of an object, each by its first token.
+    fn each(
+        &mut self,
+        end: &str,
+        mut read: impl FnMut(&mut Self, &'a str) -> Result<(), JsonError>,
+    ) -> Result<(), JsonError> {
+        self.levels = self.levels.checked_sub(1).ok_or(JsonError::TooDeep)?;
+        loop {
+            match self.token() {
+                "," => {}
+                token if token == end || token.is_empty() => break,
+                first => read(self, first)?,
+            }
+        }
+        self.levels += 1;
+        Ok(())
+    }
 }
 
 /// The length of the string with which the text begins, with its quotes.
@@ -178,97 +223,12 @@ fn length_of_string(text: &str) -> Option<usize> {
     last.map(|before| before + 2)
 }
 
-fn number(text: &str) -> Json {
-    if text.contains(['.', 'e', 'E']) {
-        return Json::Fraction;
+/// The text of a string with its quotes.
+fn string(quoted: &str) -> Result<String, JsonError> {
+    // The grammar allows a lone surrogate. It is found only when the string is unescaped.
+    let text: String = serde_json::from_str(quoted).map_err(|_| JsonError::LoneSurrogate)?;
+    if text.contains('\0') {
+        return Err(JsonError::Nul);
     }
-    text.parse().map_or(Json::HugeInteger, Json::Integer)
-}
-
-/// Reads a text without its numbers. An error without a `failure` is a lone surrogate: it is found only when its string
-/// is unescaped.
-struct Reading {
-    numbers: vec::IntoIter<Json>,
-    /// The number of further levels of nesting allowed.
-    levels: usize,
-    failure: Option<JsonError>,
-}
-
-impl Reading {
-    fn refuse<E: Error>(&mut self, failure: JsonError) -> E {
-        self.failure = Some(failure);
-        E::custom("refused")
-    }
-
-    fn enter<E: Error>(&mut self) -> Result<(), E> {
-        let inner = self.levels.checked_sub(1);
-        self.levels = inner.ok_or_else(|| self.refuse(JsonError::TooDeep))?;
-        Ok(())
-    }
-
-    fn without_nul<E: Error>(&mut self, text: impl Into<String> + AsRef<str>) -> Result<String, E> {
-        if text.as_ref().contains('\0') {
-            return Err(self.refuse(JsonError::Nul));
-        }
-        Ok(text.into())
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for &mut Reading {
-    type Value = Json;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Json, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for &mut Reading {
-    type Value = Json;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JSON")
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<Json, E> {
-        Ok(Json::Null)
-    }
-
-    fn visit_bool<E: Error>(self, value: bool) -> Result<Json, E> {
-        Ok(Json::Bool(value))
-    }
-
-    fn visit_u64<E: Error>(self, _: u64) -> Result<Json, E> {
-        self.numbers
-            .next()
-            .ok_or_else(|| E::custom("a number that was not taken out"))
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<Json, E> {
-        self.without_nul(text).map(Json::String)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Json, A::Error> {
-        self.enter()?;
-        let mut array = Vec::new();
-        while let Some(element) = elements.next_element_seed(&mut *self)? {
-            array.push(element);
-        }
-        self.levels += 1;
-        Ok(Json::Array(array))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Json, A::Error> {
-        self.enter()?;
-        let mut members = Vec::new();
-        while let Some(name) = map.next_key::<String>()? {
-            let name = self.without_nul(name)?;
-            members.push((name, map.next_value_seed(&mut *self)?));
-        }
-        self.levels += 1;
-        let mut names = HashSet::with_capacity(members.len());
-        if let Some((twice, _)) = members.iter().find(|(name, _)| !names.insert(name.as_str())) {
-            return Err(self.refuse(JsonError::DuplicateKey(twice.clone())));
-        }
-        Ok(Json::Object(Object(members)))
-    }
+    Ok(text)
 }

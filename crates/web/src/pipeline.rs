@@ -50,7 +50,7 @@ async fn check_and_execute<L: Listener>(
     found: RouteMatch<'_, L>,
     context: &mut L::ResponseContext,
 ) -> Result<Reply, Error> {
-    head::check(http.head())?;
+    head::check(http.head()).map_err(Error::closing)?;
 
     let scope = found.at_path.map(|route| route.scope);
     let caller = listener.admit(request, scope, context).await?;

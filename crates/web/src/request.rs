@@ -138,7 +138,7 @@ impl Request {
 
     fn answer_unauthenticated(self, route: &'static str, response: Result<HttpResponse, Problem>) -> Answer {
         let response = head::check(self.http.head())
-            .map_err(Error::from)
+            .map_err(Error::closing)
             .and_then(|()| response.map_err(Error::from));
         let (response, closes) = match response {
             Ok(response) => (response, false),

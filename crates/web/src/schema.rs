@@ -148,12 +148,8 @@ impl fmt::Display for Node {
 
 impl<K: Into<String>> FromIterator<(K, Node)> for Node {
     fn from_iter<I: IntoIterator<Item = (K, Node)>>(members: I) -> Self {
-        Self::Object(
-            members
-                .into_iter()
-                .map(|(key, value)| (key.into(), value))
-                .collect(),
-        )
+        let members = members.into_iter();
+        Self::Object(members.map(|(key, value)| (key.into(), value)).collect())
     }
 }
 
@@ -210,11 +206,7 @@ pub fn date_time() -> Node {
 
 /// An integer in this range, both ends included.
 pub fn integer(least: i64, most: i64) -> Node {
-    let format = if i32::try_from(most).is_ok() {
-        "int32"
-    } else {
-        "int64"
-    };
+    let format = i32::try_from(most).map_or("int64", |_| "int32");
     Node::of([
         ("type", "integer".into()),
         ("format", format.into()),
@@ -236,21 +228,16 @@ pub fn array(element: Node) -> Node {
 /// A response object: all of these members; later versions may add others.
 pub fn object(members: &[(&str, Node)]) -> Node {
     let required: Vec<_> = members.iter().map(|(name, _)| *name).collect();
-    open_object(
-        members.iter().map(|(name, schema)| (*name, schema.clone())),
-        &required,
-    )
+    open_object(members.iter().cloned(), &required)
 }
 
 /// An object that may have additional members.
 pub fn open_object<'a>(members: impl IntoIterator<Item = (&'a str, Node)>, required: &[&str]) -> Node {
-    let object = Node::of([("type", "object".into())]);
-    let object = if required.is_empty() {
-        object
-    } else {
+    let mut object = Node::of([("type", "object".into())]);
+    if !required.is_empty() {
         let names = required.iter().map(|name| Node::from(*name));
-        object.with("required", names.collect::<Vec<_>>())
-    };
+        object = object.with("required", names.collect::<Vec<_>>());
+    }
     object.with("properties", members.into_iter().collect::<Node>())
 }
 
@@ -264,11 +251,7 @@ impl Components {
     /// The node with every named schema in it replaced by a reference.
     pub fn hoist(&mut self, node: Node) -> Node {
         match node {
-            Node::List(elements) => elements
-                .into_iter()
-                .map(|element| self.hoist(element))
-                .collect::<Vec<_>>()
-                .into(),
+            Node::List(list) => Node::List(list.into_iter().map(|element| self.hoist(element)).collect()),
             Node::Object(members) => Node::Object(self.hoist_members(members)),
             Node::Named { name, schema, beside } => {
                 let schema = self.hoist(*schema);

@@ -81,8 +81,7 @@ async fn run_claimed<L: Listener, W: Write<L>>(
     let ports = state.ports();
 
     let lease = ports.service.idempotency_lease;
-    let claimed = deadline.run(ports.claims.claim(claim, lease)).await;
-    match claimed.unwrap_or_else(|overdue| Err(overdue.into())) {
+    match deadline.run(ports.claims.claim(claim, lease)).await.flatten() {
         Ok(state) => {
             if let Some(answer) = answer_by_key::<L>(state)? {
                 return Ok(answer);

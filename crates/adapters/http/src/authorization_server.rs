@@ -138,7 +138,7 @@ async fn dispatch(
     request: &mut Request,
     endpoint: Option<Endpoint>,
 ) -> Result<HttpResponse, OAuthError> {
-    head::check(request.http.head())?;
+    head::check(request.http.head()).map_err(OAuthError::closing)?;
     match endpoint {
         Some(other) if !other.takes(request.method()) => Err(OAuthError::wrong_method(other.method())),
         Some(Endpoint::Authorize) => authorize::answer(public, request).await,

@@ -166,19 +166,10 @@ impl Write<Public> for TestWebhook {
         Ok(incoming.id(0).map(|id| Self { id, event }))
     }
 
-    async fn apply(&self, call: &Call<Public>, transaction: &dyn Transaction) -> Result<Reply, Error> {
-        let queued = send_test_event(
-            transaction,
-            transaction,
-            call.state.ports.randomness.as_ref(),
-            requester(call),
-            self.id,
-            self.event,
-            transaction.now(),
-        )
-        .await
-        .map_refusal(problem)?;
-        Reply::created(&DeliveryView::new(&queued, call.fields))
+    async fn apply(&self, call: &Call<Public>, tx: &dyn Transaction) -> Result<Reply, Error> {
+        let (by, randomness) = (requester(call), call.state.ports.randomness.as_ref());
+        let queued = send_test_event(tx, tx, randomness, by, self.id, self.event, tx.now()).await;
+        Reply::created(&DeliveryView::new(&queued.map_refusal(problem)?, call.fields))
     }
 }
 
@@ -207,18 +198,10 @@ impl Write<Public> for Redeliver {
         Ok(ids.map(|(id, delivery)| Self { id, delivery }))
     }
 
-    async fn apply(&self, call: &Call<Public>, transaction: &dyn Transaction) -> Result<Reply, Error> {
+    async fn apply(&self, call: &Call<Public>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let which = (self.id, self.delivery);
-        let queued = redeliver(
-            transaction,
-            transaction,
-            requester(call),
-            which,
-            transaction.now(),
-        )
-        .await
-        .map_refusal(problem)?;
-        Reply::ok(&DeliveryView::new(&queued, call.fields))
+        let queued = redeliver(tx, tx, requester(call), which, tx.now()).await;
+        Reply::ok(&DeliveryView::new(&queued.map_refusal(problem)?, call.fields))
     }
 }
 

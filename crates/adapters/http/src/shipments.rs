@@ -127,19 +127,11 @@ impl Write<Public> for ReportShipment {
         LockSet::of_row(Row::Part(call.caller.seller, self.report.order.clone()))
     }
 
-    async fn apply(&self, call: &Call<Public>, transaction: &dyn Transaction) -> Result<Reply, Error> {
-        let order = record_report(
-            transaction,
-            call.state.ports.randomness.as_ref(),
-            call.caller.seller,
-            &self.report,
-            self.tracking_report.clone(),
-            call.state.settings.tracking,
-            transaction.now(),
-        )
-        .await
-        .map_refusal(problem)?;
-        Reply::created(&shipment_of(&order, call.fields)?)
+    async fn apply(&self, call: &Call<Public>, tx: &dyn Transaction) -> Result<Reply, Error> {
+        let (seller, randomness) = (call.caller.seller, call.state.ports.randomness.as_ref());
+        let (found, tracking) = (self.tracking_report.clone(), call.state.settings.tracking);
+        let order = record_report(tx, randomness, seller, &self.report, found, tracking, tx.now()).await;
+        Reply::created(&shipment_of(&order.map_refusal(problem)?, call.fields)?)
     }
 }
 
@@ -185,18 +177,12 @@ impl Write<Public> for CorrectShipment {
         LockSet::of_row(Row::Part(call.caller.seller, self.order.clone()))
     }
 
-    async fn apply(&self, call: &Call<Public>, transaction: &dyn Transaction) -> Result<Reply, Error> {
-        let order = correct_shipment(
-            transaction,
-            call.state.ports.randomness.as_ref(),
-            call.caller.seller,
-            (&self.order, self.shipment),
-            &self.correction,
-            call.state.settings.tracking,
-            transaction.now(),
-        )
-        .await
-        .map_refusal(correction_problem)?;
+    async fn apply(&self, call: &Call<Public>, tx: &dyn Transaction) -> Result<Reply, Error> {
+        let (seller, randomness) = (call.caller.seller, call.state.ports.randomness.as_ref());
+        let (which, new) = ((&self.order, self.shipment), &self.correction);
+        let tracking = call.state.settings.tracking;
+        let order = correct_shipment(tx, randomness, seller, which, new, tracking, tx.now()).await;
+        let order = order.map_refusal(correction_problem)?;
         Reply::ok(&shipment_of(&order, call.fields)?)
     }
 }

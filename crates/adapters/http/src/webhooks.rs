@@ -150,17 +150,10 @@ impl Write<Public> for CreateWebhook {
         check_host(call, &self.0.url).await
     }
 
-    async fn apply(&self, call: &Call<Public>, transaction: &dyn Transaction) -> Result<Reply, Error> {
-        let created = create_subscription(
-            transaction,
-            call.state.ports.randomness.as_ref(),
-            call.caller.seller,
-            call.caller.client_id,
-            &self.0,
-            transaction.now(),
-        )
-        .await
-        .map_refusal(limit_reached)?;
+    async fn apply(&self, call: &Call<Public>, tx: &dyn Transaction) -> Result<Reply, Error> {
+        let (caller, randomness) = (&call.caller, call.state.ports.randomness.as_ref());
+        let created = create_subscription(tx, randomness, caller.seller, caller.client_id, &self.0, tx.now());
+        let created = created.await.map_refusal(limit_reached)?;
         Reply::created(&WebhookCreatedView::new(&created, call.fields))
     }
 }
@@ -268,18 +261,10 @@ impl Write<Public> for ChangeWebhook {
         }
     }
 
-    async fn apply(&self, call: &Call<Public>, transaction: &dyn Transaction) -> Result<Reply, Error> {
+    async fn apply(&self, call: &Call<Public>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let caller = &call.caller;
-        let changed = change_subscription(
-            transaction,
-            caller.seller,
-            caller.client_id,
-            self.id,
-            &self.change,
-        )
-        .await
-        .map_refusal(unchanged)?;
-        Reply::ok(&WebhookView::new(&changed, call.fields))
+        let changed = change_subscription(tx, caller.seller, caller.client_id, self.id, &self.change).await;
+        Reply::ok(&WebhookView::new(&changed.map_refusal(unchanged)?, call.fields))
     }
 }
 
@@ -343,19 +328,11 @@ impl Write<Public> for RotateSecret {
         Ok(incoming.id(0).map(|id| Self { id, overlap }))
     }
 
-    async fn apply(&self, call: &Call<Public>, transaction: &dyn Transaction) -> Result<Reply, Error> {
-        let caller = &call.caller;
-        let rotated = rotate_secret(
-            transaction,
-            call.state.ports.randomness.as_ref(),
-            caller.seller,
-            caller.client_id,
-            self.id,
-            self.overlap,
-            transaction.now(),
-        )
-        .await
-        .map_refusal(unchanged)?;
+    async fn apply(&self, call: &Call<Public>, tx: &dyn Transaction) -> Result<Reply, Error> {
+        let (seller, client_id) = (call.caller.seller, call.caller.client_id);
+        let randomness = call.state.ports.randomness.as_ref();
+        let rotated = rotate_secret(tx, randomness, seller, client_id, self.id, self.overlap, tx.now());
+        let rotated = rotated.await.map_refusal(unchanged)?;
         Reply::ok(&WebhookSecretView::new(&rotated, call.fields))
     }
 }

@@ -103,7 +103,7 @@ impl PgUnitOfWork {
         admission: Admission,
     ) -> Result<Tx, StoreError> {
         self.connections.connector.require_usable()?;
-        let leased = Leased::new(connection);
+        let leased = Leased::new(connection, None);
         // PostgreSQL's transaction begins at some time after this.
         let sent = Instant::now();
         let begun = self.begin_times.measure(self.open(leased.connection()));

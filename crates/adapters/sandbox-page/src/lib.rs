@@ -163,7 +163,7 @@ impl SandboxPage {
         if !guard::is_here(request) {
             return Ok(HttpResponse::Forbidden().body(guard::NOT_FROM_HERE));
         }
-        head::check(request.http.head()).map_err(|bad| Refusal::bad(bad.0))?;
+        head::check(request.http.head()).map_err(Refusal::bad)?;
         let is_post = *request.method() == Method::POST;
         if let Some(n) = request.path().strip_prefix("/sandbox/inbox/") {
             let n = n.parse().ok();

@@ -134,6 +134,7 @@ server.bind=127.0.0.1:80; server.backoffice_bind=[::]:80 | `server.backoffice_bi
 
 /// The last rows are of other programs, and those that Kubernetes sets for services with similar names.
 const ACCEPTED: &str = "\
+server.bind=0.0.0.0:80; server.backoffice_bind=[::1]:80
 log.level=WARN
 log.level=off
 log.level=info,usecases=debug

@@ -56,22 +56,13 @@ impl SandboxDatabase {
         layout: Layout,
         data_dir: &DataDir,
     ) -> anyhow::Result<()> {
-        migrate(&self.direct_url, drop)
-            .await
-            .context("cannot migrate the database")?;
+        migrate(&self.direct_url, drop).await?;
         // No other program uses it.
-        finish(&self.direct_url)
-            .await
-            .context("cannot finish the schema")?;
+        finish(&self.direct_url).await?;
         if layout == Layout::Citus {
-            distribute(&self.direct_url, false)
-                .await
-                .context("cannot distribute the database")?;
+            distribute(&self.direct_url, false).await?;
         }
-        database
-            .set_mark(MARK, SANDBOX)
-            .await
-            .context("cannot mark the database as a sandbox")?;
+        database.set_mark(MARK, SANDBOX).await?;
         data_dir.remove(CLAIM)
     }
 

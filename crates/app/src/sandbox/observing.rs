@@ -15,12 +15,12 @@ use adapter_sealing::SystemClock;
 use async_trait::async_trait;
 use changes::{ChangeCursor, ChangeItem, ChangeReader, ChangesError, Detail, MAX_CHANGES, Topic};
 use chrono::{DateTime, TimeDelta, Utc};
-use kernel::{CURRENCY, Clock as _, MailId, Mailer, SellerId, SendError, StoreError, error_chain};
+use kernel::{
+    CURRENCY, Clock as _, MailId, Mailer, SellerId, SendError, StoreError, TransactionError, error_chain,
+};
 use orders::ShipmentMail;
 use serde_json::Value;
-use tokio::select;
-use tokio::sync::watch;
-use tokio::time::sleep;
+use tokio::sync::{Mutex, watch};
 use web::Observer;
 use web::access_log::AccessLine;
 use web::observer::Bodies;
@@ -65,7 +65,7 @@ impl Observing {
     pub(super) fn follow(&self, shared: &Shared, sellers: watch::Sender<Vec<SandboxSeller>>) {
         let database = shared.database.for_workers();
         let places = sellers.borrow().iter().map(|one| (one.id.into(), None)).collect();
-        let mut feeds = Feeds {
+        let feeds = Feeds {
             journals: database.journals(shared.config.retention.events.time_delta()),
             changes: database.change_reader(),
             timeline: self.timeline.clone(),
@@ -74,13 +74,8 @@ impl Observing {
             places,
             cursor: None,
         };
-        let tasks = shared.tasks.clone();
-        drop(shared.tasks.run(async move {
-            select! {
-                () = tasks.stopping() => {}
-                () = feeds.follow() => {}
-            }
-        }));
+        let feeds = Arc::new(Mutex::new(feeds));
+        shared.run_routine("timeline", None, feeds, Feeds::batch);
     }
 }
 
@@ -287,21 +282,9 @@ struct Feeds {
 }
 
 impl Feeds {
-    async fn follow(&mut self) {
-        let mut is_failing = false;
-        loop {
-            let looked = self.look().await;
-            let was_failing = std::mem::replace(&mut is_failing, looked.is_err());
-            if let Err(error) = looked
-                && !was_failing
-            {
-                tracing::warn!(
-                    cause = error_chain(&error),
-                    "events and changes come late into the timeline: the database does not answer"
-                );
-            }
-            sleep(PAUSE).await;
-        }
+    async fn batch(feeds: Arc<Mutex<Self>>) -> Result<Duration, TransactionError> {
+        feeds.lock().await.look().await?;
+        Ok(PAUSE)
     }
 
     /// Records what is new. At first nothing is: the timeline begins with the process.

@@ -400,16 +400,8 @@ impl Seeding<'_> {
             at: Some(at),
             raw_code: "TRANSIT".to_owned(),
         });
-        let reported = record_report(
-            tx,
-            &self.randomness,
-            seller,
-            &report,
-            tracking_report,
-            self.tracking,
-            at,
-        )
-        .await;
+        let (randomness, tracking) = (&self.randomness, self.tracking);
+        let reported = record_report(tx, randomness, seller, &report, tracking_report, tracking, at).await;
         reported.map_err(Failure::refused_as)?;
         // The shipment was days ago, so its mail is not sent now.
         Ok(tx.forget_mails(order).await?)

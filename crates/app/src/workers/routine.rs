@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use tokio::select;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep};
-use web::Tasks;
+use web::{Panicked, Tasks};
 
 /// The pause after a first failure; it doubles after each further one.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -31,14 +31,12 @@ pub(super) async fn run_routine<S, F>(
     F: Future<Output = Result<Duration, TransactionError>> + Send + 'static,
 {
     loop {
-        let outcome = tasks.run(batch(state.clone())).await;
-        let pause = match outcome {
-            Ok(Ok(pause)) => {
+        let pause = match or_panic(tasks.run(batch(state.clone())).await) {
+            Ok(pause) => {
                 streak.log_recovery();
                 pause
             }
-            Ok(Err(error)) => streak.log_failure(&error),
-            Err(_) => streak.next_pause(),
+            Err(error) => streak.log_failure(&error),
         };
         select! {
             biased;
@@ -46,6 +44,11 @@ pub(super) async fn run_routine<S, F>(
             () = sleep(with_jitter(pause, &*randomness)) => {}
         }
     }
+}
+
+/// What the work returned, or its panic as a failure.
+fn or_panic<T>(ended: Result<Result<T, TransactionError>, Panicked>) -> Result<T, TransactionError> {
+    ended.unwrap_or_else(|panicked| Err(StoreError::unexpected(panicked).into()))
 }
 
 /// From half the pause to one and a half, so that processes started together do not stay in step.
@@ -90,9 +93,9 @@ impl TaskSlots {
         slot: OwnedSemaphorePermit,
         work: impl Future<Output = Result<(), TransactionError>> + Send + 'static,
     ) {
-        let failure = Arc::clone(&self.failure);
+        let (failure, work) = (Arc::clone(&self.failure), self.tasks.run(work));
         drop(self.tasks.run(async move {
-            if let Err(error) = work.await {
+            if let Err(error) = or_panic(work.await) {
                 *failure.lock() = Some(error);
             }
             drop(slot);
@@ -192,6 +195,8 @@ mod tests {
         });
         assert!(timeout(Duration::ZERO, slots.free()).await.is_err());
         ends.notify_one();
+        assert!(slots.free().await.is_err());
+        slots.begin(slots.free().await.unwrap().unwrap(), async { panic!("failing") });
         assert!(slots.free().await.is_err());
         assert!(slots.free().await.unwrap().is_some());
         tasks.stop();

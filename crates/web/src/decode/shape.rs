@@ -21,7 +21,7 @@ use crate::timestamps;
 /// What a JSON value must look like, and what it decodes to.
 ///
 /// A shape never sees `null` as a field's value: the methods of [`Fields`](super::Fields) handle it.
-pub trait Shape {
+pub trait Shape: Sized {
     /// The decoded value.
     type Value;
 
@@ -36,10 +36,7 @@ pub trait Shape {
     fn read(&self, json: Json, place: &mut Place<'_>) -> Option<Self::Value>;
 
     /// The same shape with additions to its schema.
-    fn map_schema(self, more: impl Fn(Node) -> Node) -> impl Shape<Value = Self::Value>
-    where
-        Self: Sized,
-    {
+    fn map_schema(self, more: impl Fn(Node) -> Node) -> impl Shape<Value = Self::Value> {
         Adapted {
             shape: self,
             more,
@@ -48,34 +45,22 @@ pub trait Shape {
     }
 
     /// The same shape with a description.
-    fn describe(self, description: &str) -> impl Shape<Value = Self::Value>
-    where
-        Self: Sized,
-    {
+    fn describe(self, description: &str) -> impl Shape<Value = Self::Value> {
         self.map_schema(move |schema| schema.describe(description))
     }
 
     /// The same shape as a named schema, which the document refers to by its name.
-    fn named(self, name: &str) -> impl Shape<Value = Self::Value>
-    where
-        Self: Sized,
-    {
+    fn named(self, name: &str) -> impl Shape<Value = Self::Value> {
         self.map_schema(move |schema| schema.named(name))
     }
 
     /// The same shape with its values converted by `change`.
-    fn map<T>(self, change: impl Fn(Self::Value) -> T) -> impl Shape<Value = T>
-    where
-        Self: Sized,
-    {
+    fn map<T>(self, change: impl Fn(Self::Value) -> T) -> impl Shape<Value = T> {
         self.refined(move |value, _| Some(change(value)))
     }
 
     /// The same shape whose values must also pass `check`. Its error is a phrase: "must be a UUID".
-    fn checked<T, E: Display>(self, check: impl Fn(Self::Value) -> Result<T, E>) -> impl Shape<Value = T>
-    where
-        Self: Sized,
-    {
+    fn checked<T, E: Display>(self, check: impl Fn(Self::Value) -> Result<T, E>) -> impl Shape<Value = T> {
         self.refined(move |value, place| {
             check(value).map_or_else(|error| place.refuse(to_sentence(&error)), Some)
         })
@@ -85,7 +70,6 @@ pub trait Shape {
     /// reads one list.
     fn distinct(self, message: &'static str) -> impl Shape<Value = Self::Value>
     where
-        Self: Sized,
         Self::Value: Clone + Eq + Hash,
     {
         let seen = RefCell::new(HashSet::new());
@@ -100,10 +84,7 @@ pub trait Shape {
 
     /// The same shape whose values must also pass `check`, which may record violations at inner places:
     /// `place.field("items").element(3).refuse("…")`. It returns `None` if and only if it has recorded one.
-    fn refined<T>(self, check: impl Fn(Self::Value, &mut Place<'_>) -> Option<T>) -> impl Shape<Value = T>
-    where
-        Self: Sized,
-    {
+    fn refined<T>(self, check: impl Fn(Self::Value, &mut Place<'_>) -> Option<T>) -> impl Shape<Value = T> {
         Adapted {
             shape: self,
             more: identity::<Node>,

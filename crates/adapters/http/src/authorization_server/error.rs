@@ -2,6 +2,7 @@
 //! D141).
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use actix_web::HttpResponse;
 use actix_web::body::BoxBody;
@@ -9,11 +10,8 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{ALLOW, HeaderValue, WWW_AUTHENTICATE};
 use kernel::{StoreError, TransactionError};
 use oauth::{GrantRefusal, InvalidClient, ScopeRefused};
-use serde::Serialize;
 use usecases::Failure;
 use web::access_log::LoggedRefusal;
-use web::deadline::Overdue;
-use web::head::BadHead;
 use web::problem::quotable;
 use web::{Entry, Error, Panicked, Problem, TraceId};
 
@@ -130,22 +128,14 @@ impl OAuthError {
 
     /// The body with this trace id.
     fn body(&self, trace_id: &TraceId) -> Vec<u8> {
-        #[derive(Serialize)]
-        struct Body<'a> {
-            error: &'static str,
-            error_description: &'a str,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            reason: Option<&'static str>,
-            #[serde(rename = "traceId")]
-            trace_id: &'a str,
-        }
-        let entries = self.error.problem().entries();
-        let body = Body {
-            error: self.code.as_str(),
-            error_description: &printable(entries.first().map_or("", Entry::message)),
-            reason: self.reason,
-            trace_id: trace_id.as_str(),
-        };
+        let entry = self.error.problem().entries().first();
+        let description = printable(entry.map_or("", Entry::message));
+        let mut body = BTreeMap::from([
+            ("error", self.code.as_str()),
+            ("error_description", &description),
+            ("traceId", trace_id.as_str()),
+        ]);
+        body.extend(self.reason.map(|reason| ("reason", reason)));
         // Only strings: serialisation cannot fail.
         serde_json::to_vec(&body).unwrap_or_default()
     }
@@ -175,12 +165,6 @@ impl OAuthError {
 /// client.
 pub(super) fn printable(text: &str) -> String {
     quotable(text).chars().take(MAX_TEXT_LENGTH).collect()
-}
-
-impl From<BadHead> for OAuthError {
-    fn from(bad: BadHead) -> Self {
-        Self::closing(bad.0)
-    }
 }
 
 impl From<InvalidClient> for OAuthError {
@@ -230,4 +214,4 @@ macro_rules! failures {
 }
 
 // `Retry-After` is also sent when the outcome stayed unknown: the presented code or token may have been used.
-failures!(StoreError, TransactionError, Overdue, Panicked, serde_json::Error);
+failures!(StoreError, TransactionError, Panicked, serde_json::Error);

@@ -155,7 +155,7 @@ impl Issue {
     async fn prepared(&self, deadline: Deadline) -> Result<PreparedTransaction<Granted>, Refused> {
         let attempt = || async {
             let attempt = deadline.run(self.attempt()).await;
-            attempt.unwrap_or_else(|overdue| Err(StoreError::from(overdue).into()))
+            attempt.unwrap_or_else(|overdue| Err(overdue.into()))
         };
         repeat(attempt).await
     }

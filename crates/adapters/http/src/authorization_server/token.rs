@@ -89,17 +89,8 @@ async fn check_and_issue(
     let issued = match presented.zip(key.clone()) {
         None => client_credentials(public, &client, &parameters, deadline).await?,
         Some((presented, key)) => {
-            let repeatable = credential.as_ref().zip(repeat_key.as_ref());
-            issuing::issue(
-                public,
-                presented,
-                key,
-                repeatable,
-                asked_at,
-                deadline,
-                request.trace_id,
-            )
-            .await?
+            let (again, trace_id) = (credential.as_ref().zip(repeat_key.as_ref()), request.trace_id);
+            issuing::issue(public, presented, key, again, asked_at, deadline, trace_id).await?
         }
     };
     request.record_caller(|caller| {

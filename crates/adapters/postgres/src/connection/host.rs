@@ -147,9 +147,9 @@ fn cause(code: &SqlState, message: &str) -> SqlState {
 /// Advice about a server that is reachable but rejects the role.
 fn login_advice(code: &SqlState) -> Option<&'static str> {
     match *code {
-        SqlState::INVALID_PASSWORD => {
-            Some("the server refuses the role's name or password: compare those in the URL with the server's")
-        }
+        SqlState::INVALID_PASSWORD => Some(
+            "the server refuses the role's name or password: compare those in the URL with the server's, and the role's VALID UNTIL",
+        ),
         SqlState::INVALID_AUTHORIZATION_SPECIFICATION => Some(
             "the server does not let the role in from here: look at the role's name in the URL, whether it has LOGIN, and at the server's pg_hba.conf",
         ),

@@ -1,6 +1,6 @@
 //! The pool's connections, and autocommitted single statements over them.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use diesel::QueryResult;
@@ -29,16 +29,19 @@ const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(2);
 /// to the pool, and the server rolls back.
 pub(crate) struct Leased {
     connection: Option<Object<AsyncPgConnection>>,
-    /// Set while a read is under way, which is then cancelled. A transaction has its statement timeout, and
-    /// other writes are short.
-    canceller: OnceLock<Arc<Connector>>,
+    /// Set while a statement is under way outside a transaction, which has a statement timeout: it is then cancelled, so
+    /// that who repeats it while a lock is held leaves nothing behind.
+    canceller: Option<Arc<Connector>>,
 }
 
 impl Leased {
-    pub(crate) const fn new(connection: Object<AsyncPgConnection>) -> Self {
+    pub(crate) const fn new(
+        connection: Object<AsyncPgConnection>,
+        canceller: Option<Arc<Connector>>,
+    ) -> Self {
         Self {
             connection: Some(connection),
-            canceller: OnceLock::new(),
+            canceller,
         }
     }
 
@@ -67,7 +70,7 @@ impl Leased {
 impl Drop for Leased {
     fn drop(&mut self) {
         if let Some(connection) = self.connection.take().map(Object::take)
-            && let Some(connector) = self.canceller.get()
+            && let Some(connector) = &self.canceller
         {
             connector.cancel(connection, |connection| connection);
         }
@@ -164,18 +167,15 @@ impl Autocommit {
         }
     }
 
-    /// All rows of a statement. It is cancelled once nobody waits for them.
+    /// All rows of a statement.
     pub(crate) fn rows<'t, S>(&'t self, statement: S) -> BoxFuture<'t, Result<Vec<S::Row>, StoreError>>
     where
         S: Returns + Send + 't,
         Prepared<S>: for<'c> LoadQuery<'t, &'c AsyncPgConnection, S::Row>,
     {
-        Box::pin(self.ask(move |leased| async move {
-            leased
-                .canceller
-                .get_or_init(|| Arc::clone(&self.connections.connector));
-            Prepared(statement).get_results(&mut leased.connection()).await
-        }))
+        Box::pin(
+            self.ask(|leased| async move { Prepared(statement).get_results(&mut leased.connection()).await }),
+        )
     }
 
     /// The row of a statement that returns at most one.
@@ -200,7 +200,8 @@ impl Autocommit {
     }
 
     /// Runs one statement with the timeout of a read, including the waits for the share and for a connection.
-    /// A connection that does not respond, or no longer leads to the primary, is closed.
+    /// It is cancelled once nobody waits for it. A connection that does not respond, or no longer leads to the primary, is
+    /// closed.
     pub(crate) async fn ask<T, F>(&self, statement: impl FnOnce(Arc<Leased>) -> F) -> Result<T, StoreError>
     where
         F: Future<Output = QueryResult<T>>,
@@ -216,7 +217,7 @@ impl Autocommit {
             } else {
                 connector.require_usable()?;
             }
-            let leased = Arc::new(Leased::new(connection));
+            let leased = Arc::new(Leased::new(connection, Some(Arc::clone(connector))));
             let answer = self.times.measure(statement(Arc::clone(&leased))).await;
             let is_usable = !answer.as_ref().is_err_and(ends_connection);
             if let Some(mut leased) = Arc::into_inner(leased) {

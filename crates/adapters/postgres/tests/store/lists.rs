@@ -10,7 +10,7 @@ use offers::{Offer, OfferFilter, OfferStatus};
 use orders::{OrderFilter, OrderId, OrderNumber, OrderRef, OrderStatus, SellerOrder};
 use testkit::{PgBouncer, StatementProxy};
 
-use crate::support::{Fixture, handle, id, is_unavailable, settings};
+use crate::support::{CAPACITY, Fixture, handle, id, is_unavailable, settings};
 
 /// Reads the ids of a whole list by following `next`.
 async fn all<T>(
@@ -268,6 +268,13 @@ async fn a_statement_that_nobody_waits_for_is_ended_in_the_server() {
         }
         fixture.nothing_waits().await;
         is_unavailable(database.applications().client(id().into()).await);
+        fixture.nothing_waits().await;
+        fixture.tamper("rollback").await;
+        // Workers would leave one more behind with each repetition.
+        let lock = "begin; lock table subscriptions, audit_log in access exclusive mode";
+        fixture.tamper(lock).await;
+        is_unavailable(database.subscription_queues().claim(id(), CAPACITY).await);
+        is_unavailable(database.analyze_grown_tables().await);
         fixture.nothing_waits().await;
         fixture.tamper("rollback").await;
     }
