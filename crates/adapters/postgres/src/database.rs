@@ -384,7 +384,7 @@ impl Database {
     /// Does one small batch of the follow-up that has been due longest; false if none is due.
     pub async fn follow_up(&self) -> Result<bool, StoreError> {
         let tx = self.units.open_transaction(&LockSet::default()).await?;
-        let taken = tx.row(follow_ups::TAKE.bind(())).await?;
+        let taken = tx.row(follow_ups::TAKE.bare()).await?;
         let Some(taken) = finish(tx, taken).await? else {
             return Ok(false);
         };
@@ -397,9 +397,9 @@ impl Database {
     /// few rows. If the role may not do that, returns the statement by which the tables' owner allows it.
     pub async fn analyze_grown_tables(&self) -> Result<Option<String>, StoreError> {
         let statements = self.autocommit("statistics");
-        match statements.execute(ANALYZE.bind(())).await {
+        match statements.execute(ANALYZE.bare()).await {
             Err(error) if is_permission_denied(&error) => {
-                let grant = statements.row(GRANT_ANALYZE.bind(())).await?;
+                let grant = statements.row(GRANT_ANALYZE.bare()).await?;
                 Ok(grant.map(|statement| statement.0))
             }
             analyzed => analyzed.map(|_| None),
@@ -408,7 +408,7 @@ impl Database {
 
     /// True if the database has no table at all, ours or not, apart from those of extensions.
     pub async fn is_empty(&self) -> Result<bool, StoreError> {
-        Ok(self.autocommit("marks").execute(ANY_TABLE.bind(())).await? == 0)
+        Ok(self.autocommit("marks").execute(ANY_TABLE.bare()).await? == 0)
     }
 
     /// Whether any seller is registered; None without the schema.
@@ -444,7 +444,7 @@ impl Database {
 
     /// The database's time.
     pub async fn now(&self) -> Result<Option<DateTime<Utc>>, StoreError> {
-        let clock = self.autocommit("queues").row(CLOCK.bind(())).await?;
+        let clock = self.autocommit("queues").row(CLOCK.bare()).await?;
         Ok(clock.map(|now| now.0))
     }
 

@@ -50,7 +50,7 @@ impl Database {
     /// Which database this is, and in which one its rows were written. Needs the schema.
     pub async fn identity(&self) -> Result<Identity, StoreError> {
         let statements = self.autocommit("schema").of_any_database();
-        let identity = statements.row(IDENTITY.bind(())).await?;
+        let identity = statements.row(IDENTITY.bare()).await?;
         let identity = identity.ok_or_else(|| StoreError::unexpected("the database has no identity"))?;
         let finished = &self.connector().finished;
         finished.store(identity.is_finished, Ordering::Relaxed);
@@ -80,7 +80,7 @@ impl Database {
 /// Begins the transaction, and makes the rows this database's own in it.
 async fn take_over(mut connection: &AsyncPgConnection, arrival: Arrival) -> QueryResult<Adoption> {
     connection.batch_execute(BEGIN_UNLIMITED).await?;
-    let identity = IDENTITY.bind(()).get_result::<Identity>(&mut connection).await?;
+    let identity = IDENTITY.bare().get_result::<Identity>(&mut connection).await?;
     if identity.is_own() && arrival == Arrival::Upgraded {
         return Ok(Adoption::Unneeded);
     }
@@ -88,12 +88,12 @@ async fn take_over(mut connection: &AsyncPgConnection, arrival: Arrival) -> Quer
     adopt.execute(&mut connection).await?;
     let removed = match arrival {
         Arrival::Restored => {
-            BEGIN_FEED.bind(()).execute(&mut connection).await?;
+            BEGIN_FEED.bare().execute(&mut connection).await?;
             let empty = Prepared(diesel::delete(changes::table));
             empty.execute(&mut connection).await?
         }
         Arrival::Upgraded => {
-            if AHEAD.bind(()).execute(&mut connection).await? > 0 {
+            if AHEAD.bare().execute(&mut connection).await? > 0 {
                 return Ok(Adoption::FeedAhead);
             }
             0

@@ -125,15 +125,8 @@ impl JournalReader for Journals {
             JournalStart::Since(at) => (None, Some(at)),
         };
         let names = column(names, |name| name.as_str());
-        let looked_at = i64::from(MAX_LOOKED_AT);
-        let page = PAGE.bind((
-            seller.uuid(),
-            after,
-            since,
-            names,
-            i64::from(limit) + 1,
-            looked_at,
-        ));
+        let (one_more, looked_at) = (i64::from(limit) + 1, i64::from(MAX_LOOKED_AT));
+        let page = PAGE.bind((seller.uuid(), after, since, names, one_more, looked_at));
         let (mut state, mut rows) = (None, Vec::new());
         for (of_journal, event) in self.statements.of_seller(seller).rows(page).await? {
             state = state.or(of_journal);
@@ -161,28 +154,18 @@ impl JournalReader for Journals {
         }
         let end = state.last.min(found.start.saturating_add(looked_at));
         let most = usize::from(limit);
-        let looked_to = JournalPlace {
-            number: end,
-            event: found.ended.map(EventId::from),
-            at,
+        let has_more = end < state.last || rows.len() > most;
+        rows.truncate(most);
+        // A full page with more behind it ends with its last event, another one with the last that was looked at.
+        let (number, event) = match rows.last() {
+            Some(last) if has_more && rows.len() == most => (last.number, Some(last.id)),
+            _ => (end, found.ended),
         };
-        let mut place = looked_to;
-        let mut has_more = end < state.last;
-        let mut events = Vec::with_capacity(rows.len());
-        for row in rows {
-            if events.len() == most {
-                has_more = true;
-                break;
-            }
-            (place.number, place.event) = (row.number, Some(row.id.into()));
-            events.push(row.read(seller)?);
-        }
-        if !has_more || events.len() < most {
-            place = looked_to;
-        }
+        let event = event.map(EventId::from);
+        let events = rows.into_iter().map(|row| row.read(seller));
         Ok(Ok(JournalPage {
-            events,
-            place,
+            events: events.collect::<Result<_, _>>()?,
+            place: JournalPlace { number, event, at },
             has_more,
         }))
     }

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use diesel::pg::Pg;
 use diesel::prelude::*;
-use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Text, Timestamptz, Uuid as SqlUuid};
+use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use futures_util::join;
 use kernel::{SellerId, StoreError};
 use oauth::{
@@ -21,11 +21,9 @@ use uuid::Uuid;
 
 use self::issuing::EXCHANGE;
 use crate::follow_ups;
-use crate::schema::{
-    self, access_tokens, api_now, authorization_codes, connections, families, refresh_tokens, sellers,
-};
-use crate::sql::{coalesce, column};
-use crate::statement::{Bound, statements};
+use crate::schema::{self, access_tokens, api_now, connections, families, sellers};
+use crate::sql::coalesce;
+use crate::statement::statements;
 use crate::unit_of_work::{Tx, expect_rows};
 
 statements! {
@@ -65,53 +63,38 @@ struct CredentialRow {
     /// The credential is an access token.
     #[diesel(sql_type = Bool)]
     is_access: bool,
-    #[diesel(embed)]
-    application: Option<HeldRow>,
-    #[diesel(embed)]
-    code: Option<CodeRow>,
-    #[diesel(embed)]
-    token: Option<RefreshTokenRow>,
+    /// Of the application, unless it was deleted.
+    #[diesel(sql_type = Nullable<Text>)]
+    status: Option<String>,
+    #[diesel(sql_type = Nullable<Integer>)]
+    application_scopes: Option<i32>,
+    /// Of a code.
+    #[diesel(sql_type = Nullable<Text>)]
+    redirect_uri: Option<String>,
+    #[diesel(sql_type = Nullable<Text>)]
+    code_challenge: Option<String>,
+    /// Of a refresh token.
+    #[diesel(sql_type = Nullable<Integer>)]
+    token_scopes: Option<i32>,
+    /// Of either.
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    expires_at: Option<DateTime<Utc>>,
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    used_at: Option<DateTime<Utc>>,
     /// Those of the rows of which an update changes the verdict, except for the credential's own.
     #[diesel(sql_type = Text)]
     versions: String,
 }
 
-#[derive(QueryableByName)]
-#[diesel(table_name = schema::applications)]
-struct HeldRow {
-    status: String,
-    #[diesel(sql_type = Integer)]
-    application_scopes: i32,
-}
-
-#[derive(QueryableByName)]
-#[diesel(table_name = authorization_codes)]
-struct CodeRow {
-    redirect_uri: String,
-    code_challenge: String,
-    expires_at: DateTime<Utc>,
-    used_at: Option<DateTime<Utc>>,
-}
-
-#[derive(QueryableByName)]
-#[diesel(table_name = refresh_tokens)]
-struct RefreshTokenRow {
-    #[diesel(sql_type = Integer)]
-    token_scopes: i32,
-    expires_at: DateTime<Utc>,
-    used_at: Option<DateTime<Utc>>,
-}
-
 impl CredentialRow {
     fn read(self) -> Result<(Family, Option<StoredCredential>), StoreError> {
         let (id, client_id) = (FamilyId::from(self.id), ClientId::from(self.client_id));
-        let held = |row: HeldRow| {
-            let corrupt =
-                || StoreError::corrupt("applications", client_id, format!("status {:?}", row.status));
-            let status = ApplicationStatus::parse(&row.status).ok_or_else(corrupt)?;
-            let scopes = scopes("applications", client_id, row.application_scopes)?;
-            Ok::<_, StoreError>((status, scopes))
+        let held = |(status, bits): (String, i32)| {
+            let corrupt = || StoreError::corrupt("applications", client_id, format!("status {status:?}"));
+            let status = ApplicationStatus::parse(&status).ok_or_else(corrupt)?;
+            Ok::<_, StoreError>((status, scopes("applications", client_id, bits)?))
         };
+        let application = self.status.zip(self.application_scopes).map(held);
         let family = Family {
             id,
             seller: self.seller_id.into(),
@@ -121,22 +104,25 @@ impl CredentialRow {
                 revoked: self.revoked,
                 disconnected: self.disconnected,
                 closed: self.closed,
-                application: self.application.map(held).transpose()?,
+                application: application.transpose()?,
             },
         };
-        let credential = match (self.code, self.token) {
-            (Some(code), _) => Some(StoredCredential::Code(Code {
-                redirect_uri: code.redirect_uri,
-                challenge: CodeChallenge::new(code.code_challenge).map_err(|invalid| {
+        let (Some(expires_at), used_at) = (self.expires_at, self.used_at) else {
+            return Ok((family, None));
+        };
+        let credential = match (self.redirect_uri.zip(self.code_challenge), self.token_scopes) {
+            (Some((redirect_uri, challenge)), _) => Some(StoredCredential::Code(Code {
+                redirect_uri,
+                challenge: CodeChallenge::new(challenge).map_err(|invalid| {
                     StoreError::corrupt("authorization_codes", id, format!("code_challenge {invalid}"))
                 })?,
-                expires_at: code.expires_at,
-                used_at: code.used_at,
+                expires_at,
+                used_at,
             })),
-            (None, Some(token)) => Some(StoredCredential::RefreshToken(RefreshToken {
-                scopes: scopes("refresh_tokens", id, token.token_scopes)?,
-                expires_at: token.expires_at,
-                used_at: token.used_at,
+            (None, Some(bits)) => Some(StoredCredential::RefreshToken(RefreshToken {
+                scopes: scopes("refresh_tokens", id, bits)?,
+                expires_at,
+                used_at,
             })),
             (None, None) => None,
         };
@@ -144,15 +130,11 @@ impl CredentialRow {
     }
 }
 
-/// Families and hashes.
-type Credentials = Bound<(Array<SqlUuid>, Array<Binary>), CredentialRow, (Vec<Uuid>, Vec<Vec<u8>>)>;
-
-/// Reads credentials with their families.
-fn credentials(keys: &[TokenKey]) -> Credentials {
-    CREDENTIALS.bind((
-        column(keys, |key| key.family.uuid()),
-        column(keys, |key| key.hash.bytes().to_vec()),
-    ))
+/// The values of CREDENTIALS: families and hashes.
+fn credentials(keys: &[TokenKey]) -> (Vec<Uuid>, Vec<&[u8]>) {
+    let keys = keys.iter();
+    keys.map(|key| (key.family.uuid(), key.hash.bytes().as_slice()))
+        .unzip()
 }
 
 /// Locks a family and the connection that it depends on, and reads it; with a hash, its credential too.

@@ -227,18 +227,9 @@ impl OfferReader for List<SellerOffers> {
         } = filter;
         let status = status.map(OfferStatus::as_str);
         if external_id.is_some() || ean.is_some() {
-            let after = after.unwrap_or(NEWEST);
+            let Keyset { at, id } = after.unwrap_or(NEWEST);
             let (of, rows) = (seller.uuid(), i64::from(size.get()) + 1);
-            let values = (
-                of,
-                external_id,
-                ean,
-                updated_after,
-                after.at,
-                after.id,
-                status,
-                rows,
-            );
+            let values = (of, external_id, ean, updated_after, at, id, status, rows);
             let read = self.pages.alone(seller, |connection| async move {
                 connection.rows(BY_CODE.bind(values)).await
             });

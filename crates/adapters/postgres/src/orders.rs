@@ -288,19 +288,14 @@ impl OrderDirectory for WholeOrders {
 #[async_trait]
 impl OrderStore<Announcement> for Tx {
     async fn lock_part(&self, seller: SellerId, order: &OrderRef) -> Result<Option<SellerOrder>, StoreError> {
+        use seller_orders::{number, order_id};
         let part = seller_orders::table
             .filter(seller_orders::seller_id.eq(seller.uuid()))
             .select(PartRow::as_select())
             .for_no_key_update();
         let row = match order {
-            OrderRef::Id(id) => {
-                self.row(part.filter(seller_orders::order_id.eq(id.uuid())))
-                    .await?
-            }
-            OrderRef::Number(number) => {
-                self.row(part.filter(seller_orders::number.eq(number.as_str())))
-                    .await?
-            }
+            OrderRef::Id(id) => self.row(part.filter(order_id.eq(id.uuid()))).await?,
+            OrderRef::Number(named) => self.row(part.filter(number.eq(named.as_str()))).await?,
         };
         row.map(SellerOrder::try_from).transpose()
     }

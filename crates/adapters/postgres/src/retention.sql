@@ -182,31 +182,19 @@ cleared as (
       and d.id = x.id
       -- It may have been queued anew meanwhile.
       and d.due_at is not distinct from x.due_at
-),
-size as (
-    select count(*) as rows, count(*) >= $3 as is_full
-    from expired
-),
-next as (
-    select seller_id, subscription_id
-    from queue
-    where n = $2
-),
-last as (
-    select seller_id, subscription_id
-    from expired
-    order by seller_id desc, subscription_id desc
-    limit 1
 )
 select
-    z.rows,
+    count(*) as rows,
     case
-        when z.is_full then l.seller_id || ' ' || l.subscription_id
-        else n.seller_id || ' ' || n.subscription_id
+        when count(*) >= $3 then (
+            select seller_id || ' ' || subscription_id
+            from expired
+            order by seller_id desc, subscription_id desc
+            limit 1
+        )
+        else (select seller_id || ' ' || subscription_id from queue where n = $2)
     end as next
-from size as z
-left join next as n on true
-left join last as l on true
+from expired
 
 -- name: CLOSED_SELLERS
 -- $1 rows at most; $2 microseconds.

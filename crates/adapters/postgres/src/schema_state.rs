@@ -106,7 +106,7 @@ impl Database {
             return Ok(SchemaState::PreparedStatementsLost);
         }
         let statements = self.autocommit("schema").of_any_database();
-        let facts = statements.row(FACTS.bind(())).await;
+        let facts = statements.row(FACTS.bare()).await;
         if connector.loses_statements.load(Ordering::Relaxed) {
             return Ok(SchemaState::PreparedStatementsLost);
         }
@@ -130,7 +130,7 @@ impl Database {
         if !facts.is_there {
             return Ok(SchemaState::Missing);
         }
-        let applied = match statements.rows(APPLIED.bind(())).await {
+        let applied = match statements.rows(APPLIED.bare()).await {
             Err(error) if is_permission_denied(&error) => {
                 let statements = self.missing_grants().await?.unwrap_or_default();
                 return Ok(SchemaState::Forbidden { statements });

@@ -91,7 +91,7 @@ impl Database {
         let mut connection = open.connection();
         let begun = connection.batch_execute(BEGIN_UNLIMITED).await;
         begun.map_err(store_error)?;
-        let rows = COUNTS.bind(()).get_results::<CountRow>(&mut connection).await;
+        let rows = COUNTS.bare().get_results::<CountRow>(&mut connection).await;
         let mut keys = BTreeMap::<String, BTreeMap<String, u64>>::new();
         for row in rows.map_err(store_error)? {
             let count = u64::try_from(row.count).map_err(StoreError::unexpected)?;
@@ -105,7 +105,7 @@ impl Database {
     pub async fn sample_sealed(&self) -> Result<BTreeMap<String, bool>, StoreError> {
         let sealer = self.units.sealing.sealer()?;
         let mut found = BTreeMap::<String, bool>::new();
-        for row in self.autocommit("sealed_values").rows(SAMPLE.bind(())).await? {
+        for row in self.autocommit("sealed_values").rows(SAMPLE.bare()).await? {
             let of_key = found.entry(row.key).or_default();
             let purpose = COLUMNS.iter().find(|(column, _)| *column == row.name);
             *of_key |=

@@ -49,13 +49,10 @@ impl SlowReads {
         Prepared<S>: for<'t> LoadQuery<'t, &'t AsyncPgConnection, S::Row>,
     {
         let began = Instant::now();
-        let tx = self
-            .units
-            .open_transaction(&LockSet::of_seller(seller))
-            .await
-            .map_err(own)?;
+        let begun = self.units.open_transaction(&LockSet::of_seller(seller)).await;
+        let tx = begun.map_err(own)?;
         let reading = async move {
-            tx.write_later(changing_any(PLAN_BY_VALUES.bind(())));
+            tx.write_later(changing_any(PLAN_BY_VALUES.bare()));
             tx.rows(statement).await
         };
         let reading = tokio::spawn(reading.in_current_span());

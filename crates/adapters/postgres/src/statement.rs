@@ -13,11 +13,11 @@ use std::marker::PhantomData;
 
 use diesel::deserialize::{self, FromSql, FromSqlRow};
 use diesel::dsl::{AsSelect, SqlTypeOf};
+use diesel::expression::AsExpression;
 use diesel::pg::{Pg, PgQueryBuilder};
 use diesel::query_builder::{AstPass, Query, QueryBuilder as _, QueryFragment, QueryId};
 use diesel::row::{NamedRow, Row};
-use diesel::serialize::ToSql;
-use diesel::sql_types::{HasSqlType, Untyped};
+use diesel::sql_types::{Record, Untyped};
 use diesel::{QueryResult, QueryableByName, Selectable};
 
 #[cfg(test)]
@@ -82,7 +82,7 @@ pub(crate) trait TableRow:
     }
 }
 
-impl<Parameters, Row> Statement<Parameters, Row> {
+impl<Parameters: 'static, Row> Statement<Parameters, Row> {
     /// The statement below the line `-- name: NAME` of a file, up to the next such line. Evaluated by the
     /// compiler.
     #[expect(
@@ -145,14 +145,24 @@ impl<Parameters, Row> Statement<Parameters, Row> {
         Ok(())
     }
 
-    /// The statement with the values of its parameters.
-    pub(crate) const fn bind<Values: Bind<Parameters>>(
+    /// The statement with the values of its parameters: to Diesel a record, of which only the values are sent.
+    pub(crate) fn bind<Values: AsExpression<Record<Parameters>>>(
         self,
         values: Values,
-    ) -> Bound<Parameters, Row, Values> {
+    ) -> Bound<Parameters, Row, Values::Expression> {
         Bound {
             statement: self,
-            values,
+            values: values.as_expression(),
+        }
+    }
+}
+
+impl<Row> Statement<(), Row> {
+    /// The statement, which has no parameters.
+    pub(crate) const fn bare(self) -> Bound<(), Row, ()> {
+        Bound {
+            statement: self,
+            values: (),
         }
     }
 }
@@ -189,11 +199,13 @@ impl<Parameters, Row, Values> Query for Bound<Parameters, Row, Values> {
     type SqlType = Untyped;
 }
 
-impl<Parameters, Row, Values: Bind<Parameters>> QueryFragment<Pg> for Bound<Parameters, Row, Values> {
+impl<Parameters: 'static, Row, Values: QueryFragment<Pg>> QueryFragment<Pg>
+    for Bound<Parameters, Row, Values>
+{
     /// Only the values: the text has the placeholders already, which Diesel would write with them. Diesel
     /// asks a reference to a statement for nothing but this, so that a statement is always sent by value.
     fn walk_ast<'b>(&'b self, out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        self.values.push(out)
+        self.values.walk_ast(out)
     }
 
     fn to_sql(&self, out: &mut PgQueryBuilder, _: &Pg) -> QueryResult<()> {
@@ -235,43 +247,6 @@ impl<Type, T: FromSql<Type, Pg>> QueryableByName<Pg> for Only<Type, T> {
     fn build<'a>(row: &impl NamedRow<'a, Pg>) -> deserialize::Result<Self> {
         Ok(Self(row.get_value::<Type, T, _>(0)?, PhantomData))
     }
-}
-
-/// Values of parameters of these SQL types.
-pub(crate) trait Bind<Parameters> {
-    fn push<'b>(&'b self, out: AstPass<'_, 'b, Pg>) -> QueryResult<()>;
-}
-
-macro_rules! bind {
-    () => {
-        impl Bind<()> for () {
-            fn push<'b>(&'b self, _: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-                Ok(())
-            }
-        }
-    };
-    ($first:ident $first_type:ident $(, $value:ident $type:ident)*) => {
-        impl<$first, $first_type $(, $value, $type)*> Bind<($first_type, $($type,)*)> for ($first, $($value,)*)
-        where
-            $first: ToSql<$first_type, Pg>,
-            $($value: ToSql<$type, Pg>,)*
-            Pg: HasSqlType<$first_type> $(+ HasSqlType<$type>)*,
-        {
-            #[expect(non_snake_case, reason = "a value is named like its type")]
-            fn push<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-                let ($first, $($value,)*) = self;
-                out.push_bind_param::<$first_type, _>($first)?;
-                $(out.push_bind_param::<$type, _>($value)?;)*
-                Ok(())
-            }
-        }
-        bind! { $($value $type),* }
-    };
-}
-
-bind! {
-    A TA, B TB, C TC, D TD, E TE, F TF, G TG, H TH, I TI, J TJ, K TK, L TL, M TM, N TN, O TO, P TP, Q TQ, R TR, S TS, T TT, U TU, V TV,
-    W TW, X TX, Y TY, Z TZ
 }
 
 /// A statement whose rows have a type: one of a file, or of the query builder with `as_select` or

@@ -60,7 +60,7 @@ impl Database {
             why == Undelivered::Pending,
         ));
         let tx = self.units.open_transaction(&LockSet::default()).await?;
-        tx.write_later(changing_any(PLAN_BY_VALUES.bind(())));
+        tx.write_later(changing_any(PLAN_BY_VALUES.bare()));
         let rows = tx.rows(statement).await?;
         rows.into_iter().map(SellerDelivery::try_from).collect()
     }

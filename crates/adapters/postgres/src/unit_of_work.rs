@@ -82,11 +82,8 @@ impl UnitOfWork for PgUnitOfWork {
     }
 
     async fn turn(&self, locks: &LockSet) -> Result<Turn, StoreError> {
-        self.connections
-            .turns
-            .take(locks, ANSWER_TIMEOUT)
-            .await
-            .map(Turn::new)
+        let admission = self.connections.turns.take(locks, ANSWER_TIMEOUT).await;
+        admission.map(Turn::new)
     }
 }
 

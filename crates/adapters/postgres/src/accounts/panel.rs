@@ -182,12 +182,8 @@ impl AccountReader for Reader<Sessions> {
     }
 
     async fn account(&self, email: &str) -> Result<Option<Account>, StoreError> {
-        let Some((seller, password)) = self
-            .statements
-            .sharing(LockSet::of_strangers())
-            .row(ACCOUNT.bind((email,)))
-            .await?
-        else {
+        let strangers = self.statements.sharing(LockSet::of_strangers());
+        let Some((seller, password)) = strangers.row(ACCOUNT.bind((email,))).await? else {
             return Ok(None);
         };
         let seller = Seller::from(seller);
@@ -204,11 +200,8 @@ impl AccountReader for Reader<Sessions> {
         let password = sellers::table
             .find(seller.uuid())
             .select(PasswordRow::as_select());
-        Ok(self
-            .statements
-            .row(password)
-            .await?
-            .and_then(PasswordRow::password))
+        let row = self.statements.row(password).await?;
+        Ok(row.and_then(PasswordRow::password))
     }
 
     async fn signed_in(&self, session: SecretHash) -> Result<Option<SignedIn>, StoreError> {
@@ -217,12 +210,8 @@ impl AccountReader for Reader<Sessions> {
 
     /// A link that is still usable.
     async fn link(&self, hash: SecretHash) -> Result<Option<(Link, Seller)>, StoreError> {
-        let Some((link, seller)) = self
-            .statements
-            .sharing(LockSet::of_strangers())
-            .row(LINK.bind((hash.bytes(),)))
-            .await?
-        else {
+        let strangers = self.statements.sharing(LockSet::of_strangers());
+        let Some((link, seller)) = strangers.row(LINK.bind((hash.bytes(),))).await? else {
             return Ok(None);
         };
         let seller = Seller::from(seller);

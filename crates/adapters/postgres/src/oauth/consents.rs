@@ -9,7 +9,7 @@ use kernel::{SellerId, StoreError};
 use oauth::{ClientId, ConnectedApplication, GrantReader, Holder, TokenKey};
 use uuid::Uuid;
 
-use super::{CredentialRow, credentials, scopes};
+use super::{CREDENTIALS, CredentialRow, credentials, scopes};
 use crate::batch::{BatchQuery, Reader};
 use crate::schema::applications;
 use crate::statement::statements;
@@ -68,8 +68,8 @@ impl BatchQuery for Holders {
         keys: &[TokenKey],
     ) -> QueryResult<Vec<Result<Option<Holder>, StoreError>>> {
         let mut answers: Vec<_> = keys.iter().map(|_| Ok(None)).collect();
-        let rows = credentials(keys).get_results::<CredentialRow>(&mut connection);
-        for row in rows.await? {
+        let rows = CREDENTIALS.bind(credentials(keys));
+        for row in rows.get_results::<CredentialRow>(&mut connection).await? {
             let place = usize::try_from(row.n - 1).unwrap_or(usize::MAX);
             let Some(answer) = answers.get_mut(place) else {
                 continue;
@@ -102,12 +102,8 @@ impl GrantReader for Reader<Holders> {
         after: Option<String>,
         limit: u16,
     ) -> Result<Vec<ConnectedApplication>, StoreError> {
-        let connections = CONNECTIONS.bind((
-            seller.uuid(),
-            after.unwrap_or_default(),
-            None::<Uuid>,
-            i64::from(limit),
-        ));
+        let (after, limit) = (after.unwrap_or_default(), i64::from(limit));
+        let connections = CONNECTIONS.bind((seller.uuid(), after, None::<Uuid>, limit));
         let rows = self.statements.of_seller(seller).rows(connections).await?;
         rows.into_iter().map(ConnectedApplication::try_from).collect()
     }

@@ -13,7 +13,7 @@ use kernel::{StoreError, TransactionError};
 use oauth::{Exchange, Grant, NewClientToken, NewPair, TokenIssuer, Verdict};
 use uuid::Uuid;
 
-use super::{CredentialRow, credentials};
+use super::{CREDENTIALS, CredentialRow, credentials};
 use crate::batch::{BatchQuery, Batcher, Withdrawable};
 use crate::connection::Connector;
 use crate::connection::error::{is_lock_timeout, is_rolled_back};
@@ -175,7 +175,8 @@ impl BatchQuery for ExchangeBatch {
         members: &[Withdrawable<Exchange>],
     ) -> QueryResult<Vec<Result<Option<Grant>, StoreError>>> {
         let keys = column(members, |member| member.change.presented.key());
-        let rows = credentials(&keys).get_results(&mut connection).await?;
+        let rows = CREDENTIALS.bind(credentials(&keys));
+        let rows = rows.get_results(&mut connection).await?;
         let judged = rows
             .into_iter()
             .filter_map(|row| Judged::judge_and_take(row, members));

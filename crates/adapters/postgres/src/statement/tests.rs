@@ -26,7 +26,7 @@ pub(crate) type Read = for<'c> fn(&'c mut AsyncPgConnection, String) -> BoxFutur
 inventory::collect!(Declared);
 
 /// The text of a statement that is sent.
-pub(crate) fn sent<Parameters, Row>(statement: &super::Statement<Parameters, Row>) -> String {
+pub(crate) fn sent<Parameters: 'static, Row>(statement: &super::Statement<Parameters, Row>) -> String {
     let mut out = PgQueryBuilder::new();
     statement.write(&mut out).unwrap();
     out.finish()

@@ -60,7 +60,7 @@ pub(crate) async fn end_subscriptions(
     seller: Option<Uuid>,
     client: Option<Uuid>,
 ) -> Result<usize, StoreError> {
-    tx.write_later(changing_any(PLAN_BY_VALUES.bind(())));
+    tx.write_later(changing_any(PLAN_BY_VALUES.bare()));
     let batch = tx.rows(STOP_DELIVERIES.bind((seller, client, BATCH))).await?;
     let bodies = batch
         .iter()
