@@ -115,7 +115,7 @@ impl Problem {
         Self::new(Code::RateLimited, message).retry_after(retry_after)
     }
 
-    /// 429: the seller's own requests take all the places for slow lists.
+    /// 429: the seller's place for slow lists is taken.
     pub fn too_many_at_once() -> Self {
         let message = "Too many slow lists of this seller at once: read one after another. Retry in 1 s.";
         Self::new(Code::RateLimited, message).retry_after(1)

@@ -11,7 +11,7 @@ bounds as materialized (
 queues as materialized (
     -- The delivery queues that have been due longest: they are searched for the oldest delivery. One whose receiver fails
     -- delays its own deliveries, whatever the workers do; likewise a slow one, whose queue is leased, or paused for its host:
-    -- `wake_at` is then the end of the lease or the pause. None is due before `due_from`, where index entries may be read in vain.
+    -- `wake_at` is then the end of the lease or the pause. Nothing is due before `due_from`: entries there would be read in vain.
     select seller_id, id, coalesce(none_due_before, '-infinity') as due_from
     from subscriptions
     where wake_at <= (select at from clock)

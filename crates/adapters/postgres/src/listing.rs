@@ -162,12 +162,7 @@ impl<L: Listed> List<L> {
         if self.layout == Layout::Single {
             return self.by_id.ask((seller, id)).await;
         }
-        // A statement over several sellers would go to every shard.
-        let read = move |connection: Arc<SharedConnection>| async move {
-            L::of_seller(&connection, seller.uuid(), id).await
-        };
-        let rows = self.by_id.alone_in((), read).await?;
-        rows.into_iter().next().map(L::Item::try_from).transpose()
+        self.one_in_turn(seller, id).await
     }
 
     /// A seller's items with these ids, in the order of the list. They are read where pages are, a megabyte at a time;
@@ -212,8 +207,17 @@ impl<L: Listed> List<L> {
         seller: SellerId,
         id: Uuid,
     ) -> Result<Option<L::Item>, StoreError> {
-        let _turn = self.by_id.turn(seller, ANSWER_TIMEOUT).await?;
-        self.one(seller, id).await
+        let turn = self.by_id.turn(seller, ANSWER_TIMEOUT).await?;
+        if self.layout == Layout::Single {
+            return self.by_id.ask((seller, id)).await;
+        }
+        // A statement over several sellers would go to every shard. The turn lasts until the answer, even if the caller has
+        // gone.
+        let read = move |connection: Arc<SharedConnection>| async move {
+            L::of_seller(&connection, seller.uuid(), id).await
+        };
+        let rows = self.by_id.alone_in(turn, read).await?;
+        rows.into_iter().next().map(L::Item::try_from).transpose()
     }
 
     pub(crate) async fn page(

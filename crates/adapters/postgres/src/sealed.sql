@@ -17,8 +17,8 @@ from sealed
 group by name, key
 
 -- name: SAMPLE
--- Three values of each key, among up to 500 rows of each table that an index finds, with their bindings as `sealing`, `webhooks`
--- and the use case `shown_once` make them.
+-- Three values of each key, among 500 rows of each table, with their bindings as `sealing`, `webhooks` and the use case
+-- `shown_once` make them.
 with sealed (name, binding, value) as (
     (
         select 'subscriptions.secret', uuid_send(seller_id) || uuid_send(id), secret
@@ -31,9 +31,12 @@ with sealed (name, binding, value) as (
             int8send(16) || uuid_send(seller_id) || int8send(octet_length(key)) || convert_to(key, 'UTF8')
                 || int8send(octet_length(fingerprint)) || fingerprint || int8send(16) || uuid_send(fence),
             body
-        from idempotency
-        order by created_at desc
-        limit 500
+        from (
+            -- Of the newest keys, and of those before them.
+            (select * from idempotency order by created_at desc limit 250)
+            union all
+            (select * from idempotency order by created_at limit 250)
+        ) as ends
     )
     union all
     (

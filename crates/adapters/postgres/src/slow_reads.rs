@@ -1,10 +1,10 @@
 //! Reads that may be slow, apart from all others: connections of their own, and a statement timeout.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use diesel_async::{AsyncPgConnection, methods::LoadQuery};
 use kernel::{SellerId, ShareTaken, StoreError};
-use tokio::time::Instant;
 use tracing::Instrument as _;
 use usecases::LockSet;
 
@@ -12,12 +12,15 @@ use crate::{
     ANSWER_TIMEOUT,
     connection::error::with_timeout,
     statement::{Prepared, Returns},
-    turns::{Admission, NoTurn, Turns},
+    turns::{Admission, Turns},
     unit_of_work::{PLAN_BY_VALUES, PgUnitOfWork, changing_any},
 };
 
 /// Connections of a process for slow reads.
 pub(crate) const CONNECTIONS: usize = 4;
+
+/// How long a read waits for those of its seller before it. The rest of its time is for itself.
+const TURN_TIMEOUT: Duration = Duration::from_millis(1_250);
 
 /// Runs slow reads.
 pub(crate) struct SlowReads {
@@ -35,7 +38,7 @@ impl SlowReads {
     pub(crate) async fn turn_of_long(&self, seller: SellerId) -> Result<[Admission; 2], StoreError> {
         let take = |of| async move { self.long.take(&of, ANSWER_TIMEOUT).await };
         Ok([
-            take(LockSet::of_seller(seller)).await.map_err(own)?,
+            take(LockSet::of_seller(seller)).await?,
             // One place for all.
             take(LockSet::of_strangers()).await?,
         ])
@@ -48,27 +51,21 @@ impl SlowReads {
         S: Returns + Send + 'static,
         Prepared<S>: for<'t> LoadQuery<'t, &'t AsyncPgConnection, S::Row>,
     {
-        let began = Instant::now();
-        let begun = self.units.open_transaction(&LockSet::of_seller(seller)).await;
-        let tx = begun.map_err(own)?;
-        let reading = async move {
-            tx.write_later(changing_any(PLAN_BY_VALUES.bare()));
-            tx.rows(statement).await
-        };
-        let reading = tokio::spawn(reading.in_current_span());
-        with_timeout(ANSWER_TIMEOUT.saturating_sub(began.elapsed()), async {
-            reading
-                .await
-                .unwrap_or_else(|ended| Err(StoreError::Unavailable(ended.into())))
+        with_timeout(ANSWER_TIMEOUT, async {
+            let own = LockSet::of_seller(seller);
+            let turn = self.units.connections.turns.take(&own, TURN_TIMEOUT).await;
+            // Only the seller's own reads were before it.
+            let turn = turn.map_err(|_| StoreError::Unavailable(ShareTaken.into()))?;
+            let tx = self.units.open_transaction(&LockSet::default()).await?;
+            let reading = async move {
+                tx.write_later(changing_any(PLAN_BY_VALUES.bare()));
+                let rows = tx.rows(statement).await;
+                drop((tx, turn));
+                rows
+            };
+            let rows = tokio::spawn(reading.in_current_span()).await;
+            rows.unwrap_or_else(|ended| Err(StoreError::Unavailable(ended.into())))
         })
         .await
-    }
-}
-
-/// The failure of a caller whom no turn of its seller has come to: only the seller's own reads stood before it.
-fn own(error: StoreError) -> StoreError {
-    match error {
-        StoreError::Unavailable(cause) if cause.is::<NoTurn>() => StoreError::Unavailable(ShareTaken.into()),
-        other => other,
     }
 }

@@ -29,9 +29,19 @@ document.addEventListener("htmx:beforeSwap", (event) => {
   const { target } = event.detail;
   // What went wrong is shown in place of the answer to the call before.
   if (target.id === "outcome") event.detail.shouldSwap = true;
-  // What somebody has selected, to copy it, is not replaced under the hand; the next tick brings the rest.
+  // What somebody has selected, to copy it, is not replaced under the hand.
   const selected = getSelection();
-  if (target.id !== "outcome" && !selected.isCollapsed && target.contains(selected.anchorNode)) event.detail.shouldSwap = false;
+  if (target.id === "outcome" || selected.isCollapsed || !selected.containsNode(target, true)) return;
+  event.detail.shouldSwap = false;
+  isLate = true;
+});
+let isLate = false;
+document.addEventListener("selectionchange", () => {
+  if (!isLate || !getSelection().isCollapsed) return;
+  isLate = false;
+  htmx.trigger(document.body, "called");
+  const timeline = document.getElementById("timeline");
+  if (timeline) htmx.trigger(timeline, "sse:tick");
 });
 document.addEventListener("htmx:sendError", (event) => {
   const outcome = event.detail.target;
@@ -46,7 +56,10 @@ document.addEventListener("htmx:sendError", (event) => {
 // Browsers open six connections to a host: pages in the background leave theirs to others, those opened there too.
 const connect = () => {
   const timeline = document.getElementById("timeline");
-  if (timeline) htmx.trigger(timeline, document.hidden ? "htmx:beforeCleanupElement" : "htmx:afterProcessNode");
+  const state = timeline?.["htmx-internal-data"]?.sseEventSource?.readyState;
+  // The extension would open a second one beside one that is there, or being opened.
+  if (!timeline || (!document.hidden && state < EventSource.CLOSED)) return;
+  htmx.trigger(timeline, document.hidden ? "htmx:beforeCleanupElement" : "htmx:afterProcessNode");
 };
 document.addEventListener("visibilitychange", connect);
 document.addEventListener("htmx:sseOpen", () => document.hidden && connect());

@@ -133,8 +133,8 @@ async fn reseal(database: &Database, ring: &KeyRing, dry: bool, format: Format) 
         &json!({ "column": column, "key": key, "resealed": resealed, "current": current, "dry_run": dry }),
         format_args!("{column}: {resealed} {done} anew under {key}, {current} under it already"),
     );
-    printed?;
-    fail_if_incomplete(ring, &outcome)
+    fail_if_incomplete(ring, &outcome)?;
+    Ok(printed?)
 }
 
 /// Fails if a value is still sealed under another key.

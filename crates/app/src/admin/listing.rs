@@ -86,8 +86,8 @@ impl Format {
         if self.json { print(object) } else { print(sentence) }
     }
 
-    /// As [`Self::said`], of a change that was made. Of several changes each is printed, whether or not those before it could
-    /// be: `printed.and(…)` keeps the first failure.
+    /// As [`Self::said`], of a change that was made. For several, `printed = printed.and(…)` prints each and keeps the first
+    /// failure.
     pub(crate) fn changed(self, object: &Value, sentence: impl Display) -> Result<(), PrintError> {
         self.said(object, sentence).map_err(PrintError::done)
     }

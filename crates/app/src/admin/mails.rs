@@ -56,14 +56,13 @@ impl Command {
                         unknown.push(mail.to_string());
                     }
                 }
-                printed?;
                 if !unknown.is_empty() {
                     bail!(not_found(format!(
                         "there is no mail {} that was given up: `seller-api admin mails list` shows all",
                         unknown.join(", ")
                     )));
                 }
-                Ok(())
+                Ok(printed?)
             }
         }
     }

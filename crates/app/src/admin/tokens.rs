@@ -156,11 +156,10 @@ async fn revoke_from_stdin(database: &Database, format: Format) -> anyhow::Resul
         };
         printed = printed.and(format.changed(&object, format_args!("line {at}: {sentence}")));
     }
-    printed?;
     // A malformed line is worse than an unknown token, which can do no harm any more.
     let (exit, reason) = match (revoked, malformed, unknown) {
         (0, 0, 0) => (Exit::Usage, format!("stdin has no token: {PREFIXES}")),
-        (_, 0, 0) => return Ok(()),
+        (_, 0, 0) => return Ok(printed?),
         (_, 0, _) => (Exit::NotFound, not_all(revoked, malformed, unknown)),
         _ => (Exit::Usage, not_all(revoked, malformed, unknown)),
     };

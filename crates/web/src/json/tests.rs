@@ -78,3 +78,16 @@ fn no_level_is_read_again_for_those_above_it() {
     let (flat, deep) = (fastest(1), fastest(MAX_DEPTH));
     assert!(deep < 5 * flat, "{flat:?} and {deep:?}");
 }
+
+#[test]
+fn strings_marks_and_whitespace_are_told_apart() {
+    let text = " {\t\"a\\\"]},:\\\\\" : [ ] , \"\\ud83d\\ude00\":\r\n{ }\n} ";
+    let members = vec![
+        ("a\"]},:\\".to_owned(), Json::Array(vec![])),
+        ("😀".to_owned(), Json::Object(Object::default())),
+    ];
+    assert_eq!(parse(text), Ok(Json::Object(Object(members))));
+    for text in [r#""\ud800""#, r#"{"\udc00":1}"#, r#"["\ud800\u0041"]"#] {
+        assert_eq!(parse(text), Err(JsonError::LoneSurrogate), "{text}");
+    }
+}

@@ -29,8 +29,8 @@ const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(2);
 /// to the pool, and the server rolls back.
 pub(crate) struct Leased {
     connection: Option<Object<AsyncPgConnection>>,
-    /// Set while a statement is under way outside a transaction, which has a statement timeout: it is then cancelled, so
-    /// that who repeats it while a lock is held leaves nothing behind.
+    /// Cancels the statement under way when the connection is dropped, so that who repeats it while a lock is held leaves
+    /// nothing behind. None for a unit of work, which has a statement timeout.
     canceller: Option<Arc<Connector>>,
 }
 
