@@ -10,7 +10,7 @@ use oauth::{
 };
 use serde::Serialize;
 use serde_json::json;
-use usecases::manage_application::{self, adjust_application, change_status, delete_application};
+use usecases::manage_application::{Refusal, adjust_application, change_status, delete_application};
 use usecases::own_applications::{RegistrationRefusal, register_application};
 use usecases::sellers::NotOpen;
 use usecases::{Acting as _, Transaction};
@@ -20,10 +20,10 @@ use web::operation::{Call, Incoming, Read, Write};
 use web::reply::Reply;
 use web::timestamps::Timestamp;
 use web::view::View;
-use web::{Code, Entry, Error, MapRefusal, Problem, ServiceSettings, Violations, to_sentence};
+use web::{Error, MapRefusal, Problem, ServiceSettings, Violations};
 
-use crate::policy::operator;
-use crate::sellers::{existing, page};
+use crate::policy::{conflict, operator};
+use crate::sellers::{NOT_A_CURSOR, existing, page};
 use crate::{Access, BackOffice};
 
 /// The largest limit that an operator can set, in requests per minute (D104).
@@ -67,9 +67,8 @@ impl Write<BackOffice> for RegisterApplication {
         let (randomness, registration) = (call.state.ports.randomness.as_ref(), self.registration.clone());
         let (owner, by) = (self.owner, Registrar::Marketplace);
         let most = call.state.applications_per_seller;
-        let registered = register_application(tx, tx, randomness, owner, by, registration, most, tx.now())
-            .await
-            .map_refusal(registration_problem)?;
+        let registered = register_application(tx, tx, randomness, owner, by, registration, most, tx.now());
+        let registered = registered.await.map_refusal(registration_problem)?;
         let action = Action::ApplicationRegistered;
         operator(call)?.log(tx, action, registered.client_id).await?;
         Reply::created(&json!({
@@ -106,10 +105,8 @@ fn registration_problem(refusal: RegistrationRefusal) -> Problem {
         RegistrationRefusal::Account(NotOpen::NoSuchSeller) => Problem::not_found(),
         RegistrationRefusal::Account(NotOpen::SellerClosed)
         | RegistrationRefusal::TooMany
-        | RegistrationRefusal::TooOften(_) => Problem::new(Code::Conflict, to_sentence(&refusal)),
-        RegistrationRefusal::NameTaken => Entry::new(Code::Conflict, to_sentence(&refusal))
-            .at("name")
-            .into(),
+        | RegistrationRefusal::TooOften(_) => conflict(&refusal).into(),
+        RegistrationRefusal::NameTaken => conflict(&refusal).at("name").into(),
     }
 }
 
@@ -125,7 +122,7 @@ struct ListedView<'a> {
 pub(crate) struct ListApplications {
     seller: SellerId,
     /// The last application of the page before.
-    before: Option<ClientId>,
+    after: Option<ClientId>,
     limit: u16,
 }
 
@@ -136,34 +133,22 @@ impl Read<BackOffice> for ListApplications {
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
         let seller = incoming.id(0);
         incoming.query(|query| {
-            let before = query.parsed("after", |text| {
-                text.parse().map_err(|_| "Must be the `next` of a page.")
-            });
+            let after = query.parsed("after", |text| text.parse().map_err(|_| NOT_A_CURSOR));
             let limit = query.limit();
-            seller.map(|seller| Self {
-                seller,
-                before,
-                limit,
-            })
+            seller.map(|seller| Self { seller, after, limit })
         })
     }
 
     async fn execute(self, call: Call<BackOffice>) -> Result<Reply, Error> {
-        let Self {
-            seller,
-            before,
-            limit,
-        } = self;
+        let Self { seller, after, limit } = self;
         existing(seller, &call).await?;
-        let applications = &call.state.applications;
-        let applications = applications
-            .applications_at(seller, before, limit.saturating_add(1))
-            .await?;
+        let (applications, service) = (&call.state.applications, &call.state.ports.service);
+        let found = applications.applications_at(seller, after, limit.saturating_add(1));
         page(
-            &applications,
+            &found.await?,
             limit,
             |listed| ListedView {
-                application: ApplicationView::whole((&listed.application, &call.state.ports.service)),
+                application: ApplicationView::whole((&listed.application, service)),
                 connected_at: listed.connected_at.map(Timestamp::new),
             },
             |last| last.application.client_id.to_string(),
@@ -247,40 +232,34 @@ pub(crate) struct MoveApplication {
     id: ClientId,
     transition: Transition,
     /// The scopes that the operator saw asked for.
-    expected: Option<ScopeSet>,
+    seen: Option<ScopeSet>,
 }
 
 impl Write<BackOffice> for MoveApplication {
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        let seen = object!(scopes: optional(scopes()) => scopes);
-        let (transition, expected) = match incoming.head.uri.path().rsplit('/').next() {
-            Some("acceptance") => (Transition::Accept, incoming.optional_json(&seen)?.flatten()),
+        let body = object!(scopes: optional(scopes()) => scopes);
+        let (transition, seen) = match incoming.head.uri.path().rsplit('/').next() {
+            Some("acceptance") => (Transition::Accept, incoming.optional_json(&body)?.flatten()),
             Some("suspension") => (Transition::Suspend, incoming.no_body().map(|()| None)?),
             Some("reinstatement") => (Transition::Reinstate, incoming.no_body().map(|()| None)?),
             _ => return Ok(None),
         };
-        Ok(incoming.id(0).map(|id| Self {
-            id,
-            transition,
-            expected,
-        }))
+        Ok(incoming.id(0).map(|id| Self { id, transition, seen }))
     }
 
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let (by, now) = (operator(call)?, tx.now());
-        let moved = change_status(tx, tx, by, self.id, self.transition, self.expected, now).await;
+        let moved = change_status(tx, tx, by, self.id, self.transition, self.seen, now).await;
         let application = moved.map_refusal(problem)?;
         Reply::ok(&ApplicationView::whole((&application, &call.state.ports.service)))
     }
 }
 
-fn problem(refusal: manage_application::Refusal) -> Problem {
+fn problem(refusal: Refusal) -> Problem {
     match refusal {
-        manage_application::Refusal::NoSuchApplication => Problem::not_found(),
-        manage_application::Refusal::Transition(_) | manage_application::Refusal::BuiltIn => {
-            Problem::new(Code::Conflict, to_sentence(&refusal))
-        }
+        Refusal::NoSuchApplication => Problem::not_found(),
+        Refusal::Transition(_) | Refusal::BuiltIn => conflict(&refusal).into(),
     }
 }

@@ -15,9 +15,10 @@ use web::reply::Reply;
 use web::resources::MoneyView;
 use web::timestamps::Timestamp;
 use web::view::View;
-use web::{Code, Entry, Error, Problem, Violations, to_sentence};
+use web::{Entry, Error, Problem, Violations};
 
-use crate::policy::check_again;
+use crate::policy::{check_again, conflict};
+use crate::sellers::NOT_A_CURSOR;
 use crate::{Access, BackOffice};
 
 /// The longest time that a reader may wait for a change, in seconds.
@@ -56,17 +57,11 @@ impl Read<BackOffice> for ListChanges {
     /// The first page with a change, or an empty one when the time is over or the process is asked to stop.
     /// Dropped when the reader disconnects.
     async fn execute(self, call: Call<BackOffice>) -> Result<Reply, Error> {
-        let Self {
-            mut after,
-            limit,
-            wait,
-        } = self;
-        let until = Instant::now() + wait;
+        let (mut after, until) = (self.after, Instant::now() + self.wait);
         let (mut deadline, mut has_waited) = (call.deadline, false);
         let page = loop {
-            let look = call.state.changes.changes(after.take(), limit);
-            let page = deadline.run(look).await?;
-            let page = page.map_err(error)?;
+            let look = call.state.changes.changes(after.take(), self.limit);
+            let page = deadline.run(look).await?.map_err(error)?;
             let now = Instant::now();
             if !page.items.is_empty() || now >= until {
                 break page;
@@ -86,10 +81,9 @@ impl Read<BackOffice> for ListChanges {
 }
 
 fn error(error: ChangesError) -> Error {
-    let message = to_sentence(&error);
     let entry = match error {
-        ChangesError::Malformed => Entry::validation("after", "Must be the `next` of a page."),
-        ChangesError::OtherHistory => Entry::new(Code::Conflict, message).at("after"),
+        ChangesError::Malformed => Entry::validation("after", NOT_A_CURSOR),
+        ChangesError::OtherHistory => conflict(&error).at("after"),
         ChangesError::Store(error) => return error.into(),
     };
     Problem::from(entry).into()

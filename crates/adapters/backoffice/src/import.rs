@@ -15,6 +15,9 @@ use crate::importer::Importer;
 use crate::sellers::existing;
 use crate::{Access, BackOffice};
 
+const LATE: &str = "The next part of the body did not arrive in time. Lines before it may have been applied.";
+const INCOMPLETE: &str = "The body is incomplete. Lines before its end may have been applied.";
+
 /// Applies lines as they arrive.
 pub(crate) struct ImportOffers(SellerId);
 
@@ -32,15 +35,9 @@ impl Stream<BackOffice> for ImportOffers {
         let (units, places) = (Arc::clone(&ports.units), Arc::clone(&call.state.imports));
         let mut importer = Importer::new(units, places, ports.tasks.clone(), self.0);
         let piece_timeout = ports.service.body_timeout;
-        let late = |_| {
-            Error::closing(
-                "The next part of the body did not arrive in time. Lines before it may have been applied.",
-            )
-        };
+        let late = |_| Error::closing(LATE);
         while let Some(piece) = timeout(piece_timeout, body.next()).await.map_err(late)? {
-            let piece = piece.map_err(|_| {
-                Error::closing("The body is incomplete. Lines before its end may have been applied.")
-            })?;
+            let piece = piece.map_err(|_| Error::closing(INCOMPLETE))?;
             importer.feed(&piece).await?;
         }
         Reply::ok(&importer.finish().await?)

@@ -31,11 +31,12 @@ use tokio::sync::Semaphore;
 use web::front::Front;
 use web::listener::{Listener, Ports};
 use web::pipeline;
-use web::route::Route;
 
 pub use importer::{ImportReport, Importer, RejectedLine};
 pub use policy::Access;
 pub use routes::calls;
+
+use routes::Table;
 
 /// The ports and settings of one server thread. Clones share them.
 #[derive(Clone)]
@@ -82,19 +83,12 @@ pub fn configure(office: BackOffice) -> impl FnOnce(&mut ServiceConfig) {
 }
 
 /// The same for a process that runs only workers: just `/healthz`, `/readyz` and `/metrics`.
-pub fn configure_probes(office: BackOffice) -> impl FnOnce(&mut ServiceConfig) {
-    let office = BackOffice {
-        operators: None,
-        ..office
-    };
+pub fn configure_probes(mut office: BackOffice) -> impl FnOnce(&mut ServiceConfig) {
+    office.operators = None;
     serve(office, "probes", routes::PROBES)
 }
 
-fn serve(
-    office: BackOffice,
-    name: &'static str,
-    table: &'static [Route<BackOffice>],
-) -> impl FnOnce(&mut ServiceConfig) {
+fn serve(office: BackOffice, name: &'static str, table: Table) -> impl FnOnce(&mut ServiceConfig) {
     move |config| {
         let front = Front::internal(name, &office.ports.service);
         let office = Arc::new(office);

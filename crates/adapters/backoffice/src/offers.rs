@@ -31,10 +31,8 @@ impl Write<BackOffice> for PutOffer {
         let ids = incoming.id(0).zip(incoming.id(1));
         // The body is checked even if no offer can have the id.
         let id = ids.map_or(Uuid::nil().into(), |(_, offer)| offer);
-        let (if_match, feed) = both(
-            if_match(incoming.headers()),
-            incoming.json(&offer_input(Some(id))),
-        )?;
+        let feed = incoming.json(&offer_input(Some(id)));
+        let (if_match, feed) = both(if_match(incoming.headers()), feed)?;
         Ok(ids.map(|(seller, _)| Self {
             seller,
             feed,
@@ -44,7 +42,8 @@ impl Write<BackOffice> for PutOffer {
 
     /// Accounts are never deleted, so the seller still exists in the transaction.
     async fn prepare(&mut self, call: &mut Call<BackOffice>) -> Result<(), Error> {
-        existing(self.seller, call).await.map(drop)
+        call.deadline.run(existing(self.seller, call)).await??;
+        Ok(())
     }
 
     fn locks(&self, _: &Call<BackOffice>) -> LockSet {

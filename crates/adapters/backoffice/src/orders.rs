@@ -22,9 +22,9 @@ use web::decode::{Shape, boolean, integer, list, object, one_of, parsed, text, t
 use web::operation::{Call, Incoming, Read, Write};
 use web::reply::Reply;
 use web::resources::money;
-use web::{Code, Entry, Error, MapRefusal, Problem, Violations, to_sentence};
+use web::{Code, Entry, Error, MapRefusal, Problem, Violations};
 
-use crate::policy::operator;
+use crate::policy::{conflict, operator};
 use crate::{Access, BackOffice};
 
 /// The most lines in an order.
@@ -49,9 +49,8 @@ impl Write<BackOffice> for PlaceOrder {
 
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let randomness = call.state.ports.randomness.as_ref();
-        let placed = place_order(tx, tx, randomness, &self.0, tx.now())
-            .await
-            .map_refusal(placing_problem)?;
+        let placed = place_order(tx, tx, randomness, &self.0, tx.now()).await;
+        let placed = placed.map_refusal(placing_problem)?;
         Reply::created(&json!({
             "order_id": placed.id.to_string(),
             "order_number": placed.number.as_str(),
@@ -85,12 +84,9 @@ fn buyer() -> impl Shape<Value = Buyer> {
 
 /// A shop may send an empty text for a missing address; the message says what to send instead.
 fn mail_address(address: String) -> Result<String, Invalid> {
-    if address.is_empty() {
-        return Err(Invalid::new(
-            "must be an e-mail address; where there is none, send null",
-        ));
-    }
-    email_address(address)
+    let missing = Invalid::new("must be an e-mail address; where there is none, send null");
+    let address = Some(address).filter(|address| !address.is_empty());
+    address.ok_or(missing).and_then(email_address)
 }
 
 /// The address may be absent, but if present it needs a country (D125).
@@ -150,9 +146,7 @@ fn word() -> impl Shape<Value = String> {
 fn placing_problem(refusal: place_order::Refusal) -> Problem {
     match refusal {
         place_order::Refusal::Invalid(broken) => broken.into(),
-        place_order::Refusal::NumberTaken => Entry::new(Code::Conflict, to_sentence(&refusal))
-            .at("order_number")
-            .into(),
+        place_order::Refusal::NumberTaken => conflict(&refusal).at("order_number").into(),
         place_order::Refusal::InsufficientStock(lines) => {
             Problem::of(lines.into_iter().map(|(place, available)| {
                 let message = format!("Only {available} in stock.");
@@ -238,21 +232,15 @@ impl Write<BackOffice> for ShipOrder {
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
+        let order = incoming.id::<OrderRef>(0);
         let shipment = object!(
-            seller_id: nullable(parsed()),
+            seller as "seller_id": nullable(parsed()),
             carrier: required(one_of(&Carrier::ALL, Carrier::as_str)),
             tracking_number: required(text().checked(TrackingNumber::new))
-            => (seller_id, carrier, tracking_number)
+            => order.clone().map(|order| MarketplaceShipment { order, seller, carrier, tracking_number })
         );
-        let (seller, carrier, tracking_number) = incoming.json(&shipment)?;
-        let order = incoming.id(0);
-        Ok(order.map(|order| Self {
-            shipment: MarketplaceShipment {
-                order,
-                seller,
-                carrier,
-                tracking_number,
-            },
+        Ok(incoming.json(&shipment)?.map(|shipment| Self {
+            shipment,
             sellers: HashSet::new(),
             tracking_report: None,
         }))
@@ -278,16 +266,10 @@ impl Write<BackOffice> for ShipOrder {
     }
 
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
-        let parts = record_marketplace_shipment(
-            tx,
-            call.state.ports.randomness.as_ref(),
-            &self.shipment,
-            self.tracking_report.as_ref(),
-            call.state.tracking,
-            tx.now(),
-        )
-        .await
-        .map_refusal(shipping_problem)?;
+        let (randomness, tracking) = (call.state.ports.randomness.as_ref(), call.state.tracking);
+        let (shipment, found) = (&self.shipment, self.tracking_report.as_ref());
+        let recorded = record_marketplace_shipment(tx, randomness, shipment, found, tracking, tx.now()).await;
+        let parts = recorded.map_refusal(shipping_problem)?;
         Reply::created(&view::shipped(&parts))
     }
 }

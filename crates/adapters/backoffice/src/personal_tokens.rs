@@ -5,15 +5,15 @@ use kernel::SellerId;
 use oauth::FamilyId;
 use serde_json::json;
 use usecases::Transaction;
-use usecases::personal_tokens::{self, issue_personal_token, revoke_personal_token};
+use usecases::personal_tokens::{Refusal, issue_personal_token, revoke_personal_token};
 use usecases::sellers::NotOpen;
 use web::decode::{Shape, date_time, object, text};
 use web::operation::{Call, Incoming, Write};
 use web::reply::Reply;
-use web::{Code, Entry, Error, MapRefusal, Problem, Violations, to_sentence};
+use web::{Entry, Error, MapRefusal, Problem, Violations, to_sentence};
 
 use crate::applications::scopes;
-use crate::policy::operator;
+use crate::policy::{conflict, operator};
 use crate::{Access, BackOffice};
 
 /// Issues a token for a seller's account.
@@ -65,14 +65,12 @@ impl Write<BackOffice> for RevokeToken {
     }
 }
 
-fn problem(refusal: personal_tokens::Refusal) -> Problem {
+fn problem(refusal: Refusal) -> Problem {
     match refusal {
-        personal_tokens::Refusal::Account(NotOpen::NoSuchSeller) | personal_tokens::Refusal::NoSuchToken => {
-            Problem::not_found()
+        Refusal::Account(NotOpen::NoSuchSeller) | Refusal::NoSuchToken => Problem::not_found(),
+        Refusal::Expired => Entry::validation("expires_at", to_sentence(&refusal)).into(),
+        Refusal::Account(NotOpen::SellerClosed) | Refusal::TooMany | Refusal::Suspended => {
+            conflict(&refusal).into()
         }
-        personal_tokens::Refusal::Expired => Entry::validation("expires_at", to_sentence(&refusal)).into(),
-        personal_tokens::Refusal::Account(NotOpen::SellerClosed)
-        | personal_tokens::Refusal::TooMany
-        | personal_tokens::Refusal::Suspended => Problem::new(Code::Conflict, to_sentence(&refusal)),
     }
 }

@@ -1,5 +1,6 @@
 //! The checks of a back-office request before its route: an operator's token, and nothing else.
 
+use std::fmt::Display;
 use std::time::Duration;
 
 use accounts::OperatorTokenRecord;
@@ -14,7 +15,7 @@ use web::deadline::Deadline;
 use web::listener::{Listener, Ports};
 use web::operation::Call;
 use web::request::Request;
-use web::{Error, Problem};
+use web::{Code, Entry, Error, Problem, to_sentence};
 
 use crate::BackOffice;
 
@@ -126,6 +127,11 @@ fn refused(realm: &str, dead: Option<OperatorTokenRecord>) -> Problem {
     let revoked = |dead: OperatorTokenRecord| dead.revoked_at.is_some();
     let reason = dead.map(|dead| if revoked(dead) { "revoked" } else { "expired" });
     unauthorized(realm).because(reason)
+}
+
+/// 409 with the reason of a refusal.
+pub(crate) fn conflict(reason: &impl Display) -> Entry {
+    Entry::new(Code::Conflict, to_sentence(reason))
 }
 
 /// The calling operator, for the audit log.

@@ -17,8 +17,11 @@ use crate::personal_tokens::{IssueToken, RevokeToken};
 use crate::policy::Access;
 use crate::sellers::{CloseSeller, CreateSeller, InviteSeller, ListSellers, MakeSignInLink, ReadSeller};
 
+/// Operations of a listener.
+pub(crate) type Table = &'static [Route<BackOffice>];
+
 /// Every operation.
-pub(crate) static TABLE: &[Route<BackOffice>] = &[
+pub(crate) static TABLE: Table = &[
     Route::read::<Probe>("/healthz"),
     Route::read::<Probe>("/readyz"),
     Route::read::<Probe>("/metrics"),
@@ -54,7 +57,7 @@ pub(crate) static TABLE: &[Route<BackOffice>] = &[
 ];
 
 /// The operations of a process that runs only workers: the first of [`TABLE`].
-pub(crate) static PROBES: &[Route<BackOffice>] = TABLE.split_at(3).0;
+pub(crate) static PROBES: Table = TABLE.split_at(3).0;
 
 /// Method, path and need of a token of every operation, for tests.
 pub fn calls() -> impl Iterator<Item = (&'static str, &'static str, bool)> {

@@ -14,9 +14,9 @@ use web::operation::{Call, Incoming, Read, Write};
 use web::reply::Reply;
 use web::timestamps::Timestamp;
 use web::view::View;
-use web::{Code, Entry, Error, MapRefusal, Problem, Violations, to_sentence};
+use web::{Error, MapRefusal, Problem, Violations};
 
-use crate::policy::operator;
+use crate::policy::{conflict, operator};
 use crate::{Access, BackOffice};
 
 web::view! {
@@ -29,6 +29,9 @@ web::view! {
         "closed_at" => seller.closed_at.map(Timestamp::new),
     }
 }
+
+/// The message for an `after` that is no cursor.
+pub(crate) const NOT_A_CURSOR: &str = "Must be the `next` of a page.";
 
 /// Replies with the first `limit` rows; one more shows that there is another page.
 pub(crate) async fn page<'a, R, T: Serialize>(
@@ -75,14 +78,10 @@ impl Write<BackOffice> for CreateSeller {
             password: self.hash.clone(),
             created_at: tx.now(),
         };
-        let (by, public_url) = (operator(call)?, &call.state.ports.service.public_url);
-        let registered =
-            register_seller(tx, tx, randomness, by, new, public_url, call.state.link_interval).await;
-        let seller = registered.map_refusal(|refusal| {
-            Entry::new(Code::Conflict, to_sentence(&refusal))
-                .at("email")
-                .into()
-        })?;
+        let (public_url, interval) = (&call.state.ports.service.public_url, call.state.link_interval);
+        let registered = register_seller(tx, tx, randomness, operator(call)?, new, public_url, interval);
+        let registered = registered.await;
+        let seller = registered.map_refusal(|refusal| conflict(&refusal).at("email").into())?;
         Reply::created(&json!({ "id": seller.id.to_string(), "seller_no": seller.seller_no }))
     }
 }
@@ -90,12 +89,9 @@ impl Write<BackOffice> for CreateSeller {
 /// An address that no account gets when it is erased: such an erasure, and all with it, would fail.
 fn living_address(address: String) -> Result<String, Invalid> {
     let address = email_address(address)?;
-    if address.to_ascii_lowercase().ends_with("@erased.invalid") {
-        return Err(Invalid::new(
-            "must not end in `@erased.invalid`, as those of erased accounts do",
-        ));
-    }
-    Ok(address)
+    let erased = Invalid::new("must not end in `@erased.invalid`, as those of erased accounts do");
+    let is_erased = address.to_ascii_lowercase().ends_with("@erased.invalid");
+    if is_erased { Err(erased) } else { Ok(address) }
 }
 
 fn account() -> impl Shape<Value = CreateSeller> {
@@ -122,9 +118,7 @@ impl Read<BackOffice> for ListSellers {
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
         incoming.query(|query| {
-            let after = query.parsed("after", |text| {
-                position(text).ok_or("Must be the `next` of a page.")
-            });
+            let after = query.parsed("after", |text| position(text).ok_or(NOT_A_CURSOR));
             Some(Self {
                 after: after.unwrap_or(0),
                 limit: query.limit(),
@@ -135,10 +129,8 @@ impl Read<BackOffice> for ListSellers {
     async fn execute(self, call: Call<BackOffice>) -> Result<Reply, Error> {
         let Self { after, limit } = self;
         let sellers = call.state.sellers.sellers(after, limit.saturating_add(1)).await?;
-        page(&sellers, limit, SellerView::whole, |last| {
-            last.seller_no.to_string()
-        })
-        .await
+        let number = |last: &Seller| last.seller_no.to_string();
+        page(&sellers, limit, SellerView::whole, number).await
     }
 }
 
@@ -201,9 +193,8 @@ impl Write<BackOffice> for MakeSignInLink {
 
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let (randomness, by) = (call.state.ports.randomness.as_ref(), operator(call)?);
-        let (secret, link) = create_sign_in_link(tx, randomness, by, self.0, tx.now())
-            .await
-            .map_refusal(link_problem)?;
+        let made = create_sign_in_link(tx, randomness, by, self.0, tx.now()).await;
+        let (secret, link) = made.map_refusal(link_problem)?;
         let url = link_url(&call.state.ports.service.public_url, link.kind, &secret);
         Reply::created(&json!({ "url": url, "expires_at": Timestamp::new(link.expires_at) }))
     }
@@ -221,24 +212,12 @@ impl Write<BackOffice> for InviteSeller {
     }
 
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
-        let by = operator(call)?;
-        let ports = &call.state.ports;
+        let (ports, by, interval) = (&call.state.ports, operator(call)?, call.state.link_interval);
         let (randomness, public_url) = (ports.randomness.as_ref(), &ports.service.public_url);
-        let link = invite(
-            tx,
-            randomness,
-            by,
-            self.0,
-            public_url,
-            call.state.link_interval,
-            tx.now(),
-        )
-        .await
-        .map_refusal(|refusal| match refusal {
+        let invited = invite(tx, randomness, by, self.0, public_url, interval, tx.now()).await;
+        let link = invited.map_refusal(|refusal| match refusal {
             NotInvited::Account(refusal) => link_problem(refusal),
-            NotInvited::HasPassword | NotInvited::TooManyMails => {
-                Problem::new(Code::Conflict, to_sentence(&refusal))
-            }
+            NotInvited::HasPassword | NotInvited::TooManyMails => conflict(&refusal).into(),
         })?;
         let body = json!({ "expires_at": Timestamp::new(link.expires_at) });
         Reply::json(StatusCode::ACCEPTED, &body)
@@ -248,6 +227,6 @@ impl Write<BackOffice> for InviteSeller {
 fn link_problem(refusal: NotOpen) -> Problem {
     match refusal {
         NotOpen::NoSuchSeller => Problem::not_found(),
-        NotOpen::SellerClosed => Problem::new(Code::Conflict, to_sentence(&refusal)),
+        NotOpen::SellerClosed => conflict(&refusal).into(),
     }
 }

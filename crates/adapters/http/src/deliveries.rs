@@ -94,10 +94,8 @@ impl Read<Public> for ListDeliveries {
 
     async fn execute(self, call: Call<Public>) -> Result<Reply, Error> {
         let (subscriptions, caller) = (&call.state.subscriptions, &call.caller);
-        let history = subscriptions
-            .history(caller.seller, caller.client_id, self.0)
-            .await?;
-        let history = history.ok_or_else(Problem::not_found)?;
+        let history = subscriptions.history(caller.seller, caller.client_id, self.0);
+        let history = history.await?.ok_or_else(Problem::not_found)?;
         Reply::ok(&DeliveryList::whole((&history, call.fields)))
     }
 }
@@ -132,10 +130,8 @@ impl Read<Public> for ReadDelivery {
 
     async fn execute(self, call: Call<Public>) -> Result<Reply, Error> {
         let (subscriptions, caller) = (&call.state.subscriptions, &call.caller);
-        let found = subscriptions
-            .delivery(caller.seller, caller.client_id, self.id, self.delivery)
-            .await?;
-        let found = found.ok_or_else(Problem::not_found)?;
+        let found = subscriptions.delivery(caller.seller, caller.client_id, self.id, self.delivery);
+        let found = found.await?.ok_or_else(Problem::not_found)?;
         Reply::ok(&DeliveryWithBodyView::new(&found, call.fields))
     }
 }

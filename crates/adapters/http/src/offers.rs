@@ -182,10 +182,8 @@ impl Write<Public> for PatchOffer {
 
     async fn apply(&self, call: &Call<Public>, transaction: &dyn Transaction) -> Result<Reply, Error> {
         let (seller, now) = (call.caller.seller, transaction.now());
-        let offer = patch_offer(transaction, seller, self.id, self.patch.clone(), now)
-            .await
-            .map_refusal(problem)?;
-        reply(&offer, call.fields)
+        let patched = patch_offer(transaction, seller, self.id, self.patch.clone(), now).await;
+        reply(&patched.map_refusal(problem)?, call.fields)
     }
 }
 
@@ -235,34 +233,28 @@ fn problem(refusal: change_offer::Refusal<Vec<PatchRefusal>>) -> Problem {
 fn entry(reason: PatchRefusal) -> Entry {
     match reason {
         PatchRefusal::OtherState => Entry::other_state(),
-        PatchRefusal::NoPrice => Entry::new(
-            Code::NoPriceRow,
-            "This offer has no PLN price, and the API cannot create one.",
-        )
-        .at("price"),
-        PatchRefusal::NoStock(change) => Entry::new(
-            Code::NoInventoryRow,
-            "This offer has no inventory level, and the API cannot create one.",
-        )
-        .at(match change {
-            StockChange::Set(_) => "stock",
-            StockChange::Adjust(_) => "stock_adjustment",
-        }),
-        PatchRefusal::StockOutOfRange(present) => Entry::new(
-            Code::StockOutOfRange,
-            format!(
+        PatchRefusal::NoPrice => {
+            let message = "This offer has no PLN price, and the API cannot create one.";
+            Entry::new(Code::NoPriceRow, message).at("price")
+        }
+        PatchRefusal::NoStock(change) => {
+            let message = "This offer has no inventory level, and the API cannot create one.";
+            Entry::new(Code::NoInventoryRow, message).at(match change {
+                StockChange::Set(_) => "stock",
+                StockChange::Adjust(_) => "stock_adjustment",
+            })
+        }
+        PatchRefusal::StockOutOfRange(present) => {
+            let message = format!(
                 "The stock is {}, and must stay from 0 to 2147483647.",
                 present.get()
-            ),
-        )
-        .at("stock_adjustment"),
-        PatchRefusal::StatusLocked(status) => Entry::new(
-            Code::StatusLockedByModeration,
-            format!(
-                "This offer is {}: only moderation can change its status.",
-                status.as_str()
-            ),
-        )
-        .at("status"),
+            );
+            Entry::new(Code::StockOutOfRange, message).at("stock_adjustment")
+        }
+        PatchRefusal::StatusLocked(status) => {
+            let status = status.as_str();
+            let message = format!("This offer is {status}: only moderation can change its status.");
+            Entry::new(Code::StatusLockedByModeration, message).at("status")
+        }
     }
 }

@@ -238,9 +238,7 @@ impl UsageMeter {
     /// Removes and returns the counts.
     pub fn take(&self) -> Vec<UsageCount> {
         let counts = std::mem::take(&mut *self.0.lock());
-        counts
-            .into_iter()
-            .map(|(key, calls)| UsageCount { key, calls })
-            .collect()
+        let counts = counts.into_iter().map(|(key, calls)| UsageCount { key, calls });
+        counts.collect()
     }
 }

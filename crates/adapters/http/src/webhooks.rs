@@ -106,9 +106,8 @@ impl Read<Public> for ListWebhooks {
 
     async fn execute(self, call: Call<Public>) -> Result<Reply, Error> {
         let (subscriptions, caller) = (&call.state.subscriptions, &call.caller);
-        let all = subscriptions
-            .subscriptions(caller.seller, caller.client_id)
-            .await?;
+        let all = subscriptions.subscriptions(caller.seller, caller.client_id);
+        let all = all.await?;
         let known = known(call.state.ports.is_finished());
         Reply::ok(&WebhookList::whole((&all, known, call.fields)))
     }
@@ -218,13 +217,10 @@ impl Read<Public> for ReadWebhook {
 
     async fn execute(self, call: Call<Public>) -> Result<Reply, Error> {
         let (subscriptions, caller) = (&call.state.subscriptions, &call.caller);
-        let found = subscriptions
-            .subscription_of_seller(caller.seller, self.0)
-            .await?;
-        let own = found
-            .map(|found| found.subscription)
-            .filter(|found| found.client_id == caller.client_id)
-            .ok_or_else(Problem::not_found)?;
+        let found = subscriptions.subscription_of_seller(caller.seller, self.0);
+        let found = found.await?.map(|found| found.subscription);
+        let own = found.filter(|found| found.client_id == caller.client_id);
+        let own = own.ok_or_else(Problem::not_found)?;
         Reply::ok(&WebhookView::new(&own, call.fields))
     }
 }

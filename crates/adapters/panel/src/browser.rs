@@ -63,12 +63,8 @@ pub(crate) fn forget_browser(headers: &mut HeaderMap, https: bool) {
 
 /// Sets the cookie of the language.
 pub(crate) fn set_language(headers: &mut HeaderMap, language: Language, https: bool) {
-    set(
-        headers,
-        (LANGUAGE, language.as_str()),
-        Some(YEAR_IN_SECONDS),
-        https,
-    );
+    let chosen = (LANGUAGE, language.as_str());
+    set(headers, chosen, Some(YEAR_IN_SECONDS), https);
 }
 
 fn set(headers: &mut HeaderMap, (name, value): (&str, &str), age: Option<i64>, https: bool) {
@@ -84,16 +80,13 @@ fn set(headers: &mut HeaderMap, (name, value): (&str, &str), age: Option<i64>, h
 /// Lets the forms of a page lead to the origin of this address by a redirect. Browsers apply `form-action` to
 /// every redirect of a form, not only to its first target.
 pub(crate) fn allow_form_redirect_to(response: &mut HttpResponse, address: &str) {
-    response
-        .headers_mut()
-        .insert(CONTENT_SECURITY_POLICY, policy(targets(address).as_deref()));
+    let policy = policy(targets(address).as_deref());
+    response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
 }
 
 /// `form_targets`: where forms may lead besides this origin.
 pub(crate) fn policy(form_targets: Option<&str>) -> HeaderValue {
-    let target = form_targets
-        .map(|targets| format!(" {targets}"))
-        .unwrap_or_default();
+    let target = form_targets.map(|to| format!(" {to}")).unwrap_or_default();
     let text = format!(
         "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'{target}; \
          frame-ancestors 'none'; base-uri 'none'"

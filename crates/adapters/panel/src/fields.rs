@@ -1,14 +1,11 @@
 //! The fields of a submitted form.
 
 use kernel::Fingerprint;
-use oauth::BrowserSecret;
 use uuid::Uuid;
 use web::form::Form;
 
 /// The one field that may be repeated: a checkbox per scope.
 const REPEATABLE: &str = "scopes";
-/// The field of the one-time number.
-const NUMBER: &str = "form";
 
 /// A form in which only scopes are repeated.
 #[derive(Debug, Default)]
@@ -51,22 +48,12 @@ impl Fields {
         lines.filter(|line| !line.is_empty()).map(str::to_owned).collect()
     }
 
-    /// The one-time number of the form.
-    pub(crate) fn number(&self) -> Option<Uuid> {
-        self.get(NUMBER).parse().ok()
-    }
-
     /// A digest of the whole form, including its one-time number, and of the path that it was sent to.
     pub(crate) fn mark(&self, path: &str) -> Uuid {
         let sent = self.0.pairs().flat_map(|(name, value)| [name, value]);
         let parts: Vec<_> = [path].into_iter().chain(sent).map(str::as_bytes).collect();
         let digest = Fingerprint::of(&parts);
         Uuid::from_bytes(digest.bytes().first_chunk().copied().unwrap_or_default())
-    }
-
-    /// Whether the form has the CSRF token of this browser.
-    pub(crate) fn has_csrf_token_of(&self, browser: &BrowserSecret) -> bool {
-        browser.is_csrf_token(self.get("csrf"))
     }
 
     pub(crate) const fn form(&self) -> &Form {

@@ -69,9 +69,28 @@ impl PageRequest {
         }
     }
 
-    /// The notice about the result of the form that led here.
+    /// The notice about the result of the form that led here. The address contains only a word, never a text.
     pub(crate) fn notice(&self) -> (&'static str, &'static str) {
-        notice(self.query.get("done").unwrap_or_default(), self.texts())
+        let t = self.texts();
+        match self.query.get("done").unwrap_or_default() {
+            "saved" => ("notice", t.notices.saved),
+            "deleted" => ("notice", t.notices.deleted),
+            "revoked" => ("notice", t.notices.revoked),
+            "disconnected" => ("notice", t.notices.disconnected),
+            "subscription-deleted" => ("notice", t.deliveries.deleted),
+            "redelivered" => ("notice", t.deliveries.redelivered),
+            "test-event-sent" => ("notice", t.deliveries.test_event_sent),
+            "nothing-sent" => ("warning", t.deliveries.nothing_sent),
+            "under-way" => ("warning", t.deliveries.under_way),
+            "too-many-test-events" => ("warning", t.deliveries.too_many_test_events),
+            "too-many-redeliveries" => ("warning", t.deliveries.too_many_redeliveries),
+            "password-set" => ("notice", t.notices.password_set),
+            "password-changed" => ("notice", t.notices.password_changed),
+            "session-ended" => ("warning", t.notices.session_ended),
+            "signed-out" => ("notice", t.notices.signed_out),
+            "signed-out-everywhere" => ("notice", t.notices.signed_out_everywhere),
+            _ => ("", ""),
+        }
     }
 
     /// The address of this page in the other language, without the notice.
@@ -88,7 +107,7 @@ impl PageRequest {
 
     /// An address of the panel, in the other language.
     pub(crate) fn in_other_language_at(&self, address: &str) -> String {
-        with_query(address, "lang", self.language.other().as_str())
+        with_query(address, "lang", self.texts().frame.other.as_str())
     }
 }
 
@@ -114,29 +133,6 @@ impl SignedInRequest {
             notice: self.notice(),
             ..self.request.frame(title)
         }
-    }
-}
-
-/// The notice for a word. The address contains only the word, never a text.
-fn notice(word: &str, t: &Texts) -> (&'static str, &'static str) {
-    match word {
-        "saved" => ("notice", t.notices.saved),
-        "deleted" => ("notice", t.notices.deleted),
-        "revoked" => ("notice", t.notices.revoked),
-        "disconnected" => ("notice", t.notices.disconnected),
-        "subscription-deleted" => ("notice", t.deliveries.deleted),
-        "redelivered" => ("notice", t.deliveries.redelivered),
-        "test-event-sent" => ("notice", t.deliveries.test_event_sent),
-        "nothing-sent" => ("warning", t.deliveries.nothing_sent),
-        "under-way" => ("warning", t.deliveries.under_way),
-        "too-many-test-events" => ("warning", t.deliveries.too_many_test_events),
-        "too-many-redeliveries" => ("warning", t.deliveries.too_many_redeliveries),
-        "password-set" => ("notice", t.notices.password_set),
-        "password-changed" => ("notice", t.notices.password_changed),
-        "session-ended" => ("warning", t.notices.session_ended),
-        "signed-out" => ("notice", t.notices.signed_out),
-        "signed-out-everywhere" => ("notice", t.notices.signed_out_everywhere),
-        _ => ("", ""),
     }
 }
 

@@ -14,21 +14,6 @@ kernel::words! {
 }
 
 impl Language {
-    /// Its name, in the language itself.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::English => "English",
-            Self::Polish => "Polski",
-        }
-    }
-
-    pub(crate) const fn other(self) -> Self {
-        match self {
-            Self::English => Self::Polish,
-            Self::Polish => Self::English,
-        }
-    }
-
     pub(crate) const fn texts(self) -> &'static Texts {
         match self {
             Self::English => &texts::ENGLISH,

@@ -18,6 +18,9 @@ use crate::next::Next;
 use crate::pages::{self, MessagePage};
 use crate::texts::Texts;
 
+/// A response, or whatever else a page needs.
+pub(crate) type PageResult<T = HttpResponse> = Result<T, PageError>;
+
 /// A refused or failed request.
 #[derive(Debug)]
 pub(crate) enum PageError {
@@ -148,10 +151,8 @@ impl PageError {
 
     /// Logs a failure of background work.
     pub(crate) fn log(&self, trace_id: &TraceId, what: &'static str) {
-        let cause = self
-            .cause()
-            .map(|cause| error_chain(cause.as_ref()))
-            .unwrap_or_default();
+        let cause = self.cause().map(|cause| error_chain(cause.as_ref()));
+        let cause = cause.unwrap_or_default();
         tracing::error!(trace_id = trace_id.as_str(), cause, "{what}");
     }
 

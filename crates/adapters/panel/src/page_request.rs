@@ -18,7 +18,7 @@ use web::form::Form;
 use crate::Panel;
 use crate::fields::Fields;
 use crate::language::Language;
-use crate::page_error::PageError;
+use crate::page_error::{PageError, PageResult};
 use crate::texts::Texts;
 
 /// A request for a page, or a submitted form.
@@ -67,17 +67,15 @@ impl PageRequest {
     }
 
     /// The id in the path.
-    pub(crate) fn id<T: std::str::FromStr>(&self) -> Result<T, PageError> {
+    pub(crate) fn id<T: std::str::FromStr>(&self) -> PageResult<T> {
         self.parameter.parse().map_err(|_| PageError::NotFound)
     }
 
     /// The position in a list at which the page begins, if any.
-    pub(crate) fn position<T: std::str::FromStr>(&self, name: &str) -> Result<Option<T>, PageError> {
+    pub(crate) fn position<T: std::str::FromStr>(&self, name: &str) -> PageResult<Option<T>> {
         let position = self.query.get(name).filter(|position| !position.is_empty());
-        position
-            .map(str::parse)
-            .transpose()
-            .map_err(|_| PageError::NotFound)
+        let position = position.map(str::parse).transpose();
+        position.map_err(|_| PageError::NotFound)
     }
 
     /// Runs a use case in a transaction. The outer error is a failure of the store, the inner one the refusal
@@ -88,7 +86,7 @@ impl PageRequest {
         &self,
         input: I,
         run: F,
-    ) -> impl Future<Output = Result<Result<T, R>, PageError>> + use<I, T, R, F>
+    ) -> impl Future<Output = PageResult<Result<T, R>>> + use<I, T, R, F>
     where
         I: Send + Sync + 'static,
         T: Send + 'static,
@@ -115,7 +113,7 @@ impl PageRequest {
     }
 
     /// The same for a use case without refusals.
-    pub(crate) async fn store<I, T, F>(&self, input: I, run: F) -> Result<T, PageError>
+    pub(crate) async fn store<I, T, F>(&self, input: I, run: F) -> PageResult<T>
     where
         I: Send + Sync + 'static,
         T: Send + 'static,
@@ -149,10 +147,11 @@ impl SignedInRequest {
     }
 
     /// The submitted form, which takes effect only once.
-    pub(crate) fn form(&self) -> Result<SentForm, PageError> {
+    pub(crate) fn form(&self) -> PageResult<SentForm> {
+        let number = self.fields.get("form").parse().ok();
         Ok(SentForm {
             session: self.session(),
-            number: self.fields.number().ok_or(PageError::Malformed)?,
+            number: number.ok_or(PageError::Malformed)?,
             mark: self.fields.mark(&self.path),
         })
     }
@@ -165,7 +164,7 @@ impl SignedInRequest {
         back: &str,
         input: I,
         run: F,
-    ) -> Result<Result<(), R>, PageError>
+    ) -> PageResult<Result<(), R>>
     where
         I: Send + Sync + 'static,
         R: Send + 'static,

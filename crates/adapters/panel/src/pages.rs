@@ -25,16 +25,16 @@ use uuid::Uuid;
 
 use crate::frame::Frame;
 use crate::next::Next;
-use crate::page_error::PageError;
+use crate::page_error::{PageError, PageResult};
 use crate::page_request::SignedInRequest;
 
 /// GET `/panel`: redirects to the first page.
-pub(crate) async fn home(_: SignedInRequest) -> Result<HttpResponse, PageError> {
+pub(crate) async fn home(_: SignedInRequest) -> PageResult {
     see_other(&Next::default().path())
 }
 
 /// A page with this status.
-pub(crate) fn page(status: StatusCode, template: &impl Template) -> Result<HttpResponse, PageError> {
+pub(crate) fn page(status: StatusCode, template: &impl Template) -> PageResult {
     let text = template.render().map_err(PageError::failed)?;
     let mut response = HttpResponse::with_body(status, BoxBody::new(text));
     let html = HeaderValue::from_static("text/html; charset=utf-8");
@@ -43,7 +43,7 @@ pub(crate) fn page(status: StatusCode, template: &impl Template) -> Result<HttpR
 }
 
 /// A page with status 200.
-fn ok(template: &impl Template) -> Result<HttpResponse, PageError> {
+fn ok(template: &impl Template) -> PageResult {
     page(StatusCode::OK, template)
 }
 
@@ -67,7 +67,7 @@ fn confirm(
     text: &'static str,
     submit: &'static str,
     back: &str,
-) -> Result<HttpResponse, PageError> {
+) -> PageResult {
     ok(&Confirmation {
         frame: request.frame(title),
         action: &request.path,
@@ -91,7 +91,7 @@ pub(crate) struct MessagePage<'a> {
 }
 
 /// A redirect to another page, which the browser requests with GET (303).
-pub(crate) fn see_other(location: &str) -> Result<HttpResponse, PageError> {
+pub(crate) fn see_other(location: &str) -> PageResult {
     let location = HeaderValue::from_str(location).map_err(PageError::failed)?;
     let mut response = HttpResponse::with_body(StatusCode::SEE_OTHER, BoxBody::new(()));
     response.headers_mut().insert(LOCATION, location);
@@ -99,7 +99,7 @@ pub(crate) fn see_other(location: &str) -> Result<HttpResponse, PageError> {
 }
 
 /// A redirect to the page at this path, which may have a query, with the word of the notice to show.
-pub(crate) fn done(word: &str, path: &str) -> Result<HttpResponse, PageError> {
+pub(crate) fn done(word: &str, path: &str) -> PageResult {
     see_other(&with_query(path, "done", word))
 }
 
@@ -122,35 +122,24 @@ fn next_page<T>(address: &str, name: &str, rows: &mut Vec<T>, position: impl FnO
     last.map_or_else(String::new, |last| with_query(address, name, &position(last)))
 }
 
-/// A group of scopes: those in use, or those reserved for announced resources.
-struct ScopeGroup {
-    reserved: bool,
-    boxes: Vec<ScopeOption>,
-}
-
-/// A scope that can be ticked.
-struct ScopeOption {
-    /// The id of its checkbox; the summary of errors links to the first one's.
-    id: String,
-    scope: Scope,
-    ticked: bool,
-}
+/// The scopes in use, and those reserved for announced resources, to be ticked: each with the id of its checkbox.
+/// The summary of errors links to the first one's.
+type ScopeBoxes = [Vec<(String, Scope, bool)>; 2];
 
 /// Every scope, ticked if its name is among these.
-fn scope_options(ticked: &[String]) -> [ScopeGroup; 2] {
-    let shown = |(place, scope): (usize, &Scope)| ScopeOption {
-        id: match place {
+fn scope_options(ticked: &[String]) -> ScopeBoxes {
+    let shown = |(place, scope): (usize, &Scope)| {
+        let id = match place {
             0 => "scopes".to_owned(),
             _ => format!("scopes-{place}"),
-        },
-        scope: *scope,
-        ticked: ticked.iter().any(|name| name == scope.as_str()),
+        };
+        let is_ticked = ticked.iter().any(|name| name == scope.as_str());
+        (id, *scope, is_ticked)
     };
-    [false, true].map(|reserved| {
+    [true, false].map(|in_use| {
         let all = Scope::ALL.iter().enumerate();
-        let boxes = all.filter(|(_, scope)| Scope::IN_USE.contains(scope) != reserved);
-        let boxes = boxes.map(shown).collect();
-        ScopeGroup { reserved, boxes }
+        let group = all.filter(|(_, scope)| Scope::IN_USE.contains(scope) == in_use);
+        group.map(shown).collect()
     })
 }
 

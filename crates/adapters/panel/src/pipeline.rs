@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
+use actix_web::HttpRequest;
 use actix_web::http::Method;
 use actix_web::http::header::SET_COOKIE;
-use actix_web::{HttpRequest, HttpResponse};
 use kernel::SellerId;
 use oauth::{BrowserSecret, ConsentRefusal, Limiter, Subject};
 use web::assets::Asset;
@@ -22,7 +22,7 @@ use crate::browser;
 use crate::fields::Fields;
 use crate::language::Language;
 use crate::next::Next;
-use crate::page_error::PageError;
+use crate::page_error::{PageError, PageResult};
 use crate::page_request::{PageRequest, SignedInRequest};
 use crate::pages::sign_out;
 use crate::places::SMALL_FORM;
@@ -53,11 +53,11 @@ pub(crate) async fn answer(panel: Arc<Panel>, mut request: Request) -> Answer {
 
 async fn check_and_respond(
     panel: &Arc<Panel>,
-    request: &mut Request,
+    incoming: &mut Request,
     language: Language,
     found: Option<(&'static Route, String)>,
-) -> Result<HttpResponse, PageError> {
-    head::check(request.http.head()).map_err(|_| PageError::Unreadable)?;
+) -> PageResult {
+    head::check(incoming.http.head()).map_err(|_| PageError::Unreadable)?;
     let (route, parameter) = found.ok_or(PageError::NotFound)?;
     if let Handler::Asset = route.handler {
         let mut all = [&*frame::STYLE, &*frame::ICON].into_iter();
@@ -65,10 +65,10 @@ async fn check_and_respond(
         return asset.map(Asset::response).ok_or(PageError::NotFound);
     }
     let https = panel.ports.service.is_https();
-    let query = Form::parse(request.query().as_bytes()).map_err(|_| PageError::Malformed)?;
-    let presented = browser::presented(request.headers(), https);
+    let query = Form::parse(incoming.query().as_bytes()).map_err(|_| PageError::Malformed)?;
+    let presented = browser::presented(incoming.headers(), https);
     let fields = match route.method {
-        Method::POST => read_form(panel, request, route, presented.as_ref()).await?,
+        Method::POST => read_form(panel, incoming, route, presented.as_ref()).await?,
         _ => Fields::default(),
     };
     // A browser without a secret gets one with its first page.
@@ -76,15 +76,15 @@ async fn check_and_respond(
     let random = || BrowserSecret::from_random(&panel.ports.randomness.secret());
     let browser = presented.unwrap_or_else(random);
     let new_secret = is_new.then(|| browser.clone());
-    let mut page_request = PageRequest {
+    let mut request = PageRequest {
         panel: Arc::clone(panel),
-        trace_id: request.trace_id,
-        client: request.client,
+        trace_id: incoming.trace_id,
+        client: incoming.client,
         language,
-        path: request.path().to_owned(),
+        path: incoming.path().to_owned(),
         query,
         parameter,
-        head: *request.method() == Method::HEAD,
+        head: *incoming.method() == Method::HEAD,
         browser,
         fields,
         seller: None,
@@ -92,8 +92,8 @@ async fn check_and_respond(
     match route.handler {
         Handler::Asset => Err(PageError::NotFound),
         Handler::Open(page) => {
-            let mut response = page(page_request).await?;
-            request.record_caller(|caller| caller.seller = response.extensions().get().copied());
+            let mut response = page(request).await?;
+            incoming.record_caller(|caller| caller.seller = response.extensions().get().copied());
             if let Some(secret) = new_secret.filter(|_| !response.headers().contains_key(SET_COOKIE)) {
                 browser::set_browser(response.headers_mut(), &secret, false, https);
             }
@@ -101,30 +101,26 @@ async fn check_and_respond(
         }
         Handler::SignedIn(page) => {
             let signed_in = match new_secret {
-                None => panel.panel.signed_in(page_request.browser.hash()).await?,
+                None => panel.panel.signed_in(request.browser.hash()).await?,
                 Some(_) => None,
             };
             let Some(signed_in) = signed_in else {
-                return without_session(&page_request, route);
+                return without_session(&request, route);
             };
-            page_request.seller = Some(signed_in.seller.id);
-            request.record_caller(|caller| caller.seller = page_request.seller);
+            request.seller = Some(signed_in.seller.id);
+            incoming.record_caller(|caller| caller.seller = request.seller);
             if route.is_limited() {
                 limit_pages(panel, signed_in.seller.id).await?;
             }
-            let response = page(SignedInRequest {
-                request: page_request,
-                signed_in,
-            })
-            .await?;
-            request.record_caller(|caller| caller.client_id = response.extensions().get().copied());
+            let response = page(SignedInRequest { request, signed_in }).await?;
+            incoming.record_caller(|caller| caller.client_id = response.extensions().get().copied());
             Ok(response)
         }
     }
 }
 
 /// The answer to a request that requires a session, and has none.
-fn without_session(request: &PageRequest, route: &Route) -> Result<HttpResponse, PageError> {
+fn without_session(request: &PageRequest, route: &Route) -> PageResult {
     let next = match request.query.get("request") {
         Some(handle) => Next::consent(handle),
         None => Next::at(route.template),
@@ -141,17 +137,11 @@ fn without_session(request: &PageRequest, route: &Route) -> Result<HttpResponse,
 }
 
 /// Counts a page or form of an account.
-async fn limit_pages(panel: &Panel, seller: SellerId) -> Result<(), PageError> {
-    let counted = panel
-        .rates
-        .count(Limiter::PanelPages, Subject::seller(seller))
-        .await?;
-    let quota = counted.against(panel.settings.pages_per_minute);
-    if meters::admits("panel_pages", &quota) {
-        Ok(())
-    } else {
-        Err(PageError::TooMany(quota))
-    }
+async fn limit_pages(panel: &Panel, seller: SellerId) -> PageResult<()> {
+    let counted = panel.rates.count(Limiter::PanelPages, Subject::seller(seller));
+    let quota = counted.await?.against(panel.settings.pages_per_minute);
+    let admitted = meters::admits("panel_pages", &quota).then_some(());
+    admitted.ok_or(PageError::TooMany(quota))
 }
 
 /// Reads the form, and checks its CSRF token.
@@ -160,7 +150,7 @@ async fn read_form(
     request: &mut Request,
     route: &Route,
     presented: Option<&BrowserSecret>,
-) -> Result<Fields, PageError> {
+) -> PageResult<Fields> {
     if MediaType::of(request.headers()) != Some(MediaType::Form) {
         return Err(PageError::Unreadable);
     }
@@ -184,7 +174,7 @@ async fn read_form(
     let form = Form::parse(&bytes).map_err(|_| PageError::Malformed)?;
     let fields = Fields::new(form).ok_or(PageError::Malformed)?;
     match presented {
-        Some(browser) if fields.has_csrf_token_of(browser) => Ok(fields),
+        Some(browser) if browser.is_csrf_token(fields.get("csrf")) => Ok(fields),
         _ => Err(PageError::StaleForm(match Next::of(fields.form()) {
             named if named != Next::default() => named,
             _ => Next::at(route.template),

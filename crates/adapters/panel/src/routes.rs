@@ -1,18 +1,17 @@
 //! Every page of the panel: its path, who may see it, and the handlers of its forms.
 
-use actix_web::HttpResponse;
 use actix_web::http::Method;
 use futures_util::future::LocalBoxFuture;
 use web::path::capture;
 
-use crate::page_error::PageError;
+use crate::page_error::PageResult;
 use crate::page_request::{PageRequest, SignedInRequest};
 use crate::pages::{
     account, applications, connections, consent, deliveries, forgotten, home, links, once, registration,
     sign_in, sign_out, tokens,
 };
 
-type Answer = LocalBoxFuture<'static, Result<HttpResponse, PageError>>;
+type Answer = LocalBoxFuture<'static, PageResult>;
 
 /// The handler of a request.
 #[derive(Clone, Copy)]
@@ -107,19 +106,12 @@ pub fn pages() -> impl Iterator<Item = (&'static str, &'static str, bool)> {
 /// The template of a path and, if the path has the method, its route and the value of its variable part. HEAD
 /// counts as GET.
 pub(crate) fn find(method: &Method, path: &str) -> (Option<&'static str>, Option<(&'static Route, String)>) {
-    let method = if *method == Method::HEAD {
-        &Method::GET
-    } else {
-        method
-    };
-    let mut at_path = TABLE
-        .iter()
-        .filter_map(|route| Some((route, capture(route.template, path)?)))
-        .peekable();
+    let is_head = *method == Method::HEAD;
+    let method = if is_head { &Method::GET } else { method };
+    let captured = |route: &'static Route| Some((route, capture(route.template, path)?));
+    let mut at_path = TABLE.iter().filter_map(captured).peekable();
     let template = at_path.peek().map(|(route, _)| route.template);
     let found = at_path.find(|(route, _)| route.method == *method);
-    (
-        template,
-        found.map(|(route, [parameter, _])| (route, parameter.to_owned())),
-    )
+    let found = found.map(|(route, [parameter, _])| (route, parameter.to_owned()));
+    (template, found)
 }

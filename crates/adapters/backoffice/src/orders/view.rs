@@ -1,20 +1,19 @@
 //! An order as an operator sees it: with every seller's part.
 
 use orders::{OrderState, OrderStatus, SellerOrder, Shipment, TrackingStatus};
-use serde::Serialize;
 use web::resources::{BuyerView, DeliveryPointView, InvoiceView, OrderItemView, ShippingAddressView};
 use web::timestamps::Timestamp;
 use web::view::View;
 
+/// Names of fields.
+type Names = &'static [&'static str];
+
 /// The fields of a part with the buyer's data. Stored answers contain none of it, so an erasure need not search
 /// them (D130).
-pub(super) const BUYERS: &[&str] = &["buyer", "shipping_address", "delivery_point", "invoice"];
+pub(super) const BUYERS: Names = &["buyer", "shipping_address", "delivery_point", "invoice"];
 
 /// The order, without these fields of its parts; `None` without parts.
-pub(super) fn order<'a>(
-    parts: &'a [SellerOrder],
-    left_out: &'static [&'static str],
-) -> Option<OrderView<'a>> {
+pub(super) fn order(parts: &[SellerOrder], left_out: Names) -> Option<OrderView<'_>> {
     Some(OrderView::whole((parts.first()?, parts, left_out)))
 }
 
@@ -25,7 +24,7 @@ pub(super) fn shipped(parts: &[SellerOrder]) -> Option<ShippedView<'_>> {
 
 web::view! {
     /// `status` is the whole order's. `left_out` names the fields that are left out of each part.
-    pub(super) OrderView<'a> of (order, parts, left_out): (&'a SellerOrder, &'a [SellerOrder], &'static [&'static str]) {
+    pub(super) OrderView<'a> of (order, parts, left_out): (&'a SellerOrder, &'a [SellerOrder], Names) {
         "order_id" => order.id.uuid(),
         "order_number" => order.number.as_str(),
         "status" => OrderStatus::aggregate(parts.iter().map(SellerOrder::status)).map(OrderStatus::as_str),
@@ -54,7 +53,8 @@ web::view! {
         "items" => part.items.iter()
             .map(|item| OrderItemView::without((item, part.status()), &["fulfillment_status"]))
             .collect::<Vec<_>>(),
-        "shipment" => part.shipment().map(ShipmentView::whole),
+        "shipment" => part.shipment()
+            .map(|shipment| ShipmentView::without((part, shipment), &["seller_id", "item_ids"])),
         "buyer" => part.buyer.as_ref().map(BuyerView::whole),
         "shipping_address" => part.shipping_address.as_ref().map(ShippingAddressView::whole),
         "delivery_point" => part.delivery_point.as_ref().map(DeliveryPointView::whole),
@@ -63,8 +63,10 @@ web::view! {
 }
 
 web::view! {
-    /// A shipment (contract: Shipment), with the last status from its carrier.
-    ShipmentView<'a> of shipment: &'a Shipment {
+    /// The shipment of one seller's part (contract: Shipment), with the last status from its carrier.
+    ShipmentView<'a> of (part, shipment): (&'a SellerOrder, &'a Shipment) {
+        "seller_id" => part.seller.uuid(),
+        "item_ids" => part.items.iter().map(|item| item.offer.uuid()).collect::<Vec<_>>(),
         "id" => shipment.id.uuid(),
         "carrier" => shipment.carrier.as_str(),
         "carrier_name" => shipment.carrier.display_name(),
@@ -82,25 +84,8 @@ web::view! {
     pub(super) ShippedView<'a> of (order, parts): (&'a SellerOrder, &'a [SellerOrder]) {
         "order_id" => order.id.uuid(),
         "order_number" => order.number.as_str(),
-        "shipments" => parts.iter().filter_map(SellersShipment::of).collect::<Vec<_>>(),
-    }
-}
-
-/// The shipment of one seller's part.
-#[derive(Serialize)]
-struct SellersShipment<'a> {
-    seller_id: String,
-    item_ids: Vec<String>,
-    #[serde(flatten)]
-    shipment: ShipmentView<'a>,
-}
-
-impl<'a> SellersShipment<'a> {
-    fn of(part: &'a SellerOrder) -> Option<Self> {
-        Some(Self {
-            seller_id: part.seller.to_string(),
-            item_ids: part.items.iter().map(|item| item.offer.to_string()).collect(),
-            shipment: ShipmentView::whole(part.shipment()?),
-        })
+        "shipments" => parts.iter()
+            .filter_map(|part| Some(ShipmentView::whole((part, part.shipment()?))))
+            .collect::<Vec<_>>(),
     }
 }

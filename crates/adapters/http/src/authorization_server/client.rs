@@ -94,9 +94,8 @@ pub(super) async fn authenticated(
         return Err(InvalidClient::Credentials.into());
     };
     let secret = presented.secret.as_str();
-    let known = deadline
-        .run(public.applications.known_client(client_id))
-        .await??;
+    let known = public.applications.known_client(client_id);
+    let known = deadline.run(known).await??;
     // The application of personal tokens is nobody's client.
     let known = known.filter(|(application, _)| !application.built_in);
     let Some((application, ended)) = known else {

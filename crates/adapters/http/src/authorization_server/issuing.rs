@@ -168,16 +168,12 @@ impl Issue {
     }
 
     /// Uses the credential in this transaction.
-    async fn granted(
-        &self,
-        transaction: Box<dyn Transaction>,
-    ) -> Result<PreparedTransaction<Granted>, Refused> {
+    async fn granted(&self, tx: Box<dyn Transaction>) -> Result<PreparedTransaction<Granted>, Refused> {
         let others = self.others.iter();
-        let repeats: Vec<_> = others
-            .flat_map(|others| iter::once(&self.pair).chain(others))
-            .collect();
-        let granted = exchange(transaction.as_ref(), &self.exchange, &repeats, transaction.now()).await?;
-        Ok((transaction, granted))
+        let repeats = others.flat_map(|others| iter::once(&self.pair).chain(others));
+        let repeats: Vec<_> = repeats.collect();
+        let granted = exchange(tx.as_ref(), &self.exchange, &repeats, tx.now()).await?;
+        Ok((tx, granted))
     }
 }
 
@@ -189,12 +185,8 @@ impl Recoverable for Issue {
         self.prepared(Deadline::of_request(Instant::now())).await
     }
 
-    async fn was_committed(
-        &self,
-        transaction: &dyn Transaction,
-        granted: &Granted,
-    ) -> Result<bool, StoreError> {
+    async fn was_committed(&self, tx: &dyn Transaction, granted: &Granted) -> Result<bool, StoreError> {
         // A repeat has changed nothing.
-        Ok(matches!(granted, Granted::Repeated(_)) || self.pair.stored_grant(transaction).await?.is_some())
+        Ok(matches!(granted, Granted::Repeated(_)) || self.pair.stored_grant(tx).await?.is_some())
     }
 }

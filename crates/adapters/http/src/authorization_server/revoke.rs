@@ -54,9 +54,8 @@ async fn end(
         };
         let locks = LockSet::of_seller(holder.seller).and(Row::Family(key.token.family));
         let transaction = deadline.run(public.ports.units.begin(&locks)).await??;
-        deadline
-            .run(revoke_own(transaction.as_ref(), token, client_id))
-            .await??;
+        let revoking = revoke_own(transaction.as_ref(), token, client_id);
+        deadline.run(revoking).await??;
         transaction.commit().await?;
         Ok(())
     };

@@ -40,9 +40,8 @@ pub(super) async fn issue(public: &Arc<Public>, request: &mut Request) -> Result
     let issued = check_and_issue(public, request, &mut grant_type).await;
     // The metric's label has only known values: an unknown grant type is `other`.
     let grant_type = grant_type.map_or("other", GrantType::as_str);
-    let outcome = issued
-        .as_ref()
-        .map_or_else(|error| error.code().as_str(), |_| "granted");
+    let refused = issued.as_ref().err();
+    let outcome = refused.map_or("granted", |error| error.code().as_str());
     metrics::counter!("oauth_grants_total", "grant_type" => grant_type, "outcome" => outcome).increment(1);
     issued
 }
@@ -63,9 +62,8 @@ async fn check_and_issue(
     let grant_type = GrantType::of(&parameters)?;
     *requested = Some(grant_type);
     let credential = credential(grant_type, &parameters);
-    let key = credential
-        .as_ref()
-        .map(|credential| PresentedKey::new(credential.key()));
+    let key = credential.as_ref().map(Credential::key);
+    let key = key.map(PresentedKey::new);
     let client = client::authenticated(public, request, &parameters, key.as_ref(), deadline).await?;
     if client.client_type == ClientType::Public && grant_type == GrantType::ClientCredentials {
         let description = "A public client cannot use this grant_type: it requires a client_secret.";
@@ -209,11 +207,8 @@ fn presented_refresh_token(
 /// The key with which a client may repeat its refresh. It has to be hard to guess, hence longer than those of
 /// other requests.
 fn repeat_key(headers: &HeaderMap) -> Result<Option<IdempotencyKey>, OAuthError> {
-    let malformed = || {
-        OAuthError::invalid_request(
-            "Idempotency-Key must be sent once, with 16 to 128 printable ASCII characters.",
-        )
-    };
+    let rule = "Idempotency-Key must be sent once, with 16 to 128 printable ASCII characters.";
+    let malformed = || OAuthError::invalid_request(rule);
     let key = idempotency::key(headers).map_err(|_| malformed())?;
     match key {
         Some(key) if key.as_str().len() < 16 => Err(malformed()),

@@ -61,11 +61,8 @@ impl Write<Public> for PatchOffers {
     }
 
     async fn apply(&self, call: &Call<Public>, transaction: &dyn Transaction) -> Result<Reply, Error> {
-        let patches: Vec<_> = self
-            .0
-            .iter()
-            .map(|item| (item.offer(), item.patch.clone()))
-            .collect();
+        let patches = self.0.iter().map(|item| (item.offer(), item.patch.clone()));
+        let patches: Vec<_> = patches.collect();
         let (seller, now) = (call.caller.seller, transaction.now());
         let outcomes = patch_offers(transaction, seller, &patches, now).await?;
         let outcomes: Vec<_> = outcomes.into_iter().map(Outcome::of).collect();

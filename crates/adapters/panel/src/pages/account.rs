@@ -1,7 +1,6 @@
 //! `/panel/account`: change the password, sign out everywhere.
 
 use accounts::{NewPassword, Seller};
-use actix_web::HttpResponse;
 use askama::Template;
 use futures_util::TryFutureExt as _;
 use kernel::BrokenRules;
@@ -13,7 +12,7 @@ use super::{done, page as html};
 use crate::frame::Frame;
 use crate::issues::Issues;
 use crate::next::Next;
-use crate::page_error::PageError;
+use crate::page_error::{PageError, PageResult};
 use crate::page_request::SignedInRequest;
 
 const ACCOUNT: &str = "/panel/account";
@@ -29,12 +28,12 @@ struct AccountPage {
     number: Uuid,
 }
 
-pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, PageError> {
+pub(crate) async fn page(request: SignedInRequest) -> PageResult {
     render(&request, Issues::none()).await
 }
 
 /// POST: changes the password.
-pub(crate) async fn change_password(request: SignedInRequest) -> Result<HttpResponse, PageError> {
+pub(crate) async fn change_password(request: SignedInRequest) -> PageResult {
     let (panel, t) = (&request.panel, request.texts());
     let form = request.form()?;
     limit_attempts(&request, &request.seller().email).await?;
@@ -73,7 +72,7 @@ pub(crate) async fn change_password(request: SignedInRequest) -> Result<HttpResp
     }
 }
 
-async fn render(request: &SignedInRequest, issues: Issues) -> Result<HttpResponse, PageError> {
+async fn render(request: &SignedInRequest, issues: Issues) -> PageResult {
     let password = request.panel.panel.password(request.seller().id).await?;
     let template = AccountPage {
         frame: request.frame(request.texts().frame.account),

@@ -1,18 +1,17 @@
 //! `/panel/applications` and the page of each application.
 
-use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use askama::Template;
 use futures_util::TryFutureExt as _;
 use oauth::{Application, ApplicationStatus, ClientId, ClientType, Purpose, RawEdit, Shown};
-use usecases::own_applications::{self, is_own};
+use usecases::own_applications::{self, Refusal, is_own};
 use uuid::Uuid;
 
 use super::usage::Usage;
-use super::{ROWS, ScopeGroup, confirm, done, next_page, ok, once, page as html, scope_names, scope_options};
+use super::{ROWS, ScopeBoxes, confirm, done, next_page, ok, once, page as html, scope_names, scope_options};
 use crate::frame::Frame;
 use crate::issues::Issues;
-use crate::page_error::PageError;
+use crate::page_error::{PageError, PageResult};
 use crate::page_request::SignedInRequest;
 
 const LIST: &str = "/panel/applications";
@@ -27,15 +26,14 @@ struct ListPage {
 }
 
 /// GET: the seller's applications.
-pub(crate) async fn list(request: SignedInRequest) -> Result<HttpResponse, PageError> {
+pub(crate) async fn list(request: SignedInRequest) -> PageResult {
     let applications = &request.panel.applications;
     let (owner, before) = (request.seller().id, request.position("before")?);
     let mut applications = applications.applications_of(owner, before, ROWS + 1).await?;
+    let id = |last: &Application| last.client_id.to_string();
     ok(&ListPage {
         frame: request.frame(request.texts().frame.applications),
-        next: next_page(LIST, "before", &mut applications, |last| {
-            last.client_id.to_string()
-        }),
+        next: next_page(LIST, "before", &mut applications, id),
         applications,
     })
 }
@@ -48,17 +46,16 @@ struct DetailsPage {
     number: Uuid,
     /// What the form shows, to detect an edit conflict.
     shown: Shown,
-    description: String,
-    redirect_uris: String,
-    scopes: [ScopeGroup; 2],
+    scopes: ScopeBoxes,
     /// Empty while each scope counts at once.
     scopes_hint: &'static str,
     usage: Usage,
     application: Application,
+    raw: RawEdit,
 }
 
 /// GET: one application.
-pub(crate) async fn details(request: SignedInRequest) -> Result<HttpResponse, PageError> {
+pub(crate) async fn details(request: SignedInRequest) -> PageResult {
     let application = own_application(&request).await?;
     let (raw, shown) = (present(&application), application.shown());
     render(&request, application, raw, shown, Issues::none()).await
@@ -74,7 +71,7 @@ fn present(application: &Application) -> RawEdit {
 }
 
 /// POST: saves the editable fields.
-pub(crate) async fn save(request: SignedInRequest) -> Result<HttpResponse, PageError> {
+pub(crate) async fn save(request: SignedInRequest) -> PageResult {
     let application = own_application(&request).await?;
     let raw = RawEdit {
         description: Some(request.fields.long_text("description")),
@@ -97,20 +94,14 @@ pub(crate) async fn save(request: SignedInRequest) -> Result<HttpResponse, PageE
     });
     match (saved.await?, shown) {
         (Ok(()), _) => done("saved", &address(&application)),
-        (Err(own_applications::Refusal::Changed(_)), Some(shown)) => {
-            render_changed(&request, raw, shown).await
-        }
+        (Err(Refusal::Changed(_)), Some(shown)) => render_changed(&request, raw, shown).await,
         _ => Err(PageError::NotFound),
     }
 }
 
 /// The form after an edit conflict: the current values of the changed fields, and the seller's input in the
 /// others.
-async fn render_changed(
-    request: &SignedInRequest,
-    mut entered: RawEdit,
-    shown: Shown,
-) -> Result<HttpResponse, PageError> {
+async fn render_changed(request: &SignedInRequest, mut entered: RawEdit, shown: Shown) -> PageResult {
     let application = own_application(request).await?;
     let present = present(&application);
     let mut issues = Issues::none();
@@ -128,7 +119,7 @@ async fn render_changed(
 }
 
 /// POST: replaces the secret, and redirects to the page that shows the new one.
-pub(crate) async fn rotate(request: SignedInRequest) -> Result<HttpResponse, PageError> {
+pub(crate) async fn rotate(request: SignedInRequest) -> PageResult {
     let (form, id) = (request.form()?, request.id::<ClientId>()?);
     let (back, input) = (format!("{LIST}/{id}"), (request.acting(), id));
     let rotated = request.change_once(form, &back, input, |tx, panel, (by, id)| {
@@ -141,14 +132,14 @@ pub(crate) async fn rotate(request: SignedInRequest) -> Result<HttpResponse, Pag
 }
 
 /// GET: asks for confirmation before deleting.
-pub(crate) async fn deletion(request: SignedInRequest) -> Result<HttpResponse, PageError> {
+pub(crate) async fn deletion(request: SignedInRequest) -> PageResult {
     let application = own_application(&request).await?;
     let t = &request.texts().application;
     let (title, back) = ((t.confirm_title)(&application.name), address(&application));
     confirm(&request, title, t.confirm_text, t.delete, &back)
 }
 
-pub(crate) async fn delete(request: SignedInRequest) -> Result<HttpResponse, PageError> {
+pub(crate) async fn delete(request: SignedInRequest) -> PageResult {
     let (form, input) = (request.form()?, (request.acting(), request.id()?));
     let deleted = request.change_once(form, LIST, input, |tx, _, (by, id)| {
         Box::pin(own_applications::delete(tx, tx, *by, *id).map_ok(|()| None))
@@ -163,11 +154,10 @@ fn address(application: &Application) -> String {
 }
 
 /// The application in the path; another seller's counts as not found (D91).
-async fn own_application(request: &SignedInRequest) -> Result<Application, PageError> {
+async fn own_application(request: &SignedInRequest) -> PageResult<Application> {
     let found = request.panel.applications.client(request.id()?).await?;
-    found
-        .filter(|application| is_own(application, request.seller().id))
-        .ok_or(PageError::NotFound)
+    let own = found.filter(|application| is_own(application, request.seller().id));
+    own.ok_or(PageError::NotFound)
 }
 
 async fn render(
@@ -176,20 +166,18 @@ async fn render(
     raw: RawEdit,
     shown: Shown,
     issues: Issues,
-) -> Result<HttpResponse, PageError> {
+) -> PageResult {
+    let hint = request.texts().application.scopes_hint;
     let template = DetailsPage {
         frame: request.frame(application.name.clone()),
         issues,
         number: request.panel.ports.randomness.uuid(),
         shown,
-        description: raw.description.unwrap_or_default(),
-        redirect_uris: raw.redirect_uris.join("\n"),
         scopes: scope_options(&raw.scopes),
-        scopes_hint: application
-            .ceiling()
-            .map_or("", |_| request.texts().application.scopes_hint),
+        scopes_hint: application.ceiling().map_or("", |_| hint),
         usage: Usage::read(request, &application).await?,
         application,
+        raw,
     };
     html(template.issues.status, &template)
 }
@@ -205,9 +193,5 @@ impl DetailsPage {
             (ApplicationStatus::Active, Purpose::OwnUse, _) => t.active_own_use,
             (ApplicationStatus::Active, ..) => t.active,
         }
-    }
-
-    fn has_secret(&self) -> bool {
-        self.application.client_type == ClientType::Confidential
     }
 }

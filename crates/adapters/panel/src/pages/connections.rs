@@ -1,6 +1,5 @@
 //! `/panel/connections`: the applications that a seller has granted access.
 
-use actix_web::HttpResponse;
 use askama::Template;
 use futures_util::TryFutureExt as _;
 use oauth::{ClientId, ConnectedApplication};
@@ -8,7 +7,7 @@ use usecases::consent;
 
 use super::{ROWS, confirm, done, next_page, ok};
 use crate::frame::Frame;
-use crate::page_error::PageError;
+use crate::page_error::{PageError, PageResult};
 use crate::page_request::SignedInRequest;
 
 const LIST: &str = "/panel/connections";
@@ -22,11 +21,9 @@ struct ConnectionsPage {
     next: String,
 }
 
-pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, PageError> {
-    let (grants, after) = (
-        &request.panel.grants,
-        request.query.get("after").map(str::to_owned),
-    );
+pub(crate) async fn page(request: SignedInRequest) -> PageResult {
+    let grants = &request.panel.grants;
+    let after = request.query.get("after").map(str::to_owned);
     let mut connections = grants.connections(request.seller().id, after, ROWS + 1).await?;
     ok(&ConnectionsPage {
         frame: request.frame(request.texts().frame.connections),
@@ -36,7 +33,7 @@ pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, PageE
 }
 
 /// GET: asks for confirmation before disconnecting.
-pub(crate) async fn disconnection(request: SignedInRequest) -> Result<HttpResponse, PageError> {
+pub(crate) async fn disconnection(request: SignedInRequest) -> PageResult {
     let (seller, client_id) = (request.seller().id, request.id::<ClientId>()?);
     let connection = request.panel.grants.connection(seller, client_id).await?;
     let t = &request.texts().connections;
@@ -44,7 +41,7 @@ pub(crate) async fn disconnection(request: SignedInRequest) -> Result<HttpRespon
     confirm(&request, title, t.confirm_text, t.disconnect, LIST)
 }
 
-pub(crate) async fn disconnect(request: SignedInRequest) -> Result<HttpResponse, PageError> {
+pub(crate) async fn disconnect(request: SignedInRequest) -> PageResult {
     let (form, input) = (request.form()?, (request.acting(), request.id::<ClientId>()?));
     let ended = request.change_once(form, LIST, input, |tx, _, (by, id)| {
         Box::pin(consent::disconnect(tx, tx, *by, *id).map_ok(|()| None))

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use accounts::Seller;
-use actix_web::HttpResponse;
 use askama::Template;
 use kernel::StoreError;
 use oauth::{Application, ConsentRefusal, ConsentTicket, Decision, ScopeSet};
@@ -17,9 +16,9 @@ use web::access_log::LoggedRefusal;
 use web::write::{PreparedTransaction, Recoverable, commit_or_resolve};
 
 use super::{ok, see_other, sign_out};
-use crate::frame::{Frame, is_dangerous};
+use crate::frame::Frame;
 use crate::next::Next;
-use crate::page_error::PageError;
+use crate::page_error::{PageError, PageResult};
 use crate::page_request::{PageRequest, SignedInRequest};
 use crate::{Panel, browser};
 
@@ -39,20 +38,22 @@ struct ConsentPage {
     after: String,
 }
 
-impl ConsentPage {
-    fn warns(&self) -> bool {
-        self.scopes.iter().any(is_dangerous)
-    }
-}
-
 /// GET: the first visit binds the screen to the session. A request that cannot be granted is refused at once.
-pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, PageError> {
+pub(crate) async fn page(request: SignedInRequest) -> PageResult {
     let ticket = open_handle(&request, request.query.get("request").unwrap_or_default())?;
     let applications = &request.panel.applications;
     let application = applications.client(ticket.request.client_id).await?;
+    let show_screen = async || {
+        let input = (ticket.clone(), request.viewer(), application.clone());
+        let shown = request.change(input, |tx, _, (ticket, viewer, application)| {
+            let now = tx.now();
+            Box::pin(show(tx, application.as_ref(), ticket, *viewer, now))
+        });
+        shown.await?.map_err(PageError::Consent)
+    };
     let mut attempts = 1;
     let shown = loop {
-        match show_screen(&request, &ticket, application.as_ref()).await {
+        match show_screen().await {
             // A retry gives the same screen, whether or not the first transaction was committed.
             Err(error) if error.is_unknown() && attempts < MAX_ATTEMPTS => attempts += 1,
             shown => break shown?,
@@ -65,24 +66,7 @@ pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, PageE
     }
 }
 
-async fn show_screen(
-    request: &SignedInRequest,
-    ticket: &ConsentTicket,
-    application: Option<&Application>,
-) -> Result<ScreenResponse, PageError> {
-    let input = (ticket.clone(), request.viewer(), application.cloned());
-    let shown = request.change(input, |tx, _, (ticket, viewer, application)| {
-        let now = tx.now();
-        Box::pin(show(tx, application.as_ref(), ticket, *viewer, now))
-    });
-    shown.await?.map_err(PageError::Consent)
-}
-
-async fn screen(
-    request: &SignedInRequest,
-    ticket: &ConsentTicket,
-    application: Application,
-) -> Result<HttpResponse, PageError> {
+async fn screen(request: &SignedInRequest, ticket: &ConsentTicket, application: Application) -> PageResult {
     let t = &request.texts().consent;
     let owner = request.panel.panel.seller(application.owner).await?;
     let address = &ticket.request.redirect_uri;
@@ -108,7 +92,7 @@ async fn screen(
 }
 
 /// POST: the decision, in a task that runs to its end even if the browser disconnects.
-pub(crate) async fn decide(request: SignedInRequest) -> Result<HttpResponse, PageError> {
+pub(crate) async fn decide(request: SignedInRequest) -> PageResult {
     let ticket = open_handle(&request, request.fields.get("request"))?;
     let decision = match request.fields.get("decision") {
         "approve" => Decision::Approve,
@@ -143,17 +127,6 @@ struct DecisionTransaction {
 
 type Refused = Failure<ConsentRefusal>;
 
-impl DecisionTransaction {
-    async fn attempt(&self) -> Result<PreparedTransaction<Decided>, Refused> {
-        let locks = LockSet::of_seller(self.decision.viewer.seller);
-        let transaction = self.panel.ports.units.begin(&locks).await?;
-        let (tx, randomness) = (transaction.as_ref(), self.panel.ports.randomness.as_ref());
-        let code_ttl = self.panel.settings.code_ttl;
-        let made = decide_consent(tx, tx, tx, randomness, &self.decision, code_ttl, tx.now()).await?;
-        Ok((transaction, made))
-    }
-}
-
 /// If the answer to the COMMIT is lost, the rows decide: the browser gets a code if and only if it was
 /// stored.
 impl Recoverable for DecisionTransaction {
@@ -161,20 +134,24 @@ impl Recoverable for DecisionTransaction {
     type Error = Refused;
 
     async fn prepare(&self) -> Result<PreparedTransaction<Decided>, Refused> {
-        repeat(|| self.attempt()).await
+        let attempt = || async {
+            let locks = LockSet::of_seller(self.decision.viewer.seller);
+            let transaction = self.panel.ports.units.begin(&locks).await?;
+            let (tx, randomness) = (transaction.as_ref(), self.panel.ports.randomness.as_ref());
+            let code_ttl = self.panel.settings.code_ttl;
+            let made = decide_consent(tx, tx, tx, randomness, &self.decision, code_ttl, tx.now()).await?;
+            Ok((transaction, made))
+        };
+        repeat(attempt).await
     }
 
-    async fn was_committed(
-        &self,
-        transaction: &dyn Transaction,
-        decided: &Decided,
-    ) -> Result<bool, StoreError> {
-        was_committed(transaction, &self.decision.ticket, self.decision.viewer, decided).await
+    async fn was_committed(&self, tx: &dyn Transaction, decided: &Decided) -> Result<bool, StoreError> {
+        was_committed(tx, &self.decision.ticket, self.decision.viewer, decided).await
     }
 }
 
 /// POST: abandons the screen and signs out, so that another account can decide.
-pub(crate) async fn another_account(request: SignedInRequest) -> Result<HttpResponse, PageError> {
+pub(crate) async fn another_account(request: SignedInRequest) -> PageResult {
     let handle = request.fields.get("request");
     let input = (open_handle(&request, handle)?, request.viewer());
     let released = request.store(input, |tx, _, (ticket, viewer)| {
@@ -185,16 +162,12 @@ pub(crate) async fn another_account(request: SignedInRequest) -> Result<HttpResp
     sign_out::signed_out(&request, &Next::consent(handle).sign_in())
 }
 
-fn open_handle(request: &PageRequest, handle: &str) -> Result<ConsentTicket, PageError> {
+fn open_handle(request: &PageRequest, handle: &str) -> PageResult<ConsentTicket> {
     open_ticket(request.panel.sealer.as_ref(), handle).map_err(PageError::Consent)
 }
 
 /// The redirect to the application. The access log has its id and the error, extensions of the response.
-fn answered(
-    request: &PageRequest,
-    ticket: &ConsentTicket,
-    response: &ConsentResponse,
-) -> Result<HttpResponse, PageError> {
+fn answered(request: &PageRequest, ticket: &ConsentTicket, response: &ConsentResponse) -> PageResult {
     let mut answer = see_other(&response.redirect(ticket, &request.panel.ports.service.public_url))?;
     answer.extensions_mut().insert(ticket.request.client_id);
     if let ConsentResponse::Error(denial) = response {

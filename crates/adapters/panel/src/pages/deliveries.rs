@@ -1,20 +1,16 @@
 //! `/panel/deliveries`: webhook deliveries to applications, their results, and deliveries sent by hand.
 
-use actix_web::HttpResponse;
 use askama::Template;
 use futures_util::TryFutureExt as _;
 use oauth::BUILT_IN_NAME;
-use usecases::redeliver::{self, Requester};
+use usecases::redeliver::{self, Refusal, Requester};
 use usecases::subscriptions::delete_for_seller;
 use uuid::Uuid;
-use webhooks::{
-    DeliveryFilter, DeliveryId, DeliveryState, MAX_ATTEMPTS, Outcome, SellerDelivery, SellerSubscription,
-    SubscriptionId,
-};
+use webhooks::{DeliveryFilter, DeliveryId, Outcome, SellerDelivery, SellerSubscription, SubscriptionId};
 
 use super::{ROWS, confirm, done, next_page, ok, with_query};
 use crate::frame::Frame;
-use crate::page_error::PageError;
+use crate::page_error::{PageError, PageResult};
 use crate::page_request::SignedInRequest;
 use crate::texts::Texts;
 
@@ -37,26 +33,22 @@ struct DeliveriesPage {
 }
 
 /// GET: the seller's subscriptions, and the deliveries selected by the query.
-pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, PageError> {
+pub(crate) async fn page(request: SignedInRequest) -> PageResult {
     let query = |name| request.query.get(name).unwrap_or_default();
     let filter = filter(query("subscription"), query("failed"))?;
     let (seller, subscriptions) = (request.seller().id, &request.panel.subscriptions);
     let after = request.position("after")?;
-    let mut receivers = subscriptions
-        .subscriptions_of_seller(seller, after, ROWS + 1)
-        .await?;
+    let receivers = subscriptions.subscriptions_of_seller(seller, after, ROWS + 1);
+    let mut receivers = receivers.await?;
     let before = request.position("before")?;
-    let mut deliveries = subscriptions
-        .deliveries_of_seller(seller, filter, before, ROWS + 1)
-        .await?;
+    let deliveries = subscriptions.deliveries_of_seller(seller, filter, before, ROWS + 1);
+    let mut deliveries = deliveries.await?;
     let chosen = filter.subscription.map_or_else(String::new, |id| id.to_string());
+    let receiver = |last: &SellerSubscription| last.subscription.id.to_string();
+    let delivery = |last: &SellerDelivery| last.delivery.id.to_string();
     let next = [
-        next_page(PATH, "after", &mut receivers, |last| {
-            last.subscription.id.to_string()
-        }),
-        next_page(&address(filter), "before", &mut deliveries, |last| {
-            last.delivery.id.to_string()
-        }),
+        next_page(PATH, "after", &mut receivers, receiver),
+        next_page(&address(filter), "before", &mut deliveries, delivery),
     ];
     // The chosen one is listed whichever page this is.
     let is_listed = |id| receivers.iter().any(|own| own.subscription.id == id);
@@ -76,19 +68,6 @@ pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, PageE
 }
 
 impl DeliveriesPage {
-    /// The CSS class and the text of a state.
-    const fn state(&self, state: &DeliveryState) -> (&'static str, &'static str) {
-        let t = &self.frame.t.deliveries;
-        let text = match state {
-            DeliveryState::Queued => t.queued,
-            DeliveryState::Waiting { .. } => t.waiting,
-            DeliveryState::Delivered { .. } => t.delivered,
-            DeliveryState::Exhausted { .. } => t.exhausted,
-            DeliveryState::Stopped { .. } => t.stopped,
-        };
-        (state.as_str(), text)
-    }
-
     fn app<'a>(&self, name: &'a str) -> &'a str {
         app(self.frame.t, name)
     }
@@ -98,20 +77,13 @@ impl DeliveriesPage {
         let t = self.frame.t;
         match outcome {
             Outcome::Answered(status) => ((t.deliveries.answered)(*status), ""),
-            Outcome::Failed(failure) => (
-                t.failure(failure).to_owned(),
-                failure.reason().unwrap_or_default(),
-            ),
+            Outcome::Failed(failed) => (t.failure(failed).to_owned(), failed.reason().unwrap_or_default()),
         }
-    }
-
-    fn attempts(&self, state: &DeliveryState) -> String {
-        (self.frame.t.deliveries.attempts_text)(state.attempt(), MAX_ATTEMPTS)
     }
 }
 
 /// POST: queues an earlier delivery again.
-pub(crate) async fn redeliver(request: SignedInRequest) -> Result<HttpResponse, PageError> {
+pub(crate) async fn redeliver(request: SignedInRequest) -> PageResult {
     let delivery: DeliveryId = request.id()?;
     let subscription = request.fields.get("subscription");
     let which = (subscription.parse().map_err(|_| PageError::NotFound)?, delivery);
@@ -125,7 +97,7 @@ pub(crate) async fn redeliver(request: SignedInRequest) -> Result<HttpResponse, 
 }
 
 /// POST: queues a test event.
-pub(crate) async fn send_test_event(request: SignedInRequest) -> Result<HttpResponse, PageError> {
+pub(crate) async fn send_test_event(request: SignedInRequest) -> PageResult {
     let subscription: SubscriptionId = request.id()?;
     let (form, back) = (request.form()?, shown(&request)?);
     let input = (Requester::Seller(request.acting()), subscription);
@@ -138,26 +110,19 @@ pub(crate) async fn send_test_event(request: SignedInRequest) -> Result<HttpResp
 }
 
 /// GET: asks for confirmation before deleting a subscription.
-pub(crate) async fn deletion(request: SignedInRequest) -> Result<HttpResponse, PageError> {
+pub(crate) async fn deletion(request: SignedInRequest) -> PageResult {
     let subscriptions = &request.panel.subscriptions;
     let found = subscriptions.subscription_of_seller(request.seller().id, request.id()?);
     let found = found.await?.ok_or(PageError::NotFound)?;
     let t = request.texts();
     let title = (t.deliveries.confirm_title)(app(t, &found.app_name), &found.receiver);
-    confirm(
-        &request,
-        title,
-        t.deliveries.confirm_text,
-        t.application.delete,
-        PATH,
-    )
+    let (text, submit) = (t.deliveries.confirm_text, t.application.delete);
+    confirm(&request, title, text, submit, PATH)
 }
 
-pub(crate) async fn delete(request: SignedInRequest) -> Result<HttpResponse, PageError> {
-    let (form, input) = (
-        request.form()?,
-        (request.acting(), request.id::<SubscriptionId>()?),
-    );
+pub(crate) async fn delete(request: SignedInRequest) -> PageResult {
+    let form = request.form()?;
+    let input = (request.acting(), request.id::<SubscriptionId>()?);
     let deleted = request.change_once(form, PATH, input, |tx, _, (by, id)| {
         Box::pin(delete_for_seller(tx, tx, *by, *id).map_ok(|()| None))
     });
@@ -174,31 +139,24 @@ fn app<'a>(t: &Texts, name: &'a str) -> &'a str {
 }
 
 /// The filter of the page that a form was on.
-fn shown(request: &SignedInRequest) -> Result<DeliveryFilter, PageError> {
+fn shown(request: &SignedInRequest) -> PageResult<DeliveryFilter> {
     let fields = &request.fields;
     filter(fields.get("shown_subscription"), fields.get("shown_failed"))
 }
 
 /// Redirects to the page with this filter. A repeated form gets the notice of the first time.
-fn answered(
-    queued: &Result<(), redeliver::Refusal>,
-    back: DeliveryFilter,
-    sent: &str,
-    too_many: &str,
-) -> Result<HttpResponse, PageError> {
+fn answered(queued: &Result<(), Refusal>, back: DeliveryFilter, sent: &str, too_many: &str) -> PageResult {
     let word = match queued {
         Ok(()) => sent,
-        Err(redeliver::Refusal::Inactive) => "nothing-sent",
-        Err(redeliver::Refusal::UnderWay) => "under-way",
-        Err(redeliver::Refusal::TooMany(_)) => too_many,
-        Err(redeliver::Refusal::NotFound | redeliver::Refusal::NotSubscribed) => {
-            return Err(PageError::NotFound);
-        }
+        Err(Refusal::Inactive) => "nothing-sent",
+        Err(Refusal::UnderWay) => "under-way",
+        Err(Refusal::TooMany(_)) => too_many,
+        Err(Refusal::NotFound | Refusal::NotSubscribed) => return Err(PageError::NotFound),
     };
     done(word, &address(back))
 }
 
-fn filter(subscription: &str, failed: &str) -> Result<DeliveryFilter, PageError> {
+fn filter(subscription: &str, failed: &str) -> PageResult<DeliveryFilter> {
     let subscription = match subscription {
         "" => None,
         id => Some(id.parse().map_err(|_| PageError::NotFound)?),

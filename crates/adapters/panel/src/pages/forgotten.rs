@@ -1,14 +1,13 @@
 //! `/panel/forgotten-password`: sends a link for a new password. The response does not reveal whether the
 //! account exists.
 
-use actix_web::HttpResponse;
 use askama::Template;
 use usecases::account_links::send_reset;
 
 use super::sign_in::limit_attempts;
 use super::{MessagePage, ok};
 use crate::frame::Frame;
-use crate::page_error::PageError;
+use crate::page_error::PageResult;
 use crate::page_request::PageRequest;
 
 #[derive(Template)]
@@ -17,14 +16,14 @@ struct ForgottenPage {
     frame: Frame,
 }
 
-pub(crate) async fn page(request: PageRequest) -> Result<HttpResponse, PageError> {
+pub(crate) async fn page(request: PageRequest) -> PageResult {
     let frame = request.frame(request.texts().passwords.forgotten_title);
     ok(&ForgottenPage { frame })
 }
 
 /// POST: looks up the account and queues the mail in the background, so that the response takes the same time
 /// for an unknown account.
-pub(crate) async fn submit(request: PageRequest) -> Result<HttpResponse, PageError> {
+pub(crate) async fn submit(request: PageRequest) -> PageResult {
     let email = request.fields.get("email").trim().to_owned();
     limit_attempts(&request, &email).await?;
     let t = &request.texts().passwords;
@@ -50,7 +49,7 @@ pub(crate) async fn submit(request: PageRequest) -> Result<HttpResponse, PageErr
     answer
 }
 
-async fn send(request: &PageRequest, email: &str) -> Result<(), PageError> {
+async fn send(request: &PageRequest, email: &str) -> PageResult<()> {
     let account = request.panel.panel.account(email).await?;
     let open = account.filter(|account| account.seller.closed_at.is_none());
     let Some(account) = open else { return Ok(()) };

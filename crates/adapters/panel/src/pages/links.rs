@@ -2,7 +2,6 @@
 //! that a mail scanner does no harm (D131).
 
 use accounts::{LinkKind, NewPassword, Seller};
-use actix_web::HttpResponse;
 use askama::Template;
 use kernel::BrokenRules;
 use oauth::{BrowserSecret, SecretHash};
@@ -14,7 +13,7 @@ use super::{done, page as html};
 use crate::frame::Frame;
 use crate::issues::Issues;
 use crate::next::Next;
-use crate::page_error::PageError;
+use crate::page_error::{PageError, PageResult};
 use crate::page_request::PageRequest;
 
 #[derive(Template)]
@@ -30,20 +29,16 @@ struct LinkPage {
     seller: Seller,
 }
 
-pub(crate) async fn page(request: PageRequest) -> Result<HttpResponse, PageError> {
+pub(crate) async fn page(request: PageRequest) -> PageResult {
     let (kind, seller) = unexpired(&request).await?;
     render(&request, kind, seller, Issues::none())
 }
 
-pub(crate) async fn accept_sign_in(request: PageRequest) -> Result<HttpResponse, PageError> {
+pub(crate) async fn accept_sign_in(request: PageRequest) -> PageResult {
     unexpired(&request).await?;
     let secret = BrowserSecret::from_random(&request.panel.ports.randomness.secret());
-    let input = (
-        hash(&request),
-        secret.hash(),
-        request.browser.hash(),
-        request.client,
-    );
+    let (link, earlier) = (hash(&request), request.browser.hash());
+    let input = (link, secret.hash(), earlier, request.client);
     let entered = request.change(input, |tx, _, (link, session, earlier, address)| {
         let now = tx.now();
         Box::pin(sign_in_by_link(tx, *link, *session, *earlier, *address, now))
@@ -52,7 +47,7 @@ pub(crate) async fn accept_sign_in(request: PageRequest) -> Result<HttpResponse,
     redirect_signed_in(&request, seller, &secret, &Next::default())
 }
 
-pub(crate) async fn accept_password(request: PageRequest) -> Result<HttpResponse, PageError> {
+pub(crate) async fn accept_password(request: PageRequest) -> PageResult {
     let (kind, seller) = unexpired(&request).await?;
     let mut violations = BrokenRules::new();
     let password = NewPassword::new(request.fields.text("password"), &seller.email);
@@ -76,21 +71,15 @@ fn hash(request: &PageRequest) -> SecretHash {
 }
 
 /// The kind and the seller of a link that is still valid. A link works only under its kind's path.
-async fn unexpired(request: &PageRequest) -> Result<(LinkKind, Seller), PageError> {
+async fn unexpired(request: &PageRequest) -> PageResult<(LinkKind, Seller)> {
     let found = request.panel.panel.link(hash(request)).await?;
     let found = found.map(|(link, seller)| (link.kind, seller));
     let is_here = |kind: LinkKind| is_under(&request.path, &format!("/panel/{}", kind.as_str()));
-    found
-        .filter(|(kind, seller)| is_here(*kind) && seller.closed_at.is_none())
-        .ok_or(PageError::DeadLink)
+    let valid = found.filter(|(kind, seller)| is_here(*kind) && seller.closed_at.is_none());
+    valid.ok_or(PageError::DeadLink)
 }
 
-fn render(
-    request: &PageRequest,
-    kind: LinkKind,
-    seller: Seller,
-    issues: Issues,
-) -> Result<HttpResponse, PageError> {
+fn render(request: &PageRequest, kind: LinkKind, seller: Seller, issues: Issues) -> PageResult {
     let (t, sign_in) = (&request.texts().links, &request.texts().sign_in);
     let (title, lead, submit) = match kind {
         LinkKind::Invitation => (t.invitation_title, t.invitation_lead, t.set_submit),

@@ -1,16 +1,15 @@
 //! `/panel/applications/new`
 
-use actix_web::HttpResponse;
 use askama::Template;
 use futures_util::TryFutureExt as _;
 use oauth::{ClientType, Purpose, RawRegistration};
 use usecases::own_applications::{RegistrationRefusal, register};
 use uuid::Uuid;
 
-use super::{ScopeGroup, once, page as html, scope_options};
+use super::{ScopeBoxes, once, page as html, scope_options};
 use crate::frame::Frame;
 use crate::issues::Issues;
-use crate::page_error::PageError;
+use crate::page_error::{PageError, PageResult};
 use crate::page_request::SignedInRequest;
 
 #[derive(Template)]
@@ -19,24 +18,22 @@ struct RegistrationPage {
     frame: Frame,
     issues: Issues,
     number: Uuid,
-    description: String,
-    redirect_uris: String,
     /// Value and label of each choice, and whether it is selected.
     purposes: [(&'static str, &'static str, bool); 3],
     client_types: [(&'static str, &'static str, bool); 2],
-    scopes: [ScopeGroup; 2],
+    scopes: ScopeBoxes,
     terms_url: Option<String>,
     raw: RawRegistration,
 }
 
 /// GET: an empty form.
-pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, PageError> {
+pub(crate) async fn page(request: SignedInRequest) -> PageResult {
     let number = request.panel.ports.randomness.uuid();
     render(&request, RawRegistration::default(), number, Issues::none())
 }
 
 /// POST: registers the application, and redirects to the page that shows its secret.
-pub(crate) async fn submit(request: SignedInRequest) -> Result<HttpResponse, PageError> {
+pub(crate) async fn submit(request: SignedInRequest) -> PageResult {
     let (form, fields, t) = (request.form()?, &request.fields, request.texts());
     let raw = RawRegistration {
         name: fields.text("name"),
@@ -68,19 +65,12 @@ pub(crate) async fn submit(request: SignedInRequest) -> Result<HttpResponse, Pag
     render(&request, raw, form.number, Issues::conflict(field, conflict))
 }
 
-fn render(
-    request: &SignedInRequest,
-    raw: RawRegistration,
-    number: Uuid,
-    issues: Issues,
-) -> Result<HttpResponse, PageError> {
+fn render(request: &SignedInRequest, raw: RawRegistration, number: Uuid, issues: Issues) -> PageResult {
     let t = request.texts();
     let template = RegistrationPage {
         frame: request.frame(t.form.title),
         issues,
         number,
-        description: raw.description.clone().unwrap_or_default(),
-        redirect_uris: raw.redirect_uris.join("\n"),
         purposes: Purpose::ALL.map(|purpose| {
             let word = purpose.as_str();
             (word, t.purpose(purpose), raw.purpose == word)

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use accounts::{Action, PasswordHash};
-use actix_web::HttpResponse;
 use askama::Template;
 use kernel::SellerId;
 use oauth::BrowserSecret;
@@ -19,7 +18,7 @@ use crate::browser;
 use crate::frame::Frame;
 use crate::issues::Issues;
 use crate::next::Next;
-use crate::page_error::PageError;
+use crate::page_error::{PageError, PageResult};
 use crate::page_request::PageRequest;
 use crate::places::Place;
 
@@ -34,7 +33,7 @@ struct SignInPage {
 
 /// GET: a seller who is already signed in is redirected at once, except after setting a password, which may be
 /// another account's.
-pub(crate) async fn page(request: PageRequest) -> Result<HttpResponse, PageError> {
+pub(crate) async fn page(request: PageRequest) -> PageResult {
     let next = Next::of(&request.query);
     let is_notified = request.query.get("done") == Some("password-set");
     match request.panel.panel.signed_in(request.browser.hash()).await? {
@@ -44,7 +43,7 @@ pub(crate) async fn page(request: PageRequest) -> Result<HttpResponse, PageError
 }
 
 /// POST: signs in.
-pub(crate) async fn submit(request: PageRequest) -> Result<HttpResponse, PageError> {
+pub(crate) async fn submit(request: PageRequest) -> PageResult {
     let next = Next::of(request.fields.form());
     let email = request.fields.get("email").trim().to_owned();
     limit_attempts(&request, &email).await?;
@@ -69,7 +68,7 @@ pub(crate) async fn submit(request: PageRequest) -> Result<HttpResponse, PageErr
 }
 
 /// Counts an attempt to sign in or to change a password, and delays it if required.
-pub(super) async fn limit_attempts(request: &PageRequest, email: &str) -> Result<(), PageError> {
+pub(super) async fn limit_attempts(request: &PageRequest, email: &str) -> PageResult<()> {
     let limits = request.panel.settings.attempts;
     let delay = count_attempt(request.panel.rates.as_ref(), request.client, email, limits).await?;
     let (decision, waited) = match delay {
@@ -86,7 +85,7 @@ pub(super) async fn limit_attempts(request: &PageRequest, email: &str) -> Result
 }
 
 /// A place of the client's network for a password to be compared or hashed.
-pub(super) fn take_place(request: &PageRequest) -> Result<Place, PageError> {
+pub(super) fn take_place(request: &PageRequest) -> PageResult<Place> {
     let place = request.panel.places.password(request.client);
     place.ok_or(PageError::Busy)
 }
@@ -97,7 +96,7 @@ async fn start_session(
     request: &PageRequest,
     seller: SellerId,
     compared: PasswordHash,
-) -> Result<Option<BrowserSecret>, PageError> {
+) -> PageResult<Option<BrowserSecret>> {
     let secret = BrowserSecret::from_random(&request.panel.ports.randomness.secret());
     let new = NewSession {
         by: request.acting_for(seller),
@@ -118,7 +117,7 @@ pub(super) fn redirect_signed_in(
     seller: SellerId,
     secret: &BrowserSecret,
     next: &Next,
-) -> Result<HttpResponse, PageError> {
+) -> PageResult {
     let mut response = see_other(&next.path())?;
     let https = request.panel.ports.service.is_https();
     browser::set_browser(response.headers_mut(), secret, true, https);
@@ -135,20 +134,13 @@ fn record_failure(request: PageRequest, seller: SellerId) {
             Box::pin(by.log(tx, Action::SignInFailed, by.seller))
         });
         if let Err(error) = noted.await {
-            error.log(
-                &request.trace_id,
-                "a failed sign-in was not written to the audit log",
-            );
+            let what = "a failed sign-in was not written to the audit log";
+            error.log(&request.trace_id, what);
         }
     }));
 }
 
-fn render(
-    request: &PageRequest,
-    next: Next,
-    email: String,
-    issues: Issues,
-) -> Result<HttpResponse, PageError> {
+fn render(request: &PageRequest, next: Next, email: String, issues: Issues) -> PageResult {
     let handle = next.request.as_deref();
     let ticket = handle.and_then(|handle| open_ticket(request.panel.sealer.as_ref(), handle).ok());
     let template = SignInPage {

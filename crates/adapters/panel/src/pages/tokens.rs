@@ -1,7 +1,6 @@
 //! `/panel/tokens`: personal tokens.
 
 use accounts::{NewPersonalToken, PersonalToken, Rule};
-use actix_web::HttpResponse;
 use askama::Template;
 use chrono::{DateTime, Days, NaiveDate, NaiveTime, Utc};
 use futures_util::TryFutureExt as _;
@@ -10,10 +9,10 @@ use usecases::personal_tokens::{Refusal, issue_personal_token, revoke_personal_t
 use usecases::shown_once::ShownSecret;
 use uuid::Uuid;
 
-use super::{ScopeGroup, done, once, page as html, scope_options};
+use super::{ScopeBoxes, done, once, page as html, scope_options};
 use crate::frame::Frame;
 use crate::issues::Issues;
-use crate::page_error::PageError;
+use crate::page_error::{PageError, PageResult};
 use crate::page_request::SignedInRequest;
 
 const LIST: &str = "/panel/tokens";
@@ -27,16 +26,16 @@ struct TokensPage {
     number: Uuid,
     given_name: String,
     expires_at: String,
-    scopes: [ScopeGroup; 2],
+    scopes: ScopeBoxes,
 }
 
-pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, PageError> {
+pub(crate) async fn page(request: SignedInRequest) -> PageResult {
     let number = request.panel.ports.randomness.uuid();
     render(&request, number, Issues::none()).await
 }
 
 /// POST: makes a token, and redirects to the page that shows it.
-pub(crate) async fn issue(request: SignedInRequest) -> Result<HttpResponse, PageError> {
+pub(crate) async fn issue(request: SignedInRequest) -> PageResult {
     let (form, t) = (request.form()?, request.texts());
     let Ok(expires_at) = end_of_day(request.fields.get("expires_at")) else {
         let issues = Issues::one("expires_at", t.tokens.not_a_day);
@@ -66,7 +65,7 @@ pub(crate) async fn issue(request: SignedInRequest) -> Result<HttpResponse, Page
     render(&request, form.number, issues).await
 }
 
-pub(crate) async fn revoke(request: SignedInRequest) -> Result<HttpResponse, PageError> {
+pub(crate) async fn revoke(request: SignedInRequest) -> PageResult {
     let (form, input) = (request.form()?, (request.acting(), request.id::<FamilyId>()?));
     let revoked = request.change_once(form, LIST, input, |tx, _, (by, id)| {
         let revoked = revoke_personal_token(tx, *by, by.seller, *id);
@@ -87,7 +86,7 @@ fn end_of_day(text: &str) -> Result<Option<DateTime<Utc>>, ()> {
 }
 
 /// The page, with the values of the submitted form.
-async fn render(request: &SignedInRequest, number: Uuid, issues: Issues) -> Result<HttpResponse, PageError> {
+async fn render(request: &SignedInRequest, number: Uuid, issues: Issues) -> PageResult {
     let template = TokensPage {
         frame: request.frame(request.texts().frame.tokens),
         issues,

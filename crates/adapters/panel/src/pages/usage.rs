@@ -6,7 +6,7 @@ use accounts::HourlyUsage;
 use chrono::{DateTime, TimeDelta, Utc};
 use oauth::Application;
 
-use crate::page_error::PageError;
+use crate::page_error::PageResult;
 use crate::page_request::SignedInRequest;
 
 /// The calls of a day.
@@ -17,23 +17,18 @@ pub(super) struct Usage {
     pub(super) used: u64,
     /// Calls by response status.
     pub(super) by_status: BTreeMap<u16, u64>,
-    /// Successful and other calls of each hour, newest first.
-    pub(super) by_hour: Vec<(DateTime<Utc>, u64, u64)>,
+    /// Successful and other calls of each hour.
+    pub(super) by_hour: BTreeMap<DateTime<Utc>, (u64, u64)>,
 }
 
 impl Usage {
-    pub(super) async fn read(
-        request: &SignedInRequest,
-        application: &Application,
-    ) -> Result<Self, PageError> {
+    pub(super) async fn read(request: &SignedInRequest, application: &Application) -> PageResult<Self> {
         let panel = &request.panel;
         let since = request.signed_in.now - TimeDelta::days(1);
         let (calls, used) = panel.panel.usage(application.client_id, since).await?;
-        let limit = application
-            .rate_limit
-            .unwrap_or(panel.ports.service.default_rate_limit)
-            .get();
-        Ok(Self::new(limit, used, &calls))
+        let limit = application.rate_limit;
+        let limit = limit.unwrap_or(panel.ports.service.default_rate_limit);
+        Ok(Self::new(limit.get(), used, &calls))
     }
 
     fn new(limit: u32, used: u64, calls: &[HourlyUsage]) -> Self {
@@ -42,20 +37,15 @@ impl Usage {
         for usage in calls {
             *by_status.entry(usage.status).or_default() += usage.calls;
             let (fine, errors) = by_hour.entry(usage.hour).or_default();
-            if (200..400).contains(&usage.status) {
-                *fine += usage.calls;
-            } else {
-                *errors += usage.calls;
-            }
+            let is_fine = (200..400).contains(&usage.status);
+            let calls = if is_fine { fine } else { errors };
+            *calls += usage.calls;
         }
-        let by_hour = by_hour.into_iter().rev();
         Self {
             limit,
             used: used.min(limit.into()),
             by_status,
-            by_hour: by_hour
-                .map(|(hour, (fine, errors))| (hour, fine, errors))
-                .collect(),
+            by_hour,
         }
     }
 
@@ -86,6 +76,6 @@ mod tests {
         let usage = Usage::new(10, 12, &calls);
         assert_eq!((usage.used, usage.high()), (10, 8));
         assert_eq!(usage.by_status, [(200, 12), (204, 1), (429, 2)].into());
-        assert_eq!(usage.by_hour, [(hour(2), 8, 2), (hour(1), 5, 0)]);
+        assert_eq!(usage.by_hour, [(hour(1), (5, 0)), (hour(2), (8, 2))].into());
     }
 }

@@ -6,9 +6,7 @@ use std::fmt::Display;
 /// A rule that a value breaks. Its own text is English, worded for somebody who writes JSON.
 pub(crate) trait Rule: Display {
     /// A sentence.
-    fn english(&self) -> String {
-        web::to_sentence(self)
-    }
+    fn english(&self) -> String;
 
     /// Without a full stop.
     fn polish(&self) -> String;

@@ -1,10 +1,15 @@
 //! Every text of the pages, in both languages. A text that lacks a language does not compile.
 
+use oauth::{ApplicationStatus, ClientType, Purpose, Scope};
+use webhooks::{AttemptFailure, DeliveryState, WebhookEvent};
+
 use super::{Language, Message};
 
 texts! {
     /// The frame of every page.
     frame: Frame {
+        other: Language => Language::Polish, Language::English;
+        other_name => "Polski", "English";
         skip => "Skip to the content", "Przejdź do treści";
         navigation => "Main", "Główna";
         applications => "Applications", "Aplikacje";
@@ -102,10 +107,8 @@ texts! {
         may => "It will be able to", "Aplikacja będzie mogła";
         dangerous => "sensitive", "wrażliwe";
         warning =>
-            "Sensitive permissions change your data or show personal data of buyers. Approve only if you trust \
-                      this application.",
-            "Uprawnienia wrażliwe pozwalają zmieniać Twoje dane albo widzieć dane osobowe kupujących. Zezwól tylko \
-                      wtedy, gdy ufasz tej aplikacji.";
+            "Sensitive permissions change your data or show personal data of buyers. Approve only if you trust this application.",
+            "Uprawnienia wrażliwe pozwalają zmieniać Twoje dane albo widzieć dane osobowe kupujących. Zezwól tylko wtedy, gdy ufasz tej aplikacji.";
         after: fn(&str) -> String =>
             |origin| format!("Afterwards you return to {origin}."),
             |origin| format!("Potem wrócisz na {origin}.");
@@ -132,15 +135,11 @@ texts! {
     /// The page of an application.
     application: OneApplication {
         pending =>
-            "Waiting to be accepted. Until then it works for your own account alone: it can get tokens with \
-                      client_credentials and ask you for consent, but cannot ask other sellers.",
-            "Czeka na akceptację. Do tego czasu działa tylko na Twoim koncie: może pobierać tokeny przez \
-                      client_credentials i prosić Ciebie o zgodę, ale nie może prosić innych sprzedawców.";
+            "Waiting to be accepted. Until then it works for your own account alone: it can get tokens with client_credentials and ask you for consent, but cannot ask other sellers.",
+            "Czeka na akceptację. Do tego czasu działa tylko na Twoim koncie: może pobierać tokeny przez client_credentials i prosić Ciebie o zgodę, ale nie może prosić innych sprzedawców.";
         pending_public =>
-            "Waiting to be accepted. Until then it works for your own account alone: it can ask you for consent, but \
-                      cannot ask other sellers.",
-            "Czeka na akceptację. Do tego czasu działa tylko na Twoim koncie: może prosić Ciebie o zgodę, ale nie \
-                      może prosić innych sprzedawców.";
+            "Waiting to be accepted. Until then it works for your own account alone: it can ask you for consent, but cannot ask other sellers.",
+            "Czeka na akceptację. Do tego czasu działa tylko na Twoim koncie: może prosić Ciebie o zgodę, ale nie może prosić innych sprzedawców.";
         active_own_use =>
             "It works for your own account. Registered for own use, it cannot ask other sellers for consent.",
             "Działa na Twoim koncie. Jako aplikacja na własny użytek nie może prosić o zgodę innych sprzedawców.";
@@ -154,10 +153,8 @@ texts! {
         client_id => "Client ID", "Client ID";
         secret_title => "Secret", "Sekret";
         secret_text =>
-            "We keep only a hash of the secret and cannot show it again. A new secret replaces the present one \
-                          at once; tokens that were issued keep working.",
-            "Przechowujemy tylko skrót sekretu i nie możemy go ponownie pokazać. Nowy sekret od razu zastępuje \
-                          obecny; wydane tokeny działają dalej.";
+            "We keep only a hash of the secret and cannot show it again. A new secret replaces the present one at once; tokens that were issued keep working.",
+            "Przechowujemy tylko skrót sekretu i nie możemy go ponownie pokazać. Nowy sekret od razu zastępuje obecny; wydane tokeny działają dalej.";
         rotate => "Rotate secret", "Wymień sekret";
         rotate_text =>
             "You cannot get the current secret back: the application gets no new tokens until it has the new one.",
@@ -170,10 +167,8 @@ texts! {
             "Permissions beyond what the marketplace has granted to the application count once it accepts them.",
             "Uprawnienia, których serwis nie przyznał aplikacji, zaczną działać, gdy je zaakceptuje.";
         narrowing =>
-            "A permission that you take away is gone from existing tokens at once. Tokens that are refreshed meanwhile lose it for good, even if \
-                          you give it back: those sellers have to consent again.",
-            "Odebrane uprawnienie od razu znika także z wydanych tokenów. Tokeny odświeżone w tym czasie tracą je na stałe, nawet jeśli je \
-                          przywrócisz: sprzedawcy, których dotyczą, muszą wyrazić zgodę ponownie.";
+            "A permission that you take away is gone from existing tokens at once. Tokens that are refreshed meanwhile lose it for good, even if you give it back: those sellers have to consent again.",
+            "Odebrane uprawnienie od razu znika także z wydanych tokenów. Tokeny odświeżone w tym czasie tracą je na stałe, nawet jeśli je przywrócisz: sprzedawcy, których dotyczą, muszą wyrazić zgodę ponownie.";
         requested => "Asked for, not granted yet", "Czekają na przyznanie";
         changed_since =>
             "This was changed after you opened the page, and nothing was saved. The form shows the present value: change it again if needed.",
@@ -188,10 +183,8 @@ texts! {
             |name| format!("Delete {name}?"),
             |name| format!("Usunąć {name}?");
         confirm_text =>
-            "All its tokens stop working at every seller, and its webhook subscriptions are deleted. This cannot \
-                           be undone, and nobody can use the name again if other sellers could see it.",
-            "Wszystkie tokeny aplikacji przestaną działać u każdego sprzedawcy, a jej subskrypcje webhooków zostaną \
-                           usunięte. Tego nie można cofnąć, a nazwy, którą mogli widzieć inni sprzedawcy, nikt już nie użyje.";
+            "All its tokens stop working at every seller, and its webhook subscriptions are deleted. This cannot be undone, and nobody can use the name again if other sellers could see it.",
+            "Wszystkie tokeny aplikacji przestaną działać u każdego sprzedawcy, a jej subskrypcje webhooków zostaną usunięte. Tego nie można cofnąć, a nazwy, którą mogli widzieć inni sprzedawcy, nikt już nie użyje.";
     }
     /// The form for an application.
     form: ApplicationForm {
@@ -201,10 +194,8 @@ texts! {
             "Nazwy, dokumentacji, przeznaczenia i rodzaju nie można później zmienić.";
         name => "Name", "Nazwa";
         name_hint =>
-            "3 to 40 characters: letters without accents, digits, “.”, “_”, “-” and single spaces. Sellers see it when asked \
-                        for consent.",
-            "Od 3 do 40 znaków: litery bez znaków diakrytycznych, cyfry, „.”, „_”, „-” i pojedyncze spacje. Sprzedawcy widzą ją na \
-                        ekranie zgody.";
+            "3 to 40 characters: letters without accents, digits, “.”, “_”, “-” and single spaces. Sellers see it when asked for consent.",
+            "Od 3 do 40 znaków: litery bez znaków diakrytycznych, cyfry, „.”, „_”, „-” i pojedyncze spacje. Sprzedawcy widzą ją na ekranie zgody.";
         name_taken =>
             "Another application has this name, or had it before it was deleted.",
             "Inna aplikacja ma tę nazwę albo miała ją przed usunięciem.";
@@ -223,16 +214,12 @@ texts! {
             "Aplikacja na własny użytek działa od razu; pozostałe muszą zostać zaakceptowane, zanim poproszą innych sprzedawców.";
         client_type => "Kind", "Rodzaj";
         client_type_hint =>
-            "A confidential one runs on a server that can keep a secret. A public one runs where others could \
-                               read it: on a phone or a desktop.",
-            "Poufna działa na serwerze, który potrafi strzec sekretu. Publiczna działa tam, gdzie inni mogliby go \
-                               odczytać: w telefonie lub na komputerze użytkownika.";
+            "A confidential one runs on a server that can keep a secret. A public one runs where others could read it: on a phone or a desktop.",
+            "Poufna działa na serwerze, który potrafi strzec sekretu. Publiczna działa tam, gdzie inni mogliby go odczytać: w telefonie lub na komputerze użytkownika.";
         redirect_uris => "Redirect addresses", "Adresy przekierowania";
         redirect_hint =>
-            "One per line, at most 20; only for consent of sellers. Full addresses that begin with https://, without \
-                            fragment, not localhost and not a private address.",
-            "Po jednym w wierszu, najwyżej 20; potrzebne tylko do zgody sprzedawców. Pełne adresy zaczynające się od \
-                            https://, bez fragmentu, nie localhost i nie adres prywatny.";
+            "One per line, at most 20; only for consent of sellers. Full addresses that begin with https://, without fragment, not localhost and not a private address.",
+            "Po jednym w wierszu, najwyżej 20; potrzebne tylko do zgody sprzedawców. Pełne adresy zaczynające się od https://, bez fragmentu, nie localhost i nie adres prywatny.";
         scopes => "Permissions", "Uprawnienia";
         scopes_hint =>
             "At least one. Ask for no more than you need: sellers see the list.",
@@ -371,26 +358,15 @@ texts! {
         next => "Next attempt", "Następna próba";
         arrived => "Delivered", "Dostarczono";
         again => "Deliver again", "Dostarcz ponownie";
-        queued => "Queued", "W kolejce";
-        waiting => "Will be repeated", "Do powtórzenia";
-        delivered => "Delivered", "Dostarczona";
-        exhausted => "Given up", "Zaniechana";
-        stopped => "Stopped", "Zatrzymana";
         answered: fn(u16) -> String =>
             |status| match status {
             200..=299 => format!("The receiver answered with status {status}."),
-            300..=399 => {
-                format!("The receiver answered with status {status}, a redirect, and redirects are not followed.")
-            }
-            _ => {
-                format!("The receiver answered with status {status}. Only 2xx means that it has taken the event.")
-            }
+            300..=399 => format!("The receiver answered with status {status}, a redirect, and redirects are not followed."),
+            _ => format!("The receiver answered with status {status}. Only 2xx means that it has taken the event."),
         },
             |status| match status {
             200..=299 => format!("Odbiorca odpowiedział statusem {status}."),
-            300..=399 => {
-                format!("Odbiorca odpowiedział statusem {status}, czyli przekierowaniem, a przekierowań nie obsługujemy.")
-            }
+            300..=399 => format!("Odbiorca odpowiedział statusem {status}, czyli przekierowaniem, a przekierowań nie obsługujemy."),
             _ => format!("Odbiorca odpowiedział statusem {status}. Tylko 2xx oznacza, że przyjął zdarzenie."),
         };
         redelivered =>
@@ -431,32 +407,14 @@ texts! {
     /// Failures.
     failures: Failures {
         not_found: Message =>
-            (
-                "There is no such page",
-                "The address may be mistyped, or what it led to is gone.",
-            ),
-            (
-                "Nie ma takiej strony",
-                "Adres może zawierać błąd albo to, do czego prowadził, już nie istnieje.",
-            );
+            ("There is no such page", "The address may be mistyped, or what it led to is gone."),
+            ("Nie ma takiej strony", "Adres może zawierać błąd albo to, do czego prowadził, już nie istnieje.");
         stale_form: Message =>
-            (
-                "This form is out of date",
-                "Nothing was done. Open the page again and repeat what you were doing. If it happens again, allow cookies for this site.",
-            ),
-            (
-                "Ten formularz jest nieaktualny",
-                "Nic nie zostało wykonane. Otwórz stronę ponownie i powtórz czynność. Jeśli to się powtórzy, zezwól tej stronie na używanie plików cookie.",
-            );
+            ("This form is out of date", "Nothing was done. Open the page again and repeat what you were doing. If it happens again, allow cookies for this site."),
+            ("Ten formularz jest nieaktualny", "Nic nie zostało wykonane. Otwórz stronę ponownie i powtórz czynność. Jeśli to się powtórzy, zezwól tej stronie na używanie plików cookie.");
         malformed: Message =>
-            (
-                "This request cannot be read",
-                "Nothing was done. Open the page again and repeat what you were doing.",
-            ),
-            (
-                "Nie można odczytać tego żądania",
-                "Nic nie zostało wykonane. Otwórz stronę ponownie i powtórz czynność.",
-            );
+            ("This request cannot be read", "Nothing was done. Open the page again and repeat what you were doing."),
+            ("Nie można odczytać tego żądania", "Nic nie zostało wykonane. Otwórz stronę ponownie i powtórz czynność.");
         too_many: fn(u32) -> (&'static str, String) =>
             |seconds| {
                 let wait = match seconds {
@@ -475,38 +433,17 @@ texts! {
                 ("Zbyt wiele żądań", format!("Odczekaj {wait} i spróbuj ponownie."))
             };
         unknown_consent: Message =>
-            (
-                "There is no such request",
-                "Go back to the application and start again from there.",
-            ),
+            ("There is no such request", "Go back to the application and start again from there."),
             ("Nie ma takiej prośby", "Wróć do aplikacji i zacznij od nowa.");
         expired_consent: Message =>
-            (
-                "This request has expired",
-                "Requests for access can be answered for ten minutes. Go back to the application and start again from there.",
-            ),
-            (
-                "Ta prośba wygasła",
-                "Na prośbę o dostęp można odpowiedzieć przez dziesięć minut. Wróć do aplikacji i zacznij od nowa.",
-            );
+            ("This request has expired", "Requests for access can be answered for ten minutes. Go back to the application and start again from there."),
+            ("Ta prośba wygasła", "Na prośbę o dostęp można odpowiedzieć przez dziesięć minut. Wróć do aplikacji i zacznij od nowa.");
         decided_consent: Message =>
-            (
-                "This request has been answered",
-                "It was approved or denied before. Go back to the application and start again from there.",
-            ),
-            (
-                "Na tę prośbę już odpowiedziano",
-                "Została wcześniej przyjęta lub odrzucona. Wróć do aplikacji i zacznij od nowa.",
-            );
+            ("This request has been answered", "It was approved or denied before. Go back to the application and start again from there."),
+            ("Na tę prośbę już odpowiedziano", "Została wcześniej przyjęta lub odrzucona. Wróć do aplikacji i zacznij od nowa.");
         others_consent: Message =>
-            (
-                "This request belongs to another session",
-                "It was opened by somebody else, or in a session that has ended. Go back to the application and start again from there.",
-            ),
-            (
-                "Ta prośba należy do innej sesji",
-                "Otworzył ją ktoś inny albo otwarto ją w sesji, która już się zakończyła. Wróć do aplikacji i zacznij od nowa.",
-            );
+            ("This request belongs to another session", "It was opened by somebody else, or in a session that has ended. Go back to the application and start again from there."),
+            ("Ta prośba należy do innej sesji", "Otworzył ją ktoś inny albo otwarto ją w sesji, która już się zakończyła. Wróć do aplikacji i zacznij od nowa.");
         dead_link: Message =>
             (
                 "This link does not work any more",
@@ -519,37 +456,135 @@ texts! {
         form_used: Message =>
             (
                 "This form has been used already",
-                "It was sent before with other contents, and has done what they said. What you have sent now was not done. Open the \
-                 form anew and fill it in again.",
+                "It was sent before with other contents, and has done what they said. What you have sent now was not done. Open the form anew and fill it in again.",
             ),
             (
                 "Ten formularz został już użyty",
-                "Wysłano go wcześniej z inną treścią i to ona została wykonana. To, co wysłano teraz, nie zostało wykonane. \
-                 Otwórz formularz ponownie i wypełnij go jeszcze raz.",
+                "Wysłano go wcześniej z inną treścią i to ona została wykonana. To, co wysłano teraz, nie zostało wykonane. Otwórz formularz ponownie i wypełnij go jeszcze raz.",
             );
         shown_before: Message =>
-            (
-                "This was shown before",
-                "A secret is shown once only. If you have lost it, make a new one.",
-            ),
-            (
-                "To już zostało pokazane",
-                "Sekret pokazujemy tylko raz. Jeśli go nie masz, utwórz nowy.",
-            );
+            ("This was shown before", "A secret is shown once only. If you have lost it, make a new one."),
+            ("To już zostało pokazane", "Sekret pokazujemy tylko raz. Jeśli go nie masz, utwórz nowy.");
         unavailable: Message =>
             ("We cannot answer at the moment", "Try again in a moment."),
             ("Chwilowo nie możemy odpowiedzieć", "Spróbuj ponownie za chwilę.");
         failed: Message =>
-            (
-                "Something went wrong on our side",
-                "Try again. If it happens again, tell the marketplace's support the number below.",
-            ),
-            (
-                "Coś poszło nie tak po naszej stronie",
-                "Spróbuj ponownie. Jeśli to się powtórzy, podaj obsłudze serwisu poniższy numer.",
-            );
+            ("Something went wrong on our side", "Try again. If it happens again, tell the marketplace's support the number below."),
+            ("Coś poszło nie tak po naszej stronie", "Spróbuj ponownie. Jeśli to się powtórzy, podaj obsłudze serwisu poniższy numer.");
         trace_id => "Number of this request", "Numer tego żądania";
         start => "To the seller panel", "Do panelu sprzedawcy";
         open_anew => "Open the form anew", "Otwórz formularz ponownie";
+    }
+}
+
+values! {
+    /// The permission that a scope gives; the English text is the contract's.
+    scope: Scope {
+        Scope::OffersRead => "read offers", "odczytywać Twoje oferty";
+        Scope::OffersWrite =>
+            "create and edit offers, change prices and stock",
+            "tworzyć i edytować oferty, zmieniać ceny i stany magazynowe";
+        Scope::OrdersRead => "read orders and buyer data", "odczytywać zamówienia i dane kupujących";
+        Scope::ShipmentsWrite =>
+            "report shipments (buyer is notified)",
+            "zgłaszać wysyłki (kupujący dostaje powiadomienie)";
+        Scope::SettingsRead => "read sales settings", "odczytywać ustawienia sprzedaży";
+        Scope::SettingsWrite => "change sales settings", "zmieniać ustawienia sprzedaży";
+        Scope::OrdersWrite => "change orders", "zmieniać zamówienia";
+        Scope::ShipmentsRead => "read shipments", "odczytywać wysyłki";
+        Scope::ReturnsRead => "read returns", "odczytywać zwroty";
+        Scope::ReturnsWrite => "handle returns", "obsługiwać zwroty";
+        Scope::PricelistsRead => "read price lists", "odczytywać cenniki";
+        Scope::PricelistsWrite => "change price lists", "zmieniać cenniki";
+        Scope::PoliciesRead => "read sales policies", "odczytywać zasady sprzedaży";
+        Scope::PoliciesWrite => "change sales policies", "zmieniać zasady sprzedaży";
+        Scope::BillingRead => "read your billing", "odczytywać rozliczenia";
+        Scope::Messaging => "read and write messages to buyers", "czytać i pisać wiadomości do kupujących";
+        Scope::ProfileRead => "read your seller profile", "odczytywać profil sprzedawcy";
+    }
+    /// What a scope permits where its label says more; empty if the label is exact.
+    scope_meaning: Scope {
+        Scope::OffersRead | Scope::OrdersRead | Scope::ShipmentsRead => "", "";
+        Scope::OffersWrite =>
+            "Changes price, stock, publication and your own reference number of existing offers. It cannot create offers.",
+            "Zmienia cenę, stan magazynowy, publikację i Twój własny numer istniejących ofert. Nie może tworzyć nowych.";
+        Scope::ShipmentsWrite =>
+            "Also corrects the carrier and the tracking number of shipments (buyer is notified).",
+            "Poprawia też przewoźnika i numer śledzenia wysyłek (kupujący dostaje powiadomienie).";
+        Scope::SettingsRead =>
+            "Reads the addresses to which your account's events are sent for the application (webhooks).",
+            "Odczytuje adresy, na które aplikacja otrzymuje zdarzenia z Twojego konta (webhooki).";
+        Scope::SettingsWrite =>
+            "Sets the addresses to which your account's events are sent for the application (webhooks).",
+            "Ustala adresy, na które aplikacja otrzymuje zdarzenia z Twojego konta (webhooki).";
+        _ =>
+            "For an announced feature: it permits nothing yet.",
+            "Dla zapowiedzianej funkcji: na razie na nic nie pozwala.";
+    }
+    status: ApplicationStatus {
+        ApplicationStatus::Pending => "Pending", "Oczekująca";
+        ApplicationStatus::Active => "Active", "Aktywna";
+        ApplicationStatus::Suspended => "Suspended", "Zawieszona";
+    }
+    purpose: Purpose {
+        Purpose::OwnUse => "Own use", "Na własny użytek";
+        Purpose::ForOtherSellers => "For other sellers", "Dla innych sprzedawców";
+        Purpose::Other => "Other", "Inne";
+    }
+    client_type: ClientType {
+        ClientType::Confidential => "Confidential", "Poufna";
+        ClientType::Public => "Public", "Publiczna";
+    }
+    event: WebhookEvent {
+        WebhookEvent::OrderCreated => "Order placed", "Zamówienie złożone";
+        WebhookEvent::OrderPaid => "Order paid", "Zamówienie opłacone";
+        WebhookEvent::OrderShipped => "Order shipped", "Zamówienie wysłane";
+        WebhookEvent::OrderDelivered => "Order delivered", "Zamówienie dostarczone";
+        WebhookEvent::OrderCancelled => "Order cancelled", "Zamówienie anulowane";
+        WebhookEvent::OfferRejected => "Offer rejected", "Oferta odrzucona";
+        WebhookEvent::ConnectionEnded => "Connection ended", "Połączenie zakończone";
+    }
+    delivery_state: &DeliveryState {
+        DeliveryState::Queued => "Queued", "W kolejce";
+        DeliveryState::Waiting { .. } => "Will be repeated", "Do powtórzenia";
+        DeliveryState::Delivered { .. } => "Delivered", "Dostarczona";
+        DeliveryState::Exhausted { .. } => "Given up", "Zaniechana";
+        DeliveryState::Stopped { .. } => "Stopped", "Zatrzymana";
+    }
+    /// Why a webhook's receiver did not answer. An English reason follows it.
+    failure: &AttemptFailure {
+        AttemptFailure::Dns =>
+            "The host's name does not resolve (DNS).",
+            "Nie można ustalić adresu hosta (DNS).";
+        AttemptFailure::AddressRefused =>
+            "The host has an address that deliveries do not go to, such as a private one.",
+            "Host ma adres, na który nie wysyłamy, na przykład prywatny.";
+        AttemptFailure::Connect => "The host cannot be reached.", "Host jest nieosiągalny.";
+        AttemptFailure::Refused => "The host refused the connection.", "Host odrzucił połączenie.";
+        AttemptFailure::TimedOut => "There was no answer in time.", "Nie było odpowiedzi na czas.";
+        AttemptFailure::Tls(_) =>
+            "No secure connection could be made (TLS):",
+            "Nie udało się nawiązać bezpiecznego połączenia (TLS):";
+        AttemptFailure::Protocol(_) => "The answer was not valid HTTP:", "Odpowiedź nie jest poprawnym HTTP:";
+        AttemptFailure::Closed =>
+            "The connection was closed before the answer.",
+            "Połączenie zostało zamknięte przed odpowiedzią.";
+        AttemptFailure::WorkerLost =>
+            "The attempt was cut off on our side.",
+            "Próba została przerwana po naszej stronie.";
+    }
+    /// The meaning of a response status of the API.
+    http_status: u16 {
+        200..=299 => "Successful", "Udane";
+        400 => "A header, parameter or field is wrong", "Błędny nagłówek, parametr lub pole";
+        401 => "No valid token", "Brak ważnego tokenu";
+        403 => "The token lacks a permission", "Token nie ma uprawnienia";
+        404 => "There is no such thing", "Nie ma takiego zasobu";
+        409 => "The state does not allow it", "Konflikt z obecnym stanem danych";
+        412 => "It was changed in the meantime", "Zmieniono to w międzyczasie";
+        422 => "The request cannot be carried out as it is", "Nie można wykonać żądania w tej postaci";
+        429 => "Over the limit", "Przekroczony limit";
+        500..=599 => "A failure on our side", "Błąd po naszej stronie";
+        _ => "Other", "Inne";
     }
 }
