@@ -84,9 +84,11 @@ fn buyer() -> impl Shape<Value = Buyer> {
 
 /// A shop may send an empty text for a missing address; the message says what to send instead.
 fn mail_address(address: String) -> Result<String, Invalid> {
-    let missing = Invalid::new("must be an e-mail address; where there is none, send null");
-    let address = Some(address).filter(|address| !address.is_empty());
-    address.ok_or(missing).and_then(email_address)
+    if address.is_empty() {
+        let rule = "must be an e-mail address; where there is none, send null";
+        return Err(Invalid::new(rule));
+    }
+    email_address(address)
 }
 
 /// The address may be absent, but if present it needs a country (D125).
@@ -267,8 +269,9 @@ impl Write<BackOffice> for ShipOrder {
 
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let (randomness, tracking) = (call.state.ports.randomness.as_ref(), call.state.tracking);
-        let (shipment, found) = (&self.shipment, self.tracking_report.as_ref());
-        let recorded = record_marketplace_shipment(tx, randomness, shipment, found, tracking, tx.now()).await;
+        let (shipment, report) = (&self.shipment, self.tracking_report.as_ref());
+        let recorded =
+            record_marketplace_shipment(tx, randomness, shipment, report, tracking, tx.now()).await;
         let parts = recorded.map_refusal(shipping_problem)?;
         Reply::created(&view::shipped(&parts))
     }

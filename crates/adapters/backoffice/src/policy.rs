@@ -1,4 +1,5 @@
-//! The checks of a back-office request before its route: an operator's token, and nothing else.
+//! The checks of a back-office request before its route: an operator's token, and nothing else. Also the 409 of a refusal,
+//! for every operation.
 
 use std::fmt::Display;
 use std::time::Duration;

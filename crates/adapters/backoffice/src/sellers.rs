@@ -89,9 +89,11 @@ impl Write<BackOffice> for CreateSeller {
 /// An address that no account gets when it is erased: such an erasure, and all with it, would fail.
 fn living_address(address: String) -> Result<String, Invalid> {
     let address = email_address(address)?;
-    let erased = Invalid::new("must not end in `@erased.invalid`, as those of erased accounts do");
-    let is_erased = address.to_ascii_lowercase().ends_with("@erased.invalid");
-    if is_erased { Err(erased) } else { Ok(address) }
+    if address.to_ascii_lowercase().ends_with("@erased.invalid") {
+        let rule = "must not end in `@erased.invalid`, as those of erased accounts do";
+        return Err(Invalid::new(rule));
+    }
+    Ok(address)
 }
 
 fn account() -> impl Shape<Value = CreateSeller> {

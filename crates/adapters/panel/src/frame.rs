@@ -107,7 +107,7 @@ impl PageRequest {
 
     /// An address of the panel, in the other language.
     pub(crate) fn in_other_language_at(&self, address: &str) -> String {
-        with_query(address, "lang", self.texts().frame.other.as_str())
+        with_query(address, "lang", self.texts().frame.other_language.as_str())
     }
 }
 

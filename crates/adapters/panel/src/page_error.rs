@@ -18,7 +18,7 @@ use crate::next::Next;
 use crate::pages::{self, MessagePage};
 use crate::texts::Texts;
 
-/// A response, or whatever else a page needs.
+/// The response of a page, or the value of one of its steps; otherwise the refusal or failure.
 pub(crate) type PageResult<T = HttpResponse> = Result<T, PageError>;
 
 /// A refused or failed request.

@@ -122,8 +122,8 @@ fn next_page<T>(address: &str, name: &str, rows: &mut Vec<T>, position: impl FnO
     last.map_or_else(String::new, |last| with_query(address, name, &position(last)))
 }
 
-/// The scopes in use, and those reserved for announced resources, to be ticked: each with the id of its checkbox.
-/// The summary of errors links to the first one's.
+/// Checkboxes of the scopes in use, then of those reserved for announced resources; the template relies on this order.
+/// Each: its id, the scope, whether it is ticked. The summary of errors links to the first one's id.
 type ScopeBoxes = [Vec<(String, Scope, bool)>; 2];
 
 /// Every scope, ticked if its name is among these.

@@ -53,11 +53,11 @@ pub(crate) async fn answer(panel: Arc<Panel>, mut request: Request) -> Answer {
 
 async fn check_and_respond(
     panel: &Arc<Panel>,
-    incoming: &mut Request,
+    request: &mut Request,
     language: Language,
     found: Option<(&'static Route, String)>,
 ) -> PageResult {
-    head::check(incoming.http.head()).map_err(|_| PageError::Unreadable)?;
+    head::check(request.http.head()).map_err(|_| PageError::Unreadable)?;
     let (route, parameter) = found.ok_or(PageError::NotFound)?;
     if let Handler::Asset = route.handler {
         let mut all = [&*frame::STYLE, &*frame::ICON].into_iter();
@@ -65,10 +65,10 @@ async fn check_and_respond(
         return asset.map(Asset::response).ok_or(PageError::NotFound);
     }
     let https = panel.ports.service.is_https();
-    let query = Form::parse(incoming.query().as_bytes()).map_err(|_| PageError::Malformed)?;
-    let presented = browser::presented(incoming.headers(), https);
+    let query = Form::parse(request.query().as_bytes()).map_err(|_| PageError::Malformed)?;
+    let presented = browser::presented(request.headers(), https);
     let fields = match route.method {
-        Method::POST => read_form(panel, incoming, route, presented.as_ref()).await?,
+        Method::POST => read_form(panel, request, route, presented.as_ref()).await?,
         _ => Fields::default(),
     };
     // A browser without a secret gets one with its first page.
@@ -76,15 +76,15 @@ async fn check_and_respond(
     let random = || BrowserSecret::from_random(&panel.ports.randomness.secret());
     let browser = presented.unwrap_or_else(random);
     let new_secret = is_new.then(|| browser.clone());
-    let mut request = PageRequest {
+    let mut page_request = PageRequest {
         panel: Arc::clone(panel),
-        trace_id: incoming.trace_id,
-        client: incoming.client,
+        trace_id: request.trace_id,
+        client: request.client,
         language,
-        path: incoming.path().to_owned(),
+        path: request.path().to_owned(),
         query,
         parameter,
-        head: *incoming.method() == Method::HEAD,
+        head: *request.method() == Method::HEAD,
         browser,
         fields,
         seller: None,
@@ -92,8 +92,8 @@ async fn check_and_respond(
     match route.handler {
         Handler::Asset => Err(PageError::NotFound),
         Handler::Open(page) => {
-            let mut response = page(request).await?;
-            incoming.record_caller(|caller| caller.seller = response.extensions().get().copied());
+            let mut response = page(page_request).await?;
+            request.record_caller(|caller| caller.seller = response.extensions().get().copied());
             if let Some(secret) = new_secret.filter(|_| !response.headers().contains_key(SET_COOKIE)) {
                 browser::set_browser(response.headers_mut(), &secret, false, https);
             }
@@ -101,19 +101,23 @@ async fn check_and_respond(
         }
         Handler::SignedIn(page) => {
             let signed_in = match new_secret {
-                None => panel.panel.signed_in(request.browser.hash()).await?,
+                None => panel.panel.signed_in(page_request.browser.hash()).await?,
                 Some(_) => None,
             };
             let Some(signed_in) = signed_in else {
-                return without_session(&request, route);
+                return without_session(&page_request, route);
             };
-            request.seller = Some(signed_in.seller.id);
-            incoming.record_caller(|caller| caller.seller = request.seller);
+            page_request.seller = Some(signed_in.seller.id);
+            request.record_caller(|caller| caller.seller = page_request.seller);
             if route.is_limited() {
                 limit_pages(panel, signed_in.seller.id).await?;
             }
-            let response = page(SignedInRequest { request, signed_in }).await?;
-            incoming.record_caller(|caller| caller.client_id = response.extensions().get().copied());
+            let signed_in = SignedInRequest {
+                request: page_request,
+                signed_in,
+            };
+            let response = page(signed_in).await?;
+            request.record_caller(|caller| caller.client_id = response.extensions().get().copied());
             Ok(response)
         }
     }
@@ -140,8 +144,10 @@ fn without_session(request: &PageRequest, route: &Route) -> PageResult {
 async fn limit_pages(panel: &Panel, seller: SellerId) -> PageResult<()> {
     let counted = panel.rates.count(Limiter::PanelPages, Subject::seller(seller));
     let quota = counted.await?.against(panel.settings.pages_per_minute);
-    let admitted = meters::admits("panel_pages", &quota).then_some(());
-    admitted.ok_or(PageError::TooMany(quota))
+    if !meters::admits("panel_pages", &quota) {
+        return Err(PageError::TooMany(quota));
+    }
+    Ok(())
 }
 
 /// Reads the form, and checks its CSRF token.

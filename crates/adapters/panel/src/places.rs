@@ -9,7 +9,7 @@ use web::places::{self, Network, network};
 /// How many passwords of one network may be compared or hashed, or wait for it, at a time. There are 64 such
 /// places, and the addresses of one client must not take them all: once half are taken, a network has one at a time.
 const PASSWORDS_OF_ONE: usize = 8;
-const HALF: usize = 32;
+const HALF_OF_PASSWORDS: usize = 32;
 /// Forms of more than [`SMALL_FORM`] bytes of one seller that are read at once.
 const LARGE_FORMS_OF_ONE: usize = 2;
 /// In bytes: every form but the longest of an application is smaller.
@@ -27,7 +27,13 @@ pub struct Places {
 impl Places {
     /// None if the network of this address has taken its places.
     pub(crate) fn password(&self, client: IpAddr) -> Option<Place> {
-        let most = |taken| if taken < HALF { PASSWORDS_OF_ONE } else { 1 };
+        let most = |taken| {
+            if taken < HALF_OF_PASSWORDS {
+                PASSWORDS_OF_ONE
+            } else {
+                1
+            }
+        };
         self.passwords.take(network(client), most)
     }
 
@@ -60,7 +66,7 @@ mod tests {
         // What some networks have not taken is for others.
         let of = |network: usize| places.password(format!("198.51.{network}.1").parse().unwrap());
         let taken: Vec<_> = (0..).map_while(|n| of(n / PASSWORDS_OF_ONE)).collect();
-        assert_eq!(taken.len(), HALF + 1);
+        assert_eq!(taken.len(), HALF_OF_PASSWORDS + 1);
         let _one = of(99).unwrap();
         assert!(of(99).is_none() && of(98).is_some());
         drop(taken);

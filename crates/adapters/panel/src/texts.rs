@@ -29,7 +29,7 @@ macro_rules! kind {
     ($kind:ty) => { $kind };
 }
 
-/// Declares the texts of values by kind, as methods of `Texts`.
+/// Declares a method of `Texts` per type of value: the English and then the Polish text of each value.
 macro_rules! values {
     ($($(#[$doc:meta])* $name:ident: $type:ty { $($value:pat => $english:expr, $polish:expr;)+ })+) => {
         impl Texts {

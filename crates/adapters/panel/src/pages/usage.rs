@@ -38,8 +38,8 @@ impl Usage {
             *by_status.entry(usage.status).or_default() += usage.calls;
             let (fine, errors) = by_hour.entry(usage.hour).or_default();
             let is_fine = (200..400).contains(&usage.status);
-            let calls = if is_fine { fine } else { errors };
-            *calls += usage.calls;
+            let sum = if is_fine { fine } else { errors };
+            *sum += usage.calls;
         }
         Self {
             limit,

@@ -8,8 +8,8 @@ use super::{Language, Message};
 texts! {
     /// The frame of every page.
     frame: Frame {
-        other: Language => Language::Polish, Language::English;
-        other_name => "Polski", "English";
+        other_language: Language => Language::Polish, Language::English;
+        other_language_name => "Polski", "English";
         skip => "Skip to the content", "Przejdź do treści";
         navigation => "Main", "Główna";
         applications => "Applications", "Aplikacje";
