@@ -12,7 +12,7 @@ use actix_web::http::header::{
 use oauth::BrowserSecret;
 use url::{Host, Url};
 
-use crate::language::Language;
+use crate::texts::Language;
 
 const BROWSER: &str = "seller_panel";
 const LANGUAGE: &str = "seller_panel_language";

@@ -7,10 +7,9 @@ use web::assets::Asset;
 use web::path::is_under;
 use web::{ServiceSettings, theme};
 
-use crate::language::Language;
 use crate::page_request::{PageRequest, SignedInRequest};
 use crate::pages::with_query;
-use crate::texts::Texts;
+use crate::texts::{Language, Texts};
 
 /// The style sheet of every page.
 pub(crate) static STYLE: LazyLock<Asset> =

@@ -8,7 +8,6 @@ mod browser;
 mod fields;
 mod frame;
 mod issues;
-mod language;
 mod next;
 mod page_error;
 mod page_request;

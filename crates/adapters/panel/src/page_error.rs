@@ -13,10 +13,9 @@ use web::{Panicked, TraceId, meters, response};
 
 use crate::Panel;
 use crate::frame::Frame;
-use crate::language::Language;
 use crate::next::Next;
 use crate::pages::{self, MessagePage};
-use crate::texts::Texts;
+use crate::texts::{Language, Texts};
 
 /// The response of a page, or the value of one of its steps; otherwise the refusal or failure.
 pub(crate) type PageResult<T = HttpResponse> = Result<T, PageError>;

@@ -17,9 +17,8 @@ use web::form::Form;
 
 use crate::Panel;
 use crate::fields::Fields;
-use crate::language::Language;
 use crate::page_error::{PageError, PageResult};
-use crate::texts::Texts;
+use crate::texts::{Language, Texts};
 
 /// A request for a page, or a submitted form.
 pub(crate) struct PageRequest {

@@ -20,13 +20,13 @@ use web::tasks::catch_panic;
 
 use crate::browser;
 use crate::fields::Fields;
-use crate::language::Language;
 use crate::next::Next;
 use crate::page_error::{PageError, PageResult};
 use crate::page_request::{PageRequest, SignedInRequest};
 use crate::pages::sign_out;
 use crate::places::SMALL_FORM;
 use crate::routes::{self, Handler, Route};
+use crate::texts::Language;
 use crate::{Panel, frame};
 
 /// The largest form, in bytes: twenty redirect addresses and a description of maximum length, with every byte

@@ -1,4 +1,5 @@
-//! The texts of the pages, in both languages side by side. A text that lacks a language does not compile.
+//! The texts of the pages, in both languages side by side, and the language of a page: the chosen one, or the one that the browser
+//! prefers. A text that lacks a language does not compile.
 
 /// Declares the texts by page, each in English and then in Polish. All are strings unless a type is given.
 macro_rules! texts {
@@ -47,9 +48,37 @@ macro_rules! values {
 mod rules;
 mod table;
 
-use crate::language::Language;
+use actix_web::HttpRequest;
+use actix_web::http::header::{AcceptLanguage, Header as _, Quality};
+
 pub(crate) use rules::Rule;
 pub(crate) use table::{ENGLISH, POLISH, Texts};
+
+kernel::words! {
+    /// The languages of the panel's texts, by their tags (RFC 5646).
+    pub(crate) enum Language {
+        English = "en",
+        Polish = "pl",
+    }
+}
+
+impl Language {
+    pub(crate) const fn texts(self) -> &'static Texts {
+        match self {
+            Self::English => &ENGLISH,
+            Self::Polish => &POLISH,
+        }
+    }
+
+    /// The one of these languages that the browser prefers (RFC 9110 §12.5.4).
+    pub(crate) fn preferred(request: &HttpRequest) -> Option<Self> {
+        let mut ranges = AcceptLanguage::parse(request).ok()?;
+        // Quality 0: not acceptable.
+        ranges.retain(|range| range.quality > Quality::ZERO);
+        let mut ranked = ranges.ranked().into_iter();
+        ranked.find_map(|range| Self::parse(range.item()?.primary_language()))
+    }
+}
 
 /// A title, and a text with advice.
 pub(crate) type Message = (&'static str, &'static str);
