@@ -32,7 +32,7 @@ with sealed (name, binding, value) as (
                 || int8send(octet_length(fingerprint)) || fingerprint || int8send(16) || uuid_send(fence),
             body
         from (
-            -- Of the newest keys, and of those before them.
+            -- The newest and the oldest: after a rotation of the sealing key they may differ.
             (select * from idempotency order by created_at desc limit 250)
             union all
             (select * from idempotency order by created_at limit 250)
