@@ -22,6 +22,8 @@ LAST_MINUTES = 5 * 60
 # How long a refusal with a `reason` stands: until somebody has looked the answer is the same, and the calls a minute are those of all
 # sellers.
 REFUSED_FOR = 3600
+# How long a refresh can be repeated under its key. Later, a second use ends the consent.
+FORMER_WORKS = 23 * 3600
 
 
 class NoToken(Exception):
@@ -45,7 +47,7 @@ class Tokens:
             facts = {"refresh_given": given}
             # Of a store that does not know what was given, the token may be a later one.
             if known or not store.fact("refresh_token"):
-                facts |= {"refresh_token": given, "access_token": None, "refresh_key": None}
+                facts |= {"refresh_token": given, "access_token": None, "refresh_key": None, "former": None}
             store.remember(**facts)
 
     def current(self) -> str:
@@ -74,16 +76,22 @@ class Tokens:
         if self._refusal and time.monotonic() < self._refused_until:
             raise self._refusal
         refresh_token = self._store.fact("refresh_token")
-        if refresh_token:
-            form = {"grant_type": "refresh_token", "refresh_token": refresh_token}
-        else:
-            form = {"grant_type": "client_credentials"}
         # A second use of a refresh token is taken for theft, unless it comes with the key of the first: then it has the first one's
         # answer. So the key is stored before the call, and kept until the answer is. The other grant ignores it.
         key = self._store.fact("refresh_key") or str(uuid.uuid4())
         self._store.remember(refresh_key=key)
-        headers = self._headers() | {"Idempotency-Key": key}
-        answer = sending.send("POST", f"{self._settings.api_url}/oauth/token", headers, urlencode(form).encode())
+        # If the marketplace's database was set back, the token is unknown, and the one before works again, under its own key.
+        former = json.loads(self._store.fact("former") or "null")
+        tries = [(refresh_token, key), *([former[:2]] if former and time.time() < former[2] else [])]
+        for refresh_token, key in tries:
+            if refresh_token:
+                form = {"grant_type": "refresh_token", "refresh_token": refresh_token}
+            else:
+                form = {"grant_type": "client_credentials"}
+            headers = self._headers() | {"Idempotency-Key": key}
+            answer = sending.send("POST", f"{self._settings.api_url}/oauth/token", headers, urlencode(form).encode())
+            if (answer.body or {}).get("reason") != "unknown":
+                break
         if answer.status != 200:
             refusal = NoToken(f"no token: {answer.status} {json.dumps(answer.body)}")
             if "reason" in (answer.body or {}):
@@ -96,6 +104,7 @@ class Tokens:
             access_token_ends=str(time.time() + answer.body["expires_in"]),
             refresh_token=answer.body.get("refresh_token"),
             refresh_key=None,
+            former=json.dumps([refresh_token, key, time.time() + FORMER_WORKS]) if refresh_token else None,
         )
         log.info("got a token by %s", form["grant_type"])
         return token

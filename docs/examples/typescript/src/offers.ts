@@ -18,6 +18,7 @@ interface Change {
   readonly id: string;
   readonly stock?: number;
   readonly stock_adjustment?: number;
+  readonly if_match?: string;
 }
 
 interface Done {
@@ -56,8 +57,12 @@ export async function sendChanges(api: Api, store: Store, file: string): Promise
     for (const [index, item] of items.entries()) {
       if (item.http_status === 200) continue;
       log.error(`offer ${item.id} was not changed: ${JSON.stringify(item.errors)}`);
-      const isOut = item.errors?.some((error) => error.code === "stock_out_of_range");
-      if (isOut && (changes[index]?.stock_adjustment ?? 0) < 0) oversold.push({ id: item.id, stock: 0 });
+      const codes = item.errors?.map((error) => error.code) ?? [];
+      const { stock_adjustment, if_match, ...others } = changes[index] ?? { id: item.id };
+      if (codes.includes("stock_out_of_range") && (stock_adjustment ?? 0) < 0) {
+        // The item's other changes, such as a price, were not made either. They are, unless they are refused themselves.
+        oversold.push({ ...(codes.length > 1 ? { id: item.id } : others), stock: 0 });
+      }
     }
     store.remember({ batch: newBatch(oversold, batch.end), changesDone: batch.end });
     log.info(`${items.length} changes of offers were sent`);

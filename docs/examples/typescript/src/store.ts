@@ -20,6 +20,12 @@ export interface Token {
   readonly ends: number;
 }
 
+/** A refresh token, if there is one, and the key under which it is used. */
+export interface Refresh {
+  readonly token: string | undefined;
+  readonly key: string;
+}
+
 export interface Subscription {
   readonly id: string;
   readonly secret: string;
@@ -51,8 +57,9 @@ interface Facts {
   refreshGiven?: string;
   /** The key of the refresh that is under way. */
   refreshKey?: string;
+  /** The refresh before, and until when it may be repeated. */
+  former?: Refresh & { readonly until: number };
   subscription?: Subscription;
-  subscribing?: Write;
   /** How far the journal is read. */
   cursor?: string;
   batch?: Batch;

@@ -9,20 +9,19 @@ const EVENTS = ["order.paid", "order.cancelled", "order.delivered"];
 
 /** Sees to it that there is an active subscription whose secret is known. */
 export async function ensureSubscription(api: Api, store: Store, url: string): Promise<void> {
-  const mine = store.facts.subscription;
-  if (mine) {
-    const { items } = await api.get<{ items: Webhook[] }>("/v1/webhooks");
-    const hook = items.find(({ id }) => id === mine.id);
-    if (hook?.active && hook.url === url) return;
-    // It ended with a connection, or leads elsewhere: it takes one of twenty places.
-    if (hook) await api.delete(`/v1/webhooks/${hook.id}`);
+  const mine = store.facts.subscription?.id;
+  const { items } = await api.get<{ items: Webhook[] }>("/v1/webhooks");
+  let isThere = false;
+  for (const hook of items) {
+    if (hook.id === mine && hook.active && hook.url === url) isThere = true;
+    // It ended with a connection, leads elsewhere, or its secret was in an answer that got lost: it takes one of twenty places.
+    else if (hook.id === mine || hook.url === url) await api.delete(`/v1/webhooks/${hook.id}`);
   }
-  // The secret is in this one answer. Under a key that is kept, a lost answer can be asked for again.
-  const body = JSON.stringify({ url, events: EVENTS });
-  const kept = store.facts.subscribing;
-  const subscribing = kept?.body === body ? kept : { idempotencyKey: randomUUID(), body };
-  store.remember({ subscribing });
-  const made = await api.write<Webhook & { secret: string }>("/v1/webhooks", subscribing);
-  store.remember({ subscription: { id: made.id, secret: made.secret }, subscribing: undefined });
+  if (isThere) return;
+  // The secret is in this one answer. After a crash the subscription is replaced: a repeat under its key would tell the secret, but not
+  // whether the subscription is still there.
+  const write = { idempotencyKey: randomUUID(), body: JSON.stringify({ url, events: EVENTS }) };
+  const made = await api.write<Webhook & { secret: string }>("/v1/webhooks", write);
+  store.remember({ subscription: { id: made.id, secret: made.secret } });
   log.info(`subscribed ${made.id}`);
 }

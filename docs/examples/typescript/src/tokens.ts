@@ -2,9 +2,9 @@
 
 import { randomUUID } from "node:crypto";
 import { log } from "./log.js";
-import { PAUSE_AFTER_FAILURE, Unavailable, send } from "./sending.js";
+import { type Answer, PAUSE_AFTER_FAILURE, Unavailable, send } from "./sending.js";
 import type { Settings } from "./settings.js";
-import type { Store } from "./store.js";
+import type { Refresh, Store } from "./store.js";
 
 /** A token is renewed at about half of its 12 hours: if that fails, work goes on with it. */
 const MARGIN = 5 * 3600_000;
@@ -16,6 +16,8 @@ const LAST_MINUTES = 5 * 60_000;
  * sellers.
  */
 const REFUSED_FOR = 3600_000;
+/** How long a refresh can be repeated under its key. Later, a second use ends the consent. */
+const FORMER_WORKS = 23 * 3600_000;
 
 /** The credentials are wrong, or the seller's consent is over: somebody has to look. */
 export class NoToken extends Error {}
@@ -45,7 +47,7 @@ export class Tokens {
     if (!given || given === known) return;
     // Of a store that does not know what was given, the token may be a later one.
     const isNew = known !== undefined || !store.facts.refreshToken;
-    const taken = isNew ? { refreshToken: given, token: undefined, refreshKey: undefined } : {};
+    const taken = isNew ? { refreshToken: given, token: undefined, refreshKey: undefined, former: undefined } : {};
     store.remember({ refreshGiven: given, ...taken });
   }
 
@@ -77,24 +79,17 @@ export class Tokens {
 
   async #ask(): Promise<string> {
     if (this.#refusal && Date.now() < this.#refusedUntil) throw this.#refusal;
-    const { refreshToken, refreshKey = randomUUID() } = this.#store.facts;
-    const form = new URLSearchParams(
-      refreshToken ? { grant_type: "refresh_token", refresh_token: refreshToken } : { grant_type: "client_credentials" },
-    );
+    const { refreshToken, refreshKey = randomUUID(), former } = this.#store.facts;
     // A second use of a refresh token is taken for theft, unless it comes with the key of the first: then it has the first one's
     // answer. So the key is stored before the call, and kept until the answer is. The other grant ignores it.
     this.#store.remember({ refreshKey });
-    const request = {
-      method: "POST" as const,
-      url: `${this.#settings.apiUrl}/oauth/token`,
-      headers: {
-        Authorization: this.#credentials(),
-        "Content-Type": "application/x-www-form-urlencoded",
-        "Idempotency-Key": refreshKey,
-      },
-      body: form.toString(),
-    };
-    const answer = await send(request);
+    let used: Refresh = { token: refreshToken, key: refreshKey };
+    let answer = await this.#request(used);
+    if ((answer.body as { reason?: string } | undefined)?.reason === "unknown" && former && Date.now() < former.until) {
+      // The marketplace's database was set back: the token before works again, under its own key.
+      used = former;
+      answer = await this.#request(used);
+    }
     if (answer.status !== 200) {
       const refusal = new NoToken(`no token: ${answer.status} ${JSON.stringify(answer.body)}`);
       if ((answer.body as { reason?: string } | undefined)?.reason) {
@@ -109,9 +104,26 @@ export class Tokens {
       token: { value: given.access_token, ends: Date.now() + given.expires_in * 1000 },
       refreshToken: given.refresh_token,
       refreshKey: undefined,
+      former: used.token ? { ...used, until: Date.now() + FORMER_WORKS } : undefined,
     });
-    log.info(`got a token by ${form.get("grant_type")}`);
+    log.info(`got a token by ${used.token ? "refresh_token" : "client_credentials"}`);
     return given.access_token;
+  }
+
+  #request({ token, key }: Refresh): Promise<Answer> {
+    const form = new URLSearchParams(
+      token ? { grant_type: "refresh_token", refresh_token: token } : { grant_type: "client_credentials" },
+    );
+    return send({
+      method: "POST",
+      url: `${this.#settings.apiUrl}/oauth/token`,
+      headers: {
+        Authorization: this.#credentials(),
+        "Content-Type": "application/x-www-form-urlencoded",
+        "Idempotency-Key": key,
+      },
+      body: form.toString(),
+    });
   }
 
   /** RFC 6749 §2.3.1: both halves are form-encoded before they are joined. */
