@@ -31,7 +31,7 @@ async fn serve_has_no_such_page() {
     for path in [
         "/sandbox",
         "/sandbox/live",
-        "/sandbox/api/offers",
+        "/sandbox/api/timeline",
         "/sandbox/inbox/0",
     ] {
         let url = format!("{}{path}", world.server.base_url);
@@ -105,7 +105,7 @@ async fn only_this_machine_uses_it_and_only_from_its_own_pages() {
     }
 
     let call = |origin: Option<&str>, token: &str| {
-        let form = format!("token={token}&by=0&method=GET&path=/v1/me&body=");
+        let form = format!(r#"token={token}&call=[{{"Seller":0}},"GET","/v1/me",null]"#);
         let request = Client::new()
             .post(&format!("{base_url}/sandbox/call"))
             .form(&form);
@@ -160,7 +160,7 @@ async fn the_command_that_is_shown_is_the_call_that_was_made() {
     let sandbox = Sandbox::open(PROGRAM, folder.path()).await;
     let (base_url, token) = (sandbox.text("base_url"), form_token(&sandbox).await);
     let body = r#"{"events":["order.paid"],"url":"http://127.0.0.1:9/hook"}"#;
-    let form = format!("token={token}&by=0&method=POST&path=/v1/webhooks&body={body}");
+    let form = format!(r#"token={token}&call=[{{"Seller":0}},"POST","/v1/webhooks",{body}]"#);
     let request = Client::new().post(&format!("{base_url}/sandbox/call"));
     let request = request.form(&form).header("Origin", &base_url);
     let shown = request.send().await.expect(200);
@@ -205,13 +205,14 @@ impl Player {
         [method, end, part]: [&str; 3],
         entered: &[(&str, &str)],
     ) -> (String, Page) {
-        let is_meant = |form: &blackbox::Form| {
-            let value = |name| form.value(name).unwrap_or_default();
-            value("method") == method && value("path").ends_with(end) && value("body").contains(part)
+        let meant = |form: blackbox::Form| {
+            let call = serde_json::from_str(form.value("call")?).unwrap();
+            let (_, by, path, body): (Value, String, String, Value) = call;
+            let is_meant = by == method && path.ends_with(end) && body.to_string().contains(part);
+            is_meant.then_some((form, path))
         };
-        let form = page.forms().into_iter().find(is_meant);
-        let form = form.unwrap_or_else(|| panic!("no {method} {end} {part}: {}", page.html));
-        let path = form.value("path").unwrap().to_owned();
+        let found = page.forms().into_iter().find_map(meant);
+        let (form, path) = found.unwrap_or_else(|| panic!("no {method} {end} {part}: {}", page.html));
         let form = entered
             .iter()
             .fold(form, |form, (name, value)| form.with(name, value));
@@ -326,7 +327,7 @@ async fn the_buttons_of_marketplace_and_carriers_do_what_they_say() {
 
     // Once a part is shipped, the order cannot be cancelled.
     let (order, _) = player.pays_each(&["q/0/".to_owned(), "q/1/".to_owned()]).await;
-    let cancel = format!("value=\"/orders/{order}/cancellation\"");
+    let cancel = format!("/orders/{order}/cancellation");
     player.browser.page("/sandbox/shop").await.shows(&cancel);
     let url = format!("{}/orders/{order}/shipment", sandbox.text("backoffice_url"));
     let part = json!({

@@ -1,8 +1,4 @@
 // The parts of the page that need a script: copying, the focus, and the connection of the timeline.
-const reveal = (root) => root.querySelectorAll("[data-copy]").forEach((button) => (button.hidden = false));
-reveal(document);
-document.addEventListener("htmx:load", (event) => reveal(event.target.parentElement ?? document));
-
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("[data-copy]");
   if (!button) return;
@@ -46,10 +42,7 @@ document.addEventListener("selectionchange", () => {
 document.addEventListener("htmx:sendError", (event) => {
   const outcome = event.detail.target;
   if (outcome.id !== "outcome") return;
-  const alert = document.createElement("p");
-  alert.className = "alert";
-  alert.textContent = "The sandbox does not answer: is it running?";
-  outcome.replaceChildren(alert);
+  outcome.innerHTML = '<p class="alert">The sandbox does not answer: is it running?</p>';
   outcome.focus();
 });
 

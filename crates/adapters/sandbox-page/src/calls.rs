@@ -3,21 +3,21 @@
 use std::time::Duration;
 
 use kernel::error_chain;
-use reqwest::header::{CONTENT_TYPE, USER_AGENT};
-use reqwest::{Client, Method};
-use serde_json::Value;
+use reqwest::header::CONTENT_TYPE;
+use reqwest::{Client, Method, StatusCode};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use url::form_urlencoded::Serializer;
 use uuid::Uuid;
 use web::form::Form;
 
 use crate::SandboxPage;
 
-const AGENT: &str = "SandboxPage/1.0";
 /// The API answers within a few seconds; a carrier that does not answer takes up to 10 s.
 const TIMEOUT: Duration = Duration::from_secs(40);
 
 /// Whose credentials a call carries.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum By {
     /// The personal token of the seller at this place.
     Seller(usize),
@@ -45,7 +45,7 @@ pub(crate) struct Call {
 /// An answer to a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Answered {
-    pub(crate) status: u16,
+    pub(crate) status: StatusCode,
     pub(crate) trace_id: Option<String>,
     pub(crate) body: String,
 }
@@ -56,18 +56,14 @@ impl Answered {
         serde_json::from_str(&self.body).unwrap_or_default()
     }
 
-    pub(crate) fn is_success(&self) -> bool {
-        (200..300).contains(&self.status)
-    }
-
     /// A success, or a sentence with the API's own words.
     pub(crate) fn accepted(self) -> Result<Self, String> {
-        if self.is_success() {
+        if self.status.is_success() {
             return Ok(self);
         }
         let body = self.json();
         let message = text(body.pointer("/errors/0").unwrap_or(&Value::Null), "message");
-        Err(format!("The API answered {}: {message}", self.status))
+        Err(format!("The API answered {}: {message}", self.status.as_u16()))
     }
 
     /// The body for people.
@@ -99,35 +95,22 @@ impl Call {
         }
     }
 
-    /// The call that a form of the page asks for. Its fields: `by` (a seller's place, `office` or `page`),
-    /// `method`, `path`, `body` (JSON, or empty); and JSON pointers into the body, such as `/price/amount`,
-    /// with the values that a person entered.
+    /// For the field `call` of a form: see [`Self::parse`].
+    pub(crate) fn kept(&self) -> String {
+        json!([self.by, self.method.as_str(), self.path, self.body]).to_string()
+    }
+
+    /// The call that a form of the page asks for. Its fields: `call`; and JSON pointers into the call's body, such
+    /// as `/price/amount`, with the values that a person entered.
     pub(crate) fn parse(form: &Form) -> Option<Self> {
-        let by = match form.get("by")? {
-            "office" => By::Office,
-            "page" => By::Page,
-            seller => By::Seller(seller.parse().ok()?),
-        };
-        let mut body: Value = match form.get("body").unwrap_or_default() {
-            "" => Value::Null,
-            text => serde_json::from_str(text).ok()?,
-        };
+        let (by, method, path, mut body): (By, String, String, Value) =
+            serde_json::from_str(form.get("call")?).ok()?;
         for (pointer, entered) in form.pairs().filter(|(name, _)| name.starts_with('/')) {
             let value = body.pointer_mut(pointer)?;
             *value = entered_value(value, entered);
         }
-        let path = form.get("path").filter(|path| path.starts_with('/'))?;
-        Some(Self::new(by, form.get("method")?.parse().ok()?, path, body))
-    }
-
-    /// [`Self::by`] as a form names it.
-    pub(crate) fn by_text(&self) -> String {
-        match &self.by {
-            By::Seller(n) => n.to_string(),
-            By::Office => "office".to_owned(),
-            By::Page => "page".to_owned(),
-            By::Bearer(_) | By::Nobody => String::new(),
-        }
+        let call = Self::new(by, method.parse().ok()?, path, body);
+        Some(call).filter(|call| call.path.starts_with('/'))
     }
 
     /// The value that an input for this place of the body begins with.
@@ -193,10 +176,8 @@ impl Call {
 
 /// What a person entered, of the type of the value that it replaces.
 pub(crate) fn entered_value(value: &Value, entered: &str) -> Value {
-    match value {
-        Value::Number(_) => entered
-            .parse::<i64>()
-            .map_or_else(|_| entered.into(), Value::from),
+    match (value, entered.parse::<i64>()) {
+        (Value::Number(_), Ok(number)) => number.into(),
         _ => entered.into(),
     }
 }
@@ -210,6 +191,7 @@ pub(crate) fn client() -> Result<Client, reqwest::Error> {
     // The client wants one, though it speaks plain HTTP only. Fails if one is installed, which does as well.
     drop(rustls::crypto::ring::default_provider().install_default());
     let client = Client::builder()
+        .user_agent("SandboxPage/1.0")
         .redirect(reqwest::redirect::Policy::none())
         .no_proxy()
         .timeout(TIMEOUT);
@@ -228,8 +210,7 @@ impl SandboxPage {
     }
 
     async fn exchange(&self, call: &Call) -> Result<Answered, reqwest::Error> {
-        let request = self.http.request(call.method.clone(), call.url(self));
-        let mut request = request.header(USER_AGENT, AGENT);
+        let mut request = self.http.request(call.method.clone(), call.url(self));
         for (name, value) in call.headers(self) {
             request = request.header(name, value);
         }
@@ -246,7 +227,7 @@ impl SandboxPage {
         // The timeline has none of the page's own.
         let trace_id = trace_id.filter(|_| call.by != By::Page);
         Ok(Answered {
-            status: response.status().as_u16(),
+            status: response.status(),
             trace_id: trace_id.and_then(|id| id.to_str().ok()).map(str::to_owned),
             body: response.text().await?,
         })
@@ -260,14 +241,12 @@ pub(crate) fn text<'a>(object: &'a Value, name: &str) -> &'a str {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
     fn what_a_person_enters_keeps_the_types_of_the_body() {
         let form = Form::parse(
-            b"by=1&method=PATCH&path=/v1/offers/1&body=%7B%22price%22:%7B%22amount%22:1%7D,%22name%22:%22a%22%7D\
+            b"call=[{\"Seller\":1},\"PATCH\",\"/v1/offers/1\",{\"price\":{\"amount\":1},\"name\":\"a\"}]\
               &/price/amount=250&/name=12",
         );
         let call = Call::parse(&form.unwrap()).unwrap();
@@ -281,8 +260,8 @@ mod tests {
     #[test]
     fn a_call_goes_nowhere_else() {
         for form in [
-            "by=office&method=GET&path=@example.com/",
-            "by=office&method=GET",
+            r#"call=["Office","GET","@example.com/",null]"#,
+            r#"call=["Office","GET"]"#,
             "method=GET&path=/sellers",
         ] {
             assert_eq!(

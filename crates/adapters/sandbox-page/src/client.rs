@@ -132,7 +132,7 @@ pub(crate) async fn step(page: &SandboxPage, form: &Form) -> Shown {
         *walk = Walk::begin(&page.settings);
     } else if let Some(call) = walk.next().filter(|_| is_due) {
         let answered = page.make(&call).await?;
-        if EXPECTED.get(walk.made.len()) != Some(&answered.status) {
+        if EXPECTED.get(walk.made.len()) != Some(&answered.status.as_u16()) {
             return Err(format!("Go back to Consent: try again, or start over. {}", answered.body).into());
         }
         walk.made.push((call, answered));
@@ -142,11 +142,13 @@ pub(crate) async fn step(page: &SandboxPage, form: &Form) -> Shown {
 
 #[cfg(test)]
 mod tests {
+    use reqwest::StatusCode;
+
     use super::*;
 
     fn answered(status: u16, body: &str) -> Answered {
         Answered {
-            status,
+            status: StatusCode::from_u16(status).unwrap(),
             trace_id: None,
             body: body.to_owned(),
         }

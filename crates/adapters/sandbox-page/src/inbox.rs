@@ -16,8 +16,7 @@ use futures_util::stream;
 use parking_lot::Mutex;
 use reqwest::Method;
 use serde_json::{Value, json};
-use tokio::select;
-use tokio::time::sleep;
+use tokio::time::timeout;
 use web::Tasks;
 use web::form::Form;
 use web::request::Request;
@@ -29,11 +28,10 @@ use webhooks::{
 use crate::calls::{By, Call, text};
 use crate::guard::FOREIGN_FORM;
 use crate::pages::{Frame, Refusal, Shown, html, see_other};
-use crate::{BODY_LIMITS, Chosen, SandboxPage, Settings};
+use crate::{BODY_LIMITS, Chosen, Row, SandboxPage, Settings};
 
-/// Deliveries that an inbox keeps, and bytes of a body.
+/// Deliveries that an inbox keeps.
 const KEPT: usize = 50;
-const KEPT_BODY: usize = 4 * 1024;
 /// Deliveries that the page lists as they are sent.
 const LISTED: u16 = 100;
 
@@ -71,10 +69,8 @@ impl Behaviour {
 
     async fn answer(self, tasks: &Tasks, is_verified: bool) -> HttpResponse {
         let (waits, status) = self.plan(is_verified);
-        select! {
-            () = sleep(Duration::from_secs(waits)) => {}
-            () = tasks.stopping() => {}
-        }
+        // A stop of the process is not waited for.
+        drop(timeout(Duration::from_secs(waits), tasks.stopping()).await);
         if let Some(status) = status {
             return HttpResponse::build(status).finish();
         }
@@ -168,8 +164,7 @@ impl Inbox {
         let line = |name: &HeaderName| format!("{name}: {}\n", text_of(headers, name.as_str()));
         let mut lines: Vec<_> = headers.keys().map(line).collect();
         lines.sort();
-        let kept = String::from_utf8_lossy(body.get(..KEPT_BODY).unwrap_or(body));
-        let content = format!("{}\n{kept}", lines.concat());
+        let content = format!("{}\n{}", lines.concat(), Row::text(body));
         self.with(n, |receiver| {
             let checks = match &receiver.subscription {
                 Some(subscription) => verify(&subscription.secret, headers, body, now),
@@ -209,25 +204,13 @@ struct ReceiverPage<'a> {
     frame: Frame<'a>,
     n: usize,
     receiver: Receiver,
+    /// The command that subscribes it.
+    curl: String,
     /// The newest first.
     deliveries: Vec<Delivery>,
 }
 
 impl ReceiverPage<'_> {
-    fn curl(&self) -> String {
-        let page = self.frame.page;
-        subscription(&page.settings, self.n).keyed(page).curl(page)
-    }
-
-    /// How the last attempt ended, for people; empty if there was none.
-    fn outcome(sent: &Delivery) -> String {
-        match sent.outcome() {
-            None => String::new(),
-            Some(Outcome::Answered(status)) => format!(" · last answer: {status}"),
-            Some(Outcome::Failed(failure)) => format!(" · last failure: {failure}"),
-        }
-    }
-
     fn behaviour(&self) -> String {
         let (page, words) = (self.frame.page, Behaviour::ALL.map(Behaviour::as_str));
         let (seller, behaviour) = (self.n.to_string(), self.receiver.behaviour.as_str());
@@ -259,6 +242,7 @@ pub(crate) async fn receiver(page: &SandboxPage, (n, seller): Chosen<'_>) -> Sho
         frame: page.frame("Receiver"),
         n,
         receiver,
+        curl: subscription(&page.settings, n).keyed(page).curl(page),
         deliveries: deliveries.into_iter().map(|sent| sent.delivery).collect(),
     }))
 }
@@ -272,21 +256,15 @@ pub(crate) async fn subscribe(page: &SandboxPage, (n, seller): Chosen<'_>) -> Sh
         if earlier.subscription.url.as_str() == own_url {
             let path = format!("/v1/webhooks/{}", earlier.subscription.id);
             let deletion = Call::new(By::Seller(n), Method::DELETE, path, Value::Null);
-            let deleted = page.make(&deletion).await?;
-            // 404: another application made it.
-            if deleted.status != 404 {
-                deleted.accepted()?;
-            }
+            // 404 if another application made it.
+            page.make(&deletion).await?;
         }
     }
     let created = page.make(&subscription(settings, n)).await?.accepted()?.json();
-    let id = text(&created, "id").parse::<SubscriptionId>();
-    let secret = WebhookSecret::presented(text(&created, "secret"));
-    let made = Subscription {
-        id: id.map_err(|error| format!("The id {error}."))?,
-        secret: secret.ok_or_else(|| "The secret is not a webhook secret.".to_owned())?,
-    };
-    page.inbox.with(n, |receiver| receiver.subscription = Some(made));
+    let id = text(&created, "id").parse().ok();
+    let made = id.zip(WebhookSecret::presented(text(&created, "secret")));
+    let made = made.map(|(id, secret)| Subscription { id, secret });
+    page.inbox.with(n, |receiver| receiver.subscription = made);
     Ok(see_other(&format!("/sandbox/receiver?seller={n}")))
 }
 

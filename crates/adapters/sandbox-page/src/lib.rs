@@ -9,13 +9,14 @@ mod inbox;
 mod live;
 mod pages;
 mod timeline;
+mod trade;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::HttpResponse;
-use actix_web::http::{Method, StatusCode};
+use actix_web::http::StatusCode;
 use actix_web::web::{ServiceConfig, scope};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use futures_util::future::BoxFuture;
@@ -164,48 +165,42 @@ impl SandboxPage {
             return Ok(HttpResponse::Forbidden().body(guard::NOT_FROM_HERE));
         }
         head::check(request.http.head()).map_err(Refusal::bad)?;
-        let is_post = *request.method() == Method::POST;
+        let is_post = !request.method().is_safe();
         if let Some(n) = request.path().strip_prefix("/sandbox/inbox/") {
             let n = n.parse().ok();
             let n = n.filter(|n: &usize| is_post && *n < self.sellers.len());
             return inbox::receive(self, n.ok_or_else(missing)?, request).await;
         }
-        let form = match *request.method() {
-            Method::GET | Method::HEAD => Form::parse(request.query().as_bytes()).unwrap_or_default(),
-            Method::POST => self.form(request).await?,
-            _ => {
-                let status = StatusCode::METHOD_NOT_ALLOWED;
-                return Err(Refusal::new(status, "This page knows GET and POST."));
-            }
+        let form = if is_post {
+            self.form(request).await?
+        } else {
+            Form::parse(request.query().as_bytes()).unwrap_or_default()
         };
         // A filter of the timeline, which has the same name, is an id.
         let n = form.get("seller").and_then(|n| n.parse::<usize>().ok());
         let n = n.unwrap_or_default();
-        let seller = self.sellers.get(n).ok_or_else(|| {
-            let sentence = "The sandbox has no such seller: /sandbox lists them.";
-            Refusal::new(StatusCode::NOT_FOUND, sentence)
-        })?;
+        let unknown = "The sandbox has no such seller: /sandbox lists them.";
+        let seller = self.sellers.get(n).ok_or_else(|| Refusal::missing(unknown))?;
         self.show(request, is_post, &form, (n, seller)).await
     }
 
     /// Every page and endpoint. `form` is the query of one that changes nothing, and the body of another.
     async fn show(&self, request: &Request, is_post: bool, form: &Form, chosen: Chosen<'_>) -> Shown {
         Ok(match (is_post, request.path()) {
-            (false, "/sandbox" | "/sandbox/") => pages::first_steps(self, chosen).await?,
-            (false, "/sandbox/shop") => pages::shop(self, form).await?,
-            (false, "/sandbox/marketplace") => pages::marketplace(self, chosen).await?,
+            (false, "/sandbox" | "/sandbox/") => trade::first_steps(self, chosen).await?,
+            (false, "/sandbox/shop") => trade::shop(self, form).await?,
+            (false, "/sandbox/marketplace") => trade::marketplace(self, chosen).await?,
             (false, "/sandbox/receiver") => inbox::receiver(self, chosen).await?,
             (false, "/sandbox/client") => client::walk(self, form).await?,
             (false, "/sandbox/timeline") => live::timeline(self, form, request.query())?,
             (false, "/sandbox/live") => live::live(self),
-            (false, "/sandbox/api/offers") => pages::offers_json(self).await?,
             (false, "/sandbox/api/timeline") => live::json(self, form)?,
             (true, "/sandbox/call") => pages::call(self, form).await?,
             (true, "/sandbox/preview") => pages::preview(self, form)?,
-            (true, "/sandbox/sign-in") => pages::sign_in(self, chosen).await?,
+            (true, "/sandbox/sign-in") => trade::sign_in(self, chosen).await?,
             (true, "/sandbox/receiver") => inbox::subscribe(self, chosen).await?,
             (true, "/sandbox/client") => client::step(self, form).await?,
-            (true, "/sandbox/api/carrier") => pages::carrier(self, form).await?,
+            (true, "/sandbox/api/carrier") => trade::carrier(self, form).await?,
             (true, "/sandbox/api/receiver") => inbox::behave(self, chosen, form)?,
             (true, _) => return Err(missing()),
             (false, path) => {
@@ -231,6 +226,5 @@ impl SandboxPage {
 }
 
 fn missing() -> Refusal {
-    let sentence = "The sandbox's page has no such address: go to /sandbox.";
-    Refusal::new(StatusCode::NOT_FOUND, sentence)
+    Refusal::missing("The sandbox's page has no such address: go to /sandbox.")
 }

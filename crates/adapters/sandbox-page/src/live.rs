@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::HttpResponse;
-use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use askama::Template;
 use bytes::Bytes;
@@ -22,7 +21,7 @@ use web::form::Form;
 
 use crate::SandboxPage;
 use crate::pages::{Frame, Refusal, Shown, html, rendered};
-use crate::timeline::{Kind, Row, wanted};
+use crate::timeline::{Kind, Row};
 
 /// The most rows on a page.
 const ON_PAGE: usize = 100;
@@ -46,11 +45,6 @@ struct List<'a> {
 }
 
 impl List<'_> {
-    fn bodies(row: &Row) -> impl Iterator<Item = (&'static str, &str)> {
-        let bodies = [("Body", row.body.as_str()), ("Answer", row.answer.as_str())];
-        bodies.into_iter().filter(|(_, body)| !body.is_empty())
-    }
-
     /// Where everything about an order, offer or application is.
     fn about(id: &str) -> String {
         let id: String = url::form_urlencoded::byte_serialize(id.as_bytes()).collect();
@@ -80,12 +74,6 @@ struct TimelinePage<'a> {
     frame: Frame<'a>,
     query: &'a Form,
     list: String,
-}
-
-impl TimelinePage<'_> {
-    fn wanted(&self, name: &str) -> &str {
-        wanted(self.query, name).unwrap_or_default()
-    }
 }
 
 /// `GET /sandbox/timeline`: the list with its filter.
@@ -137,10 +125,8 @@ fn messages(last: watch::Receiver<u64>, tasks: Tasks) -> impl Stream<Item = &'st
 
 /// `GET /sandbox/mail/{id}`: a mail as its reader sees it.
 pub(crate) async fn mail(page: &SandboxPage, id: &str) -> Shown {
-    let text = mail_text(page, id).await.ok_or_else(|| {
-        let sentence = "There is no such mail any more: the timeline has links to those of this sandbox.";
-        Refusal::new(StatusCode::NOT_FOUND, sentence)
-    })?;
+    let gone = "There is no such mail any more: the timeline has links to those of this sandbox.";
+    let text = mail_text(page, id).await.ok_or_else(|| Refusal::missing(gone))?;
     let policy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
     Ok(HttpResponse::Ok()
         .insert_header((CONTENT_TYPE, "text/html; charset=utf-8"))

@@ -1,8 +1,5 @@
 //! The frame of every page, and the forms that make calls.
 
-mod first_steps;
-mod trade;
-
 use std::fmt::Display;
 use std::sync::LazyLock;
 
@@ -15,12 +12,8 @@ use web::assets::Asset;
 use web::form::Form;
 use web::theme;
 
-pub(crate) use first_steps::{first_steps, sign_in};
-pub(crate) use trade::{carrier, marketplace, offers_json, shop};
-
 use crate::calls::{Answered, Call};
-use crate::live;
-use crate::{Chosen, SandboxPage};
+use crate::{SandboxPage, live, trade};
 
 /// What every page has.
 pub(crate) struct Frame<'a> {
@@ -67,12 +60,6 @@ impl SandboxPage {
     pub(crate) fn aside(&self) -> String {
         live::list(self, &Form::default(), "").unwrap_or_default()
     }
-
-    /// The seller with this id, and its place among the sellers, if the page has a token of it.
-    pub(crate) fn seller_with(&self, id: &str) -> Option<Chosen<'_>> {
-        let mut sellers = self.sellers.iter().enumerate();
-        sellers.find(|(_, seller)| seller.id.to_string() == id && !seller.personal_token.is_empty())
-    }
 }
 
 /// A page, or a part of one.
@@ -83,13 +70,8 @@ pub(crate) fn html(page: &impl Template) -> HttpResponse {
 }
 
 pub(crate) fn rendered(template: &impl Template) -> String {
-    template.render().unwrap_or_else(|error| {
-        tracing::error!(
-            cause = error_chain(&error),
-            "the sandbox's page could not be rendered"
-        );
-        "This could not be rendered: see the sandbox's log.".to_owned()
-    })
+    // Nothing on the page fails to be displayed.
+    template.render().unwrap_or_else(|error| error.to_string())
 }
 
 pub(crate) fn see_other(path: &str) -> HttpResponse {
@@ -106,6 +88,11 @@ pub(crate) type Shown<T = HttpResponse> = Result<T, Refusal>;
 impl Refusal {
     pub(crate) fn new(status: StatusCode, sentence: impl Display) -> Self {
         Self(status, sentence.to_string())
+    }
+
+    /// Of what is not there.
+    pub(crate) fn missing(sentence: &str) -> Self {
+        Self::new(StatusCode::NOT_FOUND, sentence)
     }
 
     /// Of a request that cannot be right.
@@ -177,16 +164,6 @@ impl SandboxPage {
     }
 }
 
-/// Something with what can be done to it.
-pub(crate) struct Card {
-    title: String,
-    about: String,
-    lines: Vec<String>,
-    /// What the timeline knows it by.
-    id: String,
-    buttons: Vec<String>,
-}
-
 /// What came of a request.
 #[derive(Template)]
 #[template(path = "outcome.html")]
@@ -210,7 +187,7 @@ fn call_of(page: &SandboxPage, form: &Form) -> Shown<Call> {
 pub(crate) async fn call(page: &SandboxPage, form: &Form) -> Shown {
     let call = call_of(page, form)?;
     let answer = page.make(&call).await;
-    let done = answer.as_ref().ok().filter(|answer| answer.is_success());
+    let done = answer.as_ref().ok().filter(|answer| answer.status.is_success());
     let next = done.map(|answer| trade::after(page, &call, answer));
     Ok(html(&OutcomePage {
         frame: page.frame("The answer"),

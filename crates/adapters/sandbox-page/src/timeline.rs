@@ -104,18 +104,23 @@ impl Row {
         self.ids.iter().any(|known| known.eq_ignore_ascii_case(id))
     }
 
+    fn shares(&self, ids: &[String]) -> bool {
+        ids.iter().any(|id| self.names(id))
+    }
+
     fn is_of(&self, seller: SellerId) -> bool {
         self.seller == Some(seller) || self.sellers.contains(&seller)
     }
 
-    fn without_secrets(self) -> Self {
-        Self {
-            title: hide_secrets(&self.title),
-            outcome: hide_secrets(&self.outcome),
-            ids: self.ids.iter().map(|id| hide_secrets(id)).collect(),
-            body: hide_secrets(&self.body),
-            answer: hide_secrets(&self.answer),
-            ..self
+    fn hide_secrets(&mut self) {
+        let texts = [
+            &mut self.title,
+            &mut self.outcome,
+            &mut self.body,
+            &mut self.answer,
+        ];
+        for text in texts.into_iter().chain(&mut self.ids) {
+            *text = hide_secrets(text);
         }
     }
 
@@ -149,12 +154,13 @@ struct Kept {
 }
 
 impl Timeline {
-    pub fn record(&self, row: Row) {
-        let row = row.without_secrets();
+    pub fn record(&self, mut row: Row) {
+        row.hide_secrets();
         let mut kept = self.kept.lock();
-        let number = *self.last.borrow() + 1;
+        row.number = *self.last.borrow() + 1;
+        let number = row.number;
         kept.bytes += row.bytes();
-        kept.rows.push_back(Arc::new(Row { number, ..row }));
+        kept.rows.push_back(Arc::new(row));
         while kept.rows.len() > MOST_ROWS || kept.bytes > MOST_BYTES {
             let Some(oldest) = kept.rows.pop_front() else {
                 break;
@@ -172,110 +178,74 @@ impl Timeline {
     /// The rows with lower numbers that the query asks for, newest first.
     pub(crate) fn rows(&self, query: &Form, before: u64) -> Shown<Vec<Arc<Row>>> {
         let all: Vec<_> = self.kept.lock().rows.iter().cloned().collect();
-        let meant = Meant::new(query, &all)?;
-        let is_meant = |row: &&Arc<Row>| row.number < before && meant.has(row);
+        let is_meant = filter(query, &all)?;
+        let is_meant = |row: &&Arc<Row>| row.number < before && is_meant(row);
         Ok(all.iter().rev().filter(is_meant).cloned().collect())
     }
 }
 
-/// What a query asks for, with what the kept rows tell about it. None is anything.
-struct Meant<'a> {
-    kind: Option<Kind>,
-    seller: Option<SellerId>,
-    /// The ids and numbers of the seller's orders: mails to buyers have no seller.
-    of_seller: HashSet<&'a str>,
-    /// The ids and numbers of the order or offer that is meant, of which some rows have only one; empty for any.
-    about: HashSet<&'a str>,
-    application: Option<&'a str>,
-    trace: Option<&'a str>,
-    /// What came of the requests with this trace id.
-    spans: Vec<Span<'a>>,
-}
-
-impl<'a> Meant<'a> {
-    fn new(query: &'a Form, all: &'a [Arc<Row>]) -> Shown<Self> {
-        let kind = wanted(query, "kind").map(|kind| {
-            let kinds = Kind::ALL.map(Kind::as_str).join(", ");
-            Kind::parse(kind).ok_or_else(|| Refusal::bad(format!("`kind` is one of {kinds}.")))
-        });
-        let seller = wanted(query, "seller").map(|id| {
-            let sentence = "`seller` is a seller's id, as /sandbox/api/offers has it.";
-            id.parse::<SellerId>().map_err(|_| Refusal::bad(sentence))
-        });
-        let (kind, seller) = (kind.transpose()?, seller.transpose()?);
-        let of_seller = all.iter().filter(|row| {
-            let is_known = row.kind == Kind::Event || row.is_write;
-            is_known && seller.is_some_and(|seller| row.is_of(seller))
-        });
-        let (about, trace) = (wanted(query, "about"), wanted(query, "trace"));
-        let is_about =
-            |row: &&Arc<Row>| row.kind == Kind::Event && about.is_some_and(|about| row.names(about));
-        let ids = |row: &'a Arc<Row>| row.ids.iter().map(String::as_str);
-        Ok(Self {
-            kind,
-            seller,
-            of_seller: of_seller.flat_map(ids).collect(),
-            about: all.iter().filter(is_about).flat_map(ids).chain(about).collect(),
-            application: wanted(query, "application"),
-            trace,
-            spans: Span::of_trace(all, trace),
-        })
-    }
-
-    fn has(&self, row: &Row) -> bool {
+/// Whether a row is one that the query asks for, with what all rows tell about it.
+fn filter<'a>(query: &'a Form, all: &'a [Arc<Row>]) -> Shown<impl Fn(&Row) -> bool + 'a> {
+    let kind = wanted(query, "kind").map(|kind| {
+        let kinds = Kind::ALL.map(Kind::as_str).join(", ");
+        Kind::parse(kind).ok_or_else(|| Refusal::bad(format!("`kind` is one of {kinds}.")))
+    });
+    let seller = wanted(query, "seller").map(|id| {
+        let sentence = "`seller` is a seller's id.";
+        id.parse::<SellerId>().map_err(|_| Refusal::bad(sentence))
+    });
+    let (kind, seller) = (kind.transpose()?, seller.transpose()?);
+    let [about, application, trace] = ["about", "application", "trace"].map(|name| wanted(query, name));
+    let gather = |is_meant: &dyn Fn(&Row) -> bool| -> HashSet<&'a str> {
+        let meant = all.iter().filter(|row| is_meant(row));
+        meant.flat_map(|row| &row.ids).map(String::as_str).collect()
+    };
+    // The ids and numbers of the seller's orders: mails to buyers have no seller.
+    let of_seller = gather(&|row| {
+        let is_known = row.kind == Kind::Event || row.is_write;
+        is_known && seller.is_some_and(|seller| row.is_of(seller))
+    });
+    // The ids and numbers of the order or offer that is meant, of which some rows have only one.
+    let mut of_about = gather(&|row| row.kind == Kind::Event && about.is_some_and(|about| row.names(about)));
+    of_about.extend(about);
+    let came_of_trace = came_of(all, trace);
+    Ok(move |row: &Row| {
         let is_one_of = |ids: &HashSet<&str>| row.ids.iter().any(|id| ids.contains(id.as_str()));
-        let is_of = |seller| row.is_of(seller) || row.kind == Kind::Mail && is_one_of(&self.of_seller);
+        let is_of = |seller| row.is_of(seller) || row.kind == Kind::Mail && is_one_of(&of_seller);
         let is_by = |id: &str| row.application.as_deref() == Some(id) || row.names(id);
-        let is_traced = |trace: &str| {
-            row.trace_id.as_deref() == Some(trace)
-                || row.kind != Kind::Request && self.spans.iter().any(|span| span.has(row))
-        };
-        self.kind.is_none_or(|kind| row.kind == kind)
-            && self.seller.is_none_or(is_of)
-            && (self.about.is_empty() || is_one_of(&self.about))
-            && self.application.is_none_or(is_by)
-            && self.trace.is_none_or(is_traced)
-    }
+        let is_traced = |trace| row.trace_id.as_deref() == Some(trace) || came_of_trace(row);
+        kind.is_none_or(|kind| row.kind == kind)
+            && seller.is_none_or(is_of)
+            && (about.is_none() || is_one_of(&of_about))
+            && application.is_none_or(is_by)
+            && trace.is_none_or(is_traced)
+    })
 }
 
-/// From a request that changed something to the next one about the same: what happens to it meanwhile came of the
-/// request.
-struct Span<'a> {
-    ids: &'a [String],
-    begin: DateTime<Utc>,
-    end: Option<DateTime<Utc>>,
-}
-
-impl<'a> Span<'a> {
-    fn of_trace(all: &'a [Arc<Row>], trace: Option<&str>) -> Vec<Self> {
-        let writes = || all.iter().filter(|row| row.is_write);
-        let traced = writes().filter(|row| trace.is_some() && row.trace_id.as_deref() == trace);
-        let span = |write: &'a Arc<Row>| {
-            let is_next =
-                |row: &&Arc<Row>| row.caused_at > write.caused_at && write.ids.iter().any(|id| row.names(id));
-            Self {
-                ids: &write.ids,
-                begin: write.caused_at,
-                end: writes().filter(is_next).map(|row| row.caused_at).min(),
-            }
+/// Whether a row came of a request with this trace id: from a request that changed something to the next one about
+/// the same, what happens to it came of the first.
+fn came_of<'a>(all: &'a [Arc<Row>], trace: Option<&'a str>) -> impl Fn(&Row) -> bool + 'a {
+    let writes = || all.iter().filter(|row| row.is_write);
+    let traced = writes().filter(|row| trace.is_some() && row.trace_id.as_deref() == trace);
+    let with_end = |write: &'a Arc<Row>| {
+        let is_next = |row: &&Arc<Row>| row.caused_at > write.caused_at && row.shares(&write.ids);
+        (write, writes().filter(is_next).map(|row| row.caused_at).min())
+    };
+    let traced: Vec<_> = traced.map(with_end).collect();
+    move |row| {
+        let came_of = |(write, end): &(&Arc<Row>, Option<DateTime<Utc>>)| {
+            // Of a redelivery comes an attempt, of an event that occurred before.
+            let is_redelivered = row.delivery.as_ref().is_some_and(|id| write.ids.contains(id));
+            let caused_at = if is_redelivered { row.at } else { row.caused_at };
+            let is_before_end = end.is_none_or(|end| caused_at < end);
+            caused_at >= write.caused_at && is_before_end && row.shares(&write.ids)
         };
-        traced.map(span).collect()
-    }
-
-    fn has(&self, row: &Row) -> bool {
-        // Of a redelivery comes an attempt, of an event that occurred before.
-        let is_redelivered = row
-            .delivery
-            .as_ref()
-            .is_some_and(|delivery| self.ids.contains(delivery));
-        let caused_at = if is_redelivered { row.at } else { row.caused_at };
-        let is_before_end = self.end.is_none_or(|end| caused_at < end);
-        caused_at >= self.begin && is_before_end && self.ids.iter().any(|id| row.names(id))
+        row.kind != Kind::Request && traced.iter().any(came_of)
     }
 }
 
 /// What a query asks for by this name; None for anything. The names: `seller`; `about`, an order or offer, by
 /// id or number; `application`; `trace`, requests with a trace id, and all that came of them; `kind`.
-pub(crate) fn wanted<'a>(query: &'a Form, name: &str) -> Option<&'a str> {
+fn wanted<'a>(query: &'a Form, name: &str) -> Option<&'a str> {
     query.get(name).map(str::trim).filter(|sent| !sent.is_empty())
 }

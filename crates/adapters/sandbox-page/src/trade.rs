@@ -1,6 +1,7 @@
-//! The buyer's page: the catalogue of all sellers, a basket, orders; and the marketplace's: orders, offers,
-//! applications, and the carriers that the sandbox simulates.
+//! The first page: a seller's credentials, and the calls to begin with; the buyer's: the catalogue of all sellers, a
+//! basket, orders; and the marketplace's: orders, offers, applications, and the carriers that the sandbox simulates.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use actix_web::HttpResponse;
@@ -11,11 +12,12 @@ use offers::{Offer, OfferFilter, OfferStatus, Stock};
 use orders::{OrderFilter, OrderItem, OrderStatus, SellerOrder, TrackingNumber, TrackingStatus};
 use reqwest::Method;
 use serde_json::{Map, Value, json};
+use url::{Position, Url};
 use web::form::Form;
 
-use super::{Card, Frame, Input, Refusal, Shown, html};
 use crate::calls::{Answered, By, Call, entered_value, text};
-use crate::{Chosen, SandboxPage, SandboxSeller};
+use crate::pages::{Frame, Input, Refusal, Shown, html, see_other};
+use crate::{Chosen, SandboxPage, SandboxSeller, shippable};
 
 /// How many offers of each seller are listed, and of all in the catalogue: each is a field of the basket's form.
 const LISTED: i64 = 100;
@@ -30,8 +32,15 @@ const NEW_OFFER: &[Input<'static>] = &[("/title", "Title", &[]), PRICE, STOCK];
 /// The places of a shipment that a person may change.
 const PARCEL: &[Input<'static>] = &[("/carrier", "Carrier", &[]), NUMBER];
 
-/// A seller, by its place in the page's list, and one of its offers.
-type Listed<'a> = (usize, &'a SandboxSeller, Offer);
+/// Something with what can be done to it.
+struct Card {
+    title: String,
+    about: String,
+    lines: Vec<String>,
+    /// What the timeline knows it by.
+    id: String,
+    buttons: Vec<String>,
+}
 
 /// Who sees an order.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -41,7 +50,7 @@ enum Role {
 }
 
 /// The newest offers of a seller.
-pub(super) async fn newest(
+async fn newest(
     page: &SandboxPage,
     seller: &SandboxSeller,
     status: Option<OfferStatus>,
@@ -53,18 +62,6 @@ pub(super) async fn newest(
     };
     let (id, most) = (seller.id.into(), PageSize::clamped(most));
     Ok(page.settings.offers.offers(id, filter, None, most).await?.items)
-}
-
-/// The newest offers of each seller.
-async fn catalogue(page: &SandboxPage, status: Option<OfferStatus>) -> Shown<Vec<Listed<'_>>> {
-    let mut all = Vec::new();
-    let share = CATALOGUE / page.sellers.len().max(1);
-    let most = LISTED.min(i64::try_from(share).unwrap_or(LISTED));
-    for (n, seller) in page.sellers.iter().enumerate() {
-        let offers = newest(page, seller, status, most).await?.into_iter();
-        all.extend(offers.map(|offer| (n, seller, offer)));
-    }
-    Ok(all)
 }
 
 /// The amount in grosze.
@@ -81,18 +78,79 @@ fn shown_price(offer: &Offer) -> String {
 }
 
 #[derive(Template)]
+#[template(path = "first_steps.html")]
+struct FirstStepsPage<'a> {
+    frame: Frame<'a>,
+    buttons: Vec<String>,
+    /// None while no order waits to be shipped.
+    ship: Option<String>,
+}
+
+/// `GET /sandbox`.
+pub(crate) async fn first_steps(page: &SandboxPage, (n, seller): Chosen<'_>) -> Shown {
+    let offers = newest(page, seller, Some(OfferStatus::Published), 1).await?;
+    let offer = offers.first().map(|offer| offer.id.to_string());
+    let offer = offer.unwrap_or_default();
+    let first = |method, path: &str, body| Call::new(By::Seller(n), method, path, body);
+    let read = |path: &str| first(Method::GET, path, Value::Null);
+    let calls = [
+        ("Who am I?", read("/v1/me")),
+        ("My offers, newest first", read("/v1/offers?limit=5")),
+        ("One offer", read(&format!("/v1/offers/{offer}"))),
+        (
+            "Orders that are paid and wait to be shipped",
+            read("/v1/orders?status=processing&limit=5"),
+        ),
+    ];
+    let order = shippable(&*page.settings.orders, seller.id.into()).await?;
+    let ship = order.map(|order| {
+        let path = format!("/v1/orders/{order}/shipments");
+        let call = first(Method::POST, &path, new_parcel(page));
+        page.button("Ship one of them", call, &[])
+    });
+    Ok(html(&FirstStepsPage {
+        frame: page.frame("First steps"),
+        buttons: calls.map(|(label, call)| page.button(label, call, &[])).into(),
+        ship,
+    }))
+}
+
+/// The marketplace requests a link into the panel.
+fn link(seller: &SandboxSeller) -> Call {
+    let path = format!("/sellers/{}/sign-in-links", seller.id);
+    Call::new(By::Office, Method::POST, path, Value::Null)
+}
+
+/// `POST /sandbox/sign-in`: into the panel as a seller.
+pub(crate) async fn sign_in(page: &SandboxPage, (_, seller): Chosen<'_>) -> Shown {
+    let link = page.make(&link(seller)).await?.accepted()?.json();
+    let url = Url::parse(text(&link, "url")).map_err(|error| format!("The link is no URL: {error}."))?;
+    // The path alone: the browser stays at the name by which it came.
+    Ok(see_other(&url[Position::BeforePath..]))
+}
+
+#[derive(Template)]
 #[template(path = "shop.html")]
 struct ShopPage<'a> {
     frame: Frame<'a>,
-    offers: Vec<Listed<'a>>,
+    /// Each with its seller, and the seller's place in the page's list.
+    offers: Vec<(usize, &'a SandboxSeller, Offer)>,
     curl: String,
     orders: Vec<Card>,
 }
 
 /// `GET /sandbox/shop`.
 pub(crate) async fn shop(page: &SandboxPage, form: &Form) -> Shown {
-    let mut offers = catalogue(page, Some(OfferStatus::Published)).await?;
-    offers.retain(|(_, _, offer)| offer.price.is_some() && offer.stock.map(Stock::get) != Some(0));
+    let mut offers = Vec::new();
+    let share = CATALOGUE / page.sellers.len().max(1);
+    let most = LISTED.min(i64::try_from(share).unwrap_or(LISTED));
+    for (n, seller) in page.sellers.iter().enumerate() {
+        let newest = newest(page, seller, Some(OfferStatus::Published), most)
+            .await?
+            .into_iter();
+        let sold = newest.filter(|offer| offer.price.is_some() && offer.stock.map(Stock::get) != Some(0));
+        offers.extend(sold.map(|offer| (n, seller, offer)));
+    }
     Ok(html(&ShopPage {
         frame: page.frame("Buyer"),
         offers,
@@ -101,22 +159,8 @@ pub(crate) async fn shop(page: &SandboxPage, form: &Form) -> Shown {
     }))
 }
 
-/// `GET /sandbox/api/offers`: the newest offers of all sellers of the sandbox.
-pub(crate) async fn offers_json(page: &SandboxPage) -> Shown {
-    let offers = catalogue(page, None).await?;
-    let item = |(_, seller, offer): &Listed<'_>| {
-        json!({
-            "seller_id": seller.id.to_string(), "seller_no": seller.seller_no, "id": offer.id.to_string(),
-            "title": offer.product.title, "status": offer.status.as_str(), "price": amount(offer),
-            "stock": offer.stock.map(Stock::get),
-        })
-    };
-    let items: Vec<_> = offers.iter().map(item).collect();
-    Ok(HttpResponse::Ok().json(json!({ "items": items })))
-}
-
 /// The call that places the order of a basket. A field `q/<seller>/<offer>` has the quantity of an offer.
-pub(super) fn place(page: &SandboxPage, form: &Form) -> Call {
+pub(crate) fn place(page: &SandboxPage, form: &Form) -> Call {
     let items = form.pairs().filter_map(|(name, quantity)| {
         let (seller, offer) = name.strip_prefix("q/")?.split_once('/')?;
         let seller = page.sellers.get(seller.parse::<usize>().ok()?)?;
@@ -256,13 +300,7 @@ pub(crate) async fn carrier(page: &SandboxPage, form: &Form) -> Shown {
         .map_err(|invalid| Refusal::bad(format!("The tracking number {invalid}.")))?;
     let said = TrackingStatus::parse(status)
         .ok_or_else(|| Refusal::bad("Carriers know no such status: choose one of the list."))?;
-    let set = (page.settings.set_parcel)(parcel, said).await;
-    set.map_err(|error| {
-        let Refusal(status, _) = error.into();
-        let sentence =
-            "It is set, but the database does not answer now: carriers are asked at the next look-up.";
-        Refusal::new(status, sentence)
-    })?;
+    (page.settings.set_parcel)(parcel, said).await?;
     Ok(HttpResponse::Ok().body(format!(
         "Carriers say of {number} from now on: {status}. They are asked within a quarter of a minute.\n"
     )))
@@ -270,22 +308,19 @@ pub(crate) async fn carrier(page: &SandboxPage, form: &Form) -> Shown {
 
 /// The latest orders of all sellers, newest first, with what can be done to each.
 async fn latest(page: &SandboxPage, role: Role) -> Shown<Vec<Card>> {
-    // One order's parts stand together.
+    // The newest first; one order's parts stand together.
     let mut all: BTreeMap<_, Vec<SellerOrder>> = BTreeMap::new();
+    let most = PageSize::clamped(LATEST);
     for seller in &page.sellers {
-        let (filter, most) = (OrderFilter::default(), PageSize::clamped(LATEST));
-        let id = seller.id.into();
+        let (id, filter) = (seller.id.into(), OrderFilter::default());
         for part in page.settings.orders.orders(id, filter, None, most).await?.items {
-            all.entry(part.id).or_default().push(part);
+            all.entry((Reverse(part.placed_at), part.id))
+                .or_default()
+                .push(part);
         }
     }
-    let mut all: Vec<_> = all.into_values().collect();
-    all.sort_by_key(|parts| std::cmp::Reverse(parts.first().map(|part| part.placed_at)));
-    all.truncate(usize::try_from(LATEST).unwrap_or_default());
-    Ok(all
-        .iter()
-        .filter_map(|parts| order_card(page, role, parts))
-        .collect())
+    let cards = all.values().filter_map(|parts| order_card(page, role, parts));
+    Ok(cards.take(most.get().into()).collect())
 }
 
 fn order_card(page: &SandboxPage, role: Role, parts: &[SellerOrder]) -> Option<Card> {
@@ -349,9 +384,10 @@ fn buttons(
         }
         (Role::Buyer, OrderStatus::Processing) => buttons.push(step("Cancel", "cancellation")),
         (Role::Marketplace, OrderStatus::Processing) => {
-            if let [seller] = sellers
-                && let Some((n, seller)) = page.seller_with(seller)
-            {
+            // The page has no token of a seller that was registered since the seeding.
+            let mut own = page.sellers.iter().enumerate();
+            let own = own.find(|(_, own)| *sellers == [own.id.to_string()] && !own.personal_token.is_empty());
+            if let Some((n, seller)) = own {
                 let path = format!("/v1/orders/{order}/shipments");
                 let call = Call::new(By::Seller(n), Method::POST, path, new_parcel(page));
                 let label = format!("Ship as seller {}", seller.seller_no);
@@ -371,7 +407,7 @@ fn buttons(
     buttons
 }
 
-pub(super) fn new_parcel(page: &SandboxPage) -> Value {
+fn new_parcel(page: &SandboxPage) -> Value {
     // Carriers know no other parcel of this number.
     let id = page.settings.randomness.uuid().simple().to_string();
     let unique = id.get(24..).unwrap_or_default().to_uppercase();
@@ -387,7 +423,7 @@ fn carriers_say(page: &SandboxPage, number: &str) -> String {
 }
 
 /// What comes next in a trade after a call that succeeded.
-pub(super) fn after(page: &SandboxPage, call: &Call, answer: &Answered) -> Vec<String> {
+pub(crate) fn after(page: &SandboxPage, call: &Call, answer: &Answered) -> Vec<String> {
     let json = answer.json();
     let order = text(&json, "order_id");
     let (role, status) = match call.path.rsplit('/').next() {
