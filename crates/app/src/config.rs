@@ -27,12 +27,9 @@ use tracing_subscriber::EnvFilter;
 
 pub use self::{
     error::{ConfigError, Fault},
-    external::{
-        CarriersConfig, ClientConfig, DhlConfig, DpdConfig, InpostConfig, MailConfig, PocztaPolskaConfig,
-        TracingConfig, WebhooksConfig,
-    },
+    external::{CarriersConfig, MailConfig, TracingConfig, WebhooksConfig},
     load::{Layer, Loaded, Sources},
-    values::{ListenAddress, NameServer, Network, Period, Secret, ServiceUrl},
+    values::{ListenAddress, Network, Period, Secret, ServiceUrl},
 };
 
 pub(crate) fn fault(key: impl Into<String>, reason: impl Into<String>) -> Fault {
@@ -364,7 +361,7 @@ pub struct DatabaseConfig {
     /// in transaction mode.
     pub url: Option<Secret>,
     /// The same database without a pooler, as the role that owns its tables, for migrations. If unset: `url`.
-    #[schemars(extend("x-read-by" = "sandbox, migrate"))]
+    #[schemars(extend("x-read-by" = "migrate"))]
     pub direct_url: Option<Secret>,
     /// Where offers and orders are. Must match the database: `migrate --distribute` distributes it.
     #[schemars(

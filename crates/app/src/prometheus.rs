@@ -87,8 +87,8 @@ impl Metrics {
             metric.describe();
             metric.start_at_zero();
         }
-        set_oldest_snapshot(None);
-        set_clock_difference(None);
+        metrics::gauge!("database_oldest_snapshot_seconds").set(f64::NAN);
+        metrics::gauge!("database_clock_difference_seconds").set(f64::NAN);
         metrics::gauge!("sealing_keys_missing").set(f64::NAN);
         metrics::gauge!("build_info", "version" => env!("CARGO_PKG_VERSION")).set(1.0);
         Ok(Self {
@@ -164,7 +164,7 @@ const QUEUES_INTERVAL: Duration = Duration::from_secs(10);
 const CLOCK_TOLERANCE: TimeDelta = TimeDelta::seconds(5);
 
 /// Measures the queues of background work, once the schema fits; never ends. Every process does so, even
-/// without workers, so that missing workers show. An unreadable queue is NaN.
+/// without workers, so that missing workers show. What cannot be read is NaN.
 pub(crate) async fn measure_queues(database: Database, readiness: Readiness) {
     readiness.wait_until_ready().await;
     let mut clock_differs = false;
@@ -174,22 +174,27 @@ pub(crate) async fn measure_queues(database: Database, readiness: Readiness) {
             tracing::debug!(%error, "the queues cannot be measured");
         }
         set_queues(queues.ok().as_ref());
-        set_oldest_snapshot(database.oldest_snapshot().await.ok().flatten());
+        let oldest = database.oldest_snapshot().await.ok().flatten();
+        metrics::gauge!("database_oldest_snapshot_seconds").set(oldest.unwrap_or(f64::NAN));
         let difference = clock_difference(&database).await;
-        set_clock_difference(difference);
+        let seconds = difference.map_or(f64::NAN, TimeDelta::as_seconds_f64);
+        metrics::gauge!("database_clock_difference_seconds").set(seconds);
         let difference = difference.unwrap_or_default();
         if difference.abs() <= CLOCK_TOLERANCE {
             clock_differs = false;
         } else if !clock_differs {
             clock_differs = true;
-            let seconds = difference.as_seconds_f64();
             tracing::warn!(
                 seconds,
                 "the database's clock differs from this machine's: keep both by NTP"
             );
         }
         if let Some(workers) = database.workers().await.transpose() {
-            set_workers(workers.ok().as_ref());
+            let workers = workers.ok();
+            let number =
+                |of: fn(&Workers) -> i32| workers.as_ref().map_or(f64::NAN, |workers| of(workers).into());
+            metrics::gauge!("database_workers_unreachable").set(number(|workers| workers.unreachable));
+            metrics::gauge!("database_transactions_in_doubt").set(number(|workers| workers.in_doubt));
         }
         sleep(QUEUES_INTERVAL).await;
     }
@@ -201,24 +206,6 @@ async fn clock_difference(database: &Database) -> Option<TimeDelta> {
     let beginning = SystemClock.now();
     let now = database.now().await.ok()??;
     Some((now - beginning).min(TimeDelta::zero()) + (now - SystemClock.now()).max(TimeDelta::zero()))
-}
-
-/// NaN if it is unknown.
-fn set_clock_difference(difference: Option<TimeDelta>) {
-    let seconds = difference.map_or(f64::NAN, TimeDelta::as_seconds_f64);
-    metrics::gauge!("database_clock_difference_seconds").set(seconds);
-}
-
-/// NaN if it is unknown.
-fn set_oldest_snapshot(seconds: Option<f64>) {
-    metrics::gauge!("database_oldest_snapshot_seconds").set(seconds.unwrap_or(f64::NAN));
-}
-
-/// NaN if they are unknown.
-fn set_workers(workers: Option<&Workers>) {
-    let number = |of: fn(&Workers) -> i32| workers.map_or(f64::NAN, |workers| of(workers).into());
-    metrics::gauge!("database_workers_unreachable").set(number(|workers| workers.unreachable));
-    metrics::gauge!("database_transactions_in_doubt").set(number(|workers| workers.in_doubt));
 }
 
 fn set_queues(queues: Option<&Queues>) {

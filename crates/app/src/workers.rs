@@ -20,11 +20,10 @@ use tokio::select;
 use tokio::sync::{Mutex, Semaphore};
 
 use self::deliveries::{deliver, reconcile};
-use self::housekeeping::{Usage, clean, follow_up, refresh_statistics, store_usage};
-use self::mails::{Kind, LoggedMailer, Mails};
+use self::housekeeping::{clean, follow_up, refresh_statistics, store_counts, store_usage};
+use self::mails::{Kind, Mails};
 use self::parcels::Parcels;
 use self::routine::{FailureStreak, TaskSlots, run_routine};
-use crate::external_services::ExternalServices;
 use crate::wiring::Shared;
 
 /// Starts all workers. They wait for the schema, and end when the tasks are stopped.
@@ -42,15 +41,15 @@ pub(crate) fn start(shared: &Shared) {
 
 /// Starts to store the counts of calls; every serving process does so, with or without workers.
 pub(crate) fn start_counting(shared: &Shared) {
-    shared.run_routine("usage", None, shared.usage_counts(), store_usage);
+    shared.run_routine("usage", None, shared.clone(), store_usage);
 }
 
 /// Stores the last counts of a process that no longer serves.
 pub(crate) async fn end_counting(shared: &Shared) {
-    let usage = shared.usage_counts();
+    let (meter, log) = (&shared.usage, shared.database.usage());
     // A pooled connection may have ended with the requests that it served: the next one is new.
-    let stored = match usage.store().await {
-        Err(StoreError::Unavailable(_)) => usage.store().await,
+    let stored = match store_counts(meter, &*log).await {
+        Err(StoreError::Unavailable(_)) => store_counts(meter, &*log).await,
         stored => stored,
     };
     if let Err(error) = stored {
@@ -64,21 +63,8 @@ pub(crate) async fn end_counting(shared: &Shared) {
 }
 
 impl Shared {
-    fn usage_counts(&self) -> Usage {
-        Usage {
-            meter: self.usage.clone(),
-            log: self.database.usage(),
-        }
-    }
-
     fn start_all(&self) {
-        let ExternalServices {
-            tracking,
-            mailer,
-            least,
-            ..
-        } = &self.external;
-        if let Some(mailer) = mailer {
+        if let Some(mailer) = &self.external.mailer {
             let slots = Arc::new(Semaphore::new(self.config.mail.max_connections.get().into()));
             self.send_mails::<ShipmentMail>(self.database.mail_queue(), mailer.clone(), &slots);
             self.send_mails::<AccountMail>(self.database.account_mail_queue(), mailer.clone(), &slots);
@@ -87,13 +73,8 @@ impl Shared {
         }
         for carrier in Carrier::ALL.into_iter().filter(|one| *one != Carrier::Other) {
             let parcels = Parcels {
+                shared: self.clone(),
                 carrier,
-                carriers: Arc::clone(tracking),
-                queue: self.database.tracking_queue(),
-                units: self.database.units(),
-                randomness: self.randomness.clone(),
-                schedule: self.config.poll_schedule(),
-                least: least(carrier),
                 slots: TaskSlots::of(&Arc::new(Semaphore::new(parcels::SLOTS)), &self.tasks),
             };
             self.run_routine("parcels", None, Arc::new(parcels), Parcels::batch);
@@ -128,14 +109,12 @@ impl Shared {
         mailer: Arc<dyn Mailer<M>>,
         slots: &Arc<Semaphore>,
     ) {
-        let server = &self.config.server;
-        let rest = server.drain.0.saturating_add(server.shutdown_timeout.0 / 2);
         let mails = Mails {
+            shared: self.clone(),
             queue,
-            mailer: LoggedMailer::new(mailer, self.tasks.clone(), rest),
-            randomness: self.randomness.clone(),
+            mailer,
             slots: TaskSlots::of(slots, &self.tasks),
-            tasks: self.tasks.clone(),
+            failing: parking_lot::Mutex::default(),
         };
         self.run_routine(M::WORKER, None, Arc::new(mails), Mails::batch);
     }

@@ -75,31 +75,22 @@ pub(super) async fn refresh_statistics(
 /// How often counts are stored, on average. A killed process loses the counts since the last time.
 const STORE_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Stores the counts of calls from the server threads of this process.
-#[derive(Clone)]
-pub(super) struct Usage {
-    pub(super) meter: UsageMeter,
-    pub(super) log: Arc<dyn UsageLog>,
-}
-
-impl Usage {
-    /// Stores the current counts. If the database is unavailable, they are put back; after any other failure
-    /// they are dropped, so that one bad count does not block all later ones.
-    pub(super) async fn store(&self) -> Result<(), StoreError> {
-        let counts = self.meter.take();
-        if counts.is_empty() {
-            return Ok(());
-        }
-        let stored = self.log.add_usage(counts.clone()).await;
-        if let Err(StoreError::Retryable(_) | StoreError::Unavailable(_)) = stored {
-            self.meter.add(counts);
-        }
-        stored
+/// Stores the counts of calls from the server threads of this process. If the database is unavailable, they are
+/// put back; after any other failure they are dropped, so that one bad count does not block all later ones.
+pub(super) async fn store_counts(meter: &UsageMeter, log: &dyn UsageLog) -> Result<(), StoreError> {
+    let counts = meter.take();
+    if counts.is_empty() {
+        return Ok(());
     }
+    let stored = log.add_usage(counts.clone()).await;
+    if let Err(StoreError::Retryable(_) | StoreError::Unavailable(_)) = stored {
+        meter.add(counts);
+    }
+    stored
 }
 
-pub(super) async fn store_usage(usage: Usage) -> Result<Duration, TransactionError> {
-    usage.store().await?;
+pub(super) async fn store_usage(shared: Shared) -> Result<Duration, TransactionError> {
+    store_counts(&shared.usage, &*shared.database.usage()).await?;
     Ok(STORE_INTERVAL)
 }
 
@@ -127,16 +118,13 @@ mod tests {
             log.expect_add_usage()
                 .withf(|counts| counts.len() == 1 && counts[0].calls == 1)
                 .return_once(|_| outcome);
-            let usage = Usage {
-                meter: UsageMeter::default(),
-                log: Arc::new(log),
-            };
-            usage.store().await.unwrap();
-            usage.meter.add([UsageCount { key, calls: 1 }]);
-            assert_eq!(usage.store().await.is_ok(), is_stored);
+            let meter = UsageMeter::default();
+            store_counts(&meter, &log).await.unwrap();
+            meter.add([UsageCount { key, calls: 1 }]);
+            assert_eq!(store_counts(&meter, &log).await.is_ok(), is_stored);
             // Counts that could not be stored are added to later ones.
-            usage.meter.add([UsageCount { key, calls: 1 }]);
-            assert_eq!(usage.meter.take(), [UsageCount { key, calls }]);
+            meter.add([UsageCount { key, calls: 1 }]);
+            assert_eq!(meter.take(), [UsageCount { key, calls }]);
         }
     }
 }

@@ -19,9 +19,9 @@ use tracing::{
     field::{Empty, display},
 };
 use usecases::send_mails::{LEASE, send_mail};
-use web::Tasks;
 
 use super::routine::TaskSlots;
+use crate::wiring::Shared;
 
 /// The interval between two polls of an empty queue.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
@@ -62,12 +62,13 @@ impl Kind for AccountMail {
 /// The worker. A stop ends attempts in time to record them; a process that dies leaves its mails to others, once their
 /// leases expire.
 pub(super) struct Mails<M> {
+    pub(super) shared: Shared,
     pub(super) queue: Arc<dyn MailQueue<M>>,
-    pub(super) mailer: LoggedMailer<M>,
-    pub(super) randomness: Arc<dyn Randomness>,
+    pub(super) mailer: Arc<dyn Mailer<M>>,
     /// As many as there are connections to the mail server; all kinds share them.
     pub(super) slots: TaskSlots,
-    pub(super) tasks: Tasks,
+    /// Why the last mail could not be sent, if it could not.
+    pub(super) failing: Mutex<Option<String>>,
 }
 
 impl<M: Kind> Mails<M> {
@@ -75,12 +76,16 @@ impl<M: Kind> Mails<M> {
         let Some(slot) = self.slots.free().await? else {
             return Ok(POLL_INTERVAL);
         };
-        let Some(due) = self.queue.lease_mail(self.randomness.uuid(), LEASE).await? else {
+        let Some(due) = self
+            .queue
+            .lease_mail(self.shared.randomness.uuid(), LEASE)
+            .await?
+        else {
             return Ok(POLL_INTERVAL);
         };
         let worker = Arc::clone(&self);
         self.slots.begin(slot, async move {
-            let tasks = &worker.tasks;
+            let tasks = &worker.shared.tasks;
             let patience = || {
                 let given_up = Instant::now() + RECORD_FOR;
                 move || async move {
@@ -91,7 +96,7 @@ impl<M: Kind> Mails<M> {
                     }
                 }
             };
-            let Some(next) = send_mail(&*worker.queue, &worker.mailer, &due, patience).await? else {
+            let Some(next) = send_mail(&*worker.queue, &*worker, &due, patience).await? else {
                 return Ok(());
             };
             let outcome = name(next);
@@ -119,34 +124,17 @@ const fn name(next: MailStep) -> &'static str {
 }
 
 /// Ends attempts when the process stops. Logs failures: each permanent refusal, and of temporary failures in a row the first with another cause.
-pub(super) struct LoggedMailer<M> {
-    mailer: Arc<dyn Mailer<M>>,
-    tasks: Tasks,
-    /// How long an attempt goes on once the process is asked to stop: one that is aborted, as at an end without a signal,
-    /// which has no drain, keeps its mail for the rest of its lease.
-    rest: Duration,
-    /// Why the last mail could not be sent, if it could not.
-    failing: Mutex<Option<String>>,
-}
-
-impl<M> LoggedMailer<M> {
-    pub(super) fn new(mailer: Arc<dyn Mailer<M>>, tasks: Tasks, rest: Duration) -> Self {
-        Self {
-            mailer,
-            tasks,
-            rest,
-            failing: Mutex::default(),
-        }
-    }
-}
-
 #[async_trait]
-impl<M: Kind> Mailer<M> for LoggedMailer<M> {
+impl<M: Kind> Mailer<M> for Mails<M> {
     async fn send(&self, mail: &M) -> Result<(), SendError> {
         let span = mail_span(M::ABOUT, mail.id());
+        let server = &self.shared.config.server;
+        // How long an attempt goes on once the process is asked to stop: one that is aborted, as at an end without a
+        // signal, which has no drain, keeps its mail for the rest of its lease.
+        let rest = server.drain.0.saturating_add(server.shutdown_timeout.0 / 2);
         let stopped = async {
-            self.tasks.stopping().await;
-            sleep(self.rest).await;
+            self.shared.tasks.stopping().await;
+            sleep(rest).await;
         };
         let outcome = select! {
             biased;

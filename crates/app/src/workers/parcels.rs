@@ -4,13 +4,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::TimeDelta;
-use kernel::{Randomness, TransactionError};
-use orders::{Carrier, CarrierLookup, PollSchedule, TrackingQueue};
-use usecases::UnitOfWork;
+use kernel::{Randomness as _, TransactionError};
+use orders::Carrier;
 use usecases::track_parcels::{LEASE, Tracking, track_parcel};
 
 use super::routine::TaskSlots;
+use crate::wiring::Shared;
 
 /// The worker's concurrent look-ups with one carrier: one less than the carrier's client allows.
 pub(super) const SLOTS: usize = 3;
@@ -19,13 +18,8 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// The worker of one carrier.
 pub(super) struct Parcels {
+    pub(super) shared: Shared,
     pub(super) carrier: Carrier,
-    pub(super) carriers: Arc<dyn CarrierLookup>,
-    pub(super) queue: Arc<dyn TrackingQueue>,
-    pub(super) units: Arc<dyn UnitOfWork>,
-    pub(super) randomness: Arc<dyn Randomness>,
-    pub(super) schedule: PollSchedule,
-    pub(super) least: TimeDelta,
     pub(super) slots: TaskSlots,
 }
 
@@ -34,23 +28,28 @@ impl Parcels {
         let Some(slot) = self.slots.free().await? else {
             return Ok(PAUSE);
         };
-        if self.carriers.is_paused(self.carrier) {
+        if self.shared.external.tracking.is_paused(self.carrier) {
             return Ok(PAUSE);
         }
-        let fence = self.randomness.uuid();
-        let Some(parcel) = self.queue.lease_parcel(self.carrier, fence, LEASE).await? else {
+        let (queue, schedule) = (
+            self.shared.database.tracking_queue(),
+            self.shared.config.poll_schedule(),
+        );
+        let fence = self.shared.randomness.uuid();
+        let Some(parcel) = queue.lease_parcel(self.carrier, fence, LEASE).await? else {
             // Short compared to the shortest time between two look-ups.
-            let shortest = self.schedule.interval.to_std().unwrap_or_default();
+            let shortest = schedule.interval.to_std().unwrap_or_default();
             return Ok((shortest / 4).clamp(Duration::from_millis(100), Duration::from_secs(10)));
         };
         let worker = Arc::clone(&self);
         self.slots.begin(slot, async move {
+            let external = &worker.shared.external;
             let tracking = Tracking {
-                queue: &*worker.queue,
-                carriers: &*worker.carriers,
-                units: &*worker.units,
-                schedule: worker.schedule,
-                least: worker.least,
+                queue: &*queue,
+                carriers: &*external.tracking,
+                units: &*worker.shared.database.units(),
+                schedule,
+                least: (external.least)(worker.carrier),
             };
             track_parcel(tracking, &parcel).await?;
             metrics::counter!("parcel_lookups_total").increment(1);
