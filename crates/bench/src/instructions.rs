@@ -69,6 +69,8 @@ pub(crate) async fn run(options: &InstructionsOptions) -> anyhow::Result<()> {
 
 async fn count(example: &Path, path: &str, times: u64) -> anyhow::Result<u64> {
     let output = Command::new("valgrind")
+        // Above a threshold that depends on the processor, `memcpy` repeats one instruction, which is counted byte by byte.
+        .env("GLIBC_TUNABLES", "glibc.cpu.x86_rep_movsb_threshold=100000000")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
         .arg(example)
         .args([path, &times.to_string()])

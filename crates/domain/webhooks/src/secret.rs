@@ -116,8 +116,8 @@ impl SigningSecrets {
 /// bytes.
 pub fn signature(secret: &WebhookSecret, body: &[u8]) -> String {
     let mut value = "sha256=".to_owned();
-    for byte in hmac::sign(&key(secret), body).as_ref() {
-        let _ = write!(value, "{byte:02x}");
+    for half in hmac::sign(&key(secret), body).as_ref().as_chunks().0 {
+        let _ = write!(value, "{:032x}", u128::from_be_bytes(*half));
     }
     value
 }
