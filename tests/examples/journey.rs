@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::{fs, sync::Arc, time::Duration};
 
 use blackbox::{Disturbance, Exchange, Expect as _, eventually, until};
+use reqwest::Method;
 use serde_json::json;
 use tokio::sync::Notify;
 
@@ -148,28 +149,35 @@ pub(crate) async fn a_failure(shop: &Shop, example: &Example) {
     assert!(sent[1].request.at - sent[0].request.at >= Duration::from_secs(1));
 }
 
-/// The connection closes after the shipment was recorded: the repeat gets the first request's answer.
+/// The connection closes after the shipment was recorded, or something between puts a page in the answer's place: the
+/// repeat gets the first request's answer.
 pub(crate) async fn a_lost_answer(shop: &Shop, example: &Example) {
-    shop.calls.disturb("POST", "/shipments", Disturbance::Lost);
-    let order = shop.paid_order().await;
-    shop.calls.has(2, "POST", &format!("{order}/shipments")).await;
-    let sent = shipments(shop, &order);
-    let answer = sent[1].answered().clone().expect(201);
-    assert!(answer.is_replayed(), "{sent:?}");
-    is_done(example, &order).await;
+    for loss in [Disturbance::Lost, Disturbance::Edited("{", "<")] {
+        shop.calls.disturb("POST", "/shipments", loss);
+        let order = shop.paid_order().await;
+        shop.calls.has(2, "POST", &format!("{order}/shipments")).await;
+        let sent = shipments(shop, &order);
+        let answer = sent[1].answered().clone().expect(201);
+        assert!(answer.is_replayed(), "{sent:?}");
+        is_done(example, &order).await;
+    }
+}
+
+/// The header with the access token that the example used last.
+fn last_authorization(shop: &Shop) -> String {
+    let calls = shop.calls.exchanges("GET", "/v1/");
+    calls.last().unwrap().request.header("authorization").to_owned()
 }
 
 /// Revokes the access token that the example used last; returns how many it has asked for.
 async fn revoke_the_last(shop: &Shop) -> usize {
-    let calls = shop.calls.exchanges("GET", "/v1/");
-    let authorized = |exchange: &Exchange| exchange.request.header("authorization").to_owned();
-    let bearer = authorized(calls.last().unwrap());
+    let bearer = last_authorization(shop);
     let tokens = shop.calls.exchanges("POST", "/oauth/token");
-    let credentials = authorized(&tokens[0]);
+    let credentials = tokens[0].request.header("authorization");
     let token = bearer.strip_prefix("Bearer ").unwrap();
     let revoke = shop.client.post(&format!("{}/oauth/revoke", shop.base_url()));
     let revoked = revoke
-        .header("authorization", &credentials)
+        .header("authorization", credentials)
         .form(&format!("token={token}"));
     revoked.send().await.expect(200);
     tokens.len()
@@ -224,6 +232,24 @@ pub(crate) async fn a_lost_refresh(shop: &Shop, example: &Example) {
         );
         consent::is_under_one_key(&got[1..]);
     }
+}
+
+/// The marketplace's database was set back: the last refresh token is unknown, and the refresh before is repeated under
+/// its key.
+pub(crate) async fn a_database_set_back(shop: &Shop, example: &Example) {
+    let unknown = json!({"error": "invalid_grant", "reason": "unknown", "traceId": "0000000000000000"});
+    let short = Disturbance::Edited("\"expires_in\":43200", "\"expires_in\":3600");
+    for disturbance in [short, Disturbance::Instead(400, 1, unknown)] {
+        shop.calls.disturb("POST", "/oauth/token", disturbance);
+    }
+    let tokens = revoke_the_last(shop).await;
+    let order = shop.paid_order().await;
+    is_done(example, &order).await;
+    // A new pair, and two tries to refresh it.
+    let got = shop.calls.has(tokens + 3, "POST", "/oauth/token").await;
+    let got = &got[tokens..];
+    assert_eq!(got[1].answered().status, 400);
+    consent::is_under_one_key(&[got[0].clone(), got[2].clone()]);
 }
 
 /// The example is killed while it waits for a new pair: its next run gets the same one.
@@ -297,6 +323,41 @@ pub(crate) async fn a_crash(shop: &Shop, example: &mut Example) {
     assert_eq!(present, subscriptions, "it has its subscription");
 }
 
+/// The example is killed while it waits for the secret of its subscription. Its next run replaces that, or makes another
+/// one if it was deleted meanwhile.
+pub(crate) async fn a_lost_secret(shop: &Shop, example: &mut Example) {
+    let authorization = last_authorization(shop);
+    let call = |method, path: &str| {
+        let request = shop.client.request(method, &format!("{}{path}", shop.base_url()));
+        request.header("authorization", &authorization).send()
+    };
+    let the_only_one = async || {
+        let list = call(Method::GET, "/v1/webhooks").await.expect(200).json();
+        assert_eq!(list["items"].as_array().unwrap().len(), 1, "{list}");
+        list["items"][0]["id"].as_str().unwrap().to_owned()
+    };
+    let delete_it = async || {
+        let path = format!("/v1/webhooks/{}", the_only_one().await);
+        call(Method::DELETE, &path).await.expect(204);
+    };
+    for is_deleted in [false, true] {
+        example.crash();
+        delete_it().await;
+        let made = shop.calls.exchanges("POST", "/v1/webhooks").len();
+        shop.calls.disturb("POST", "/v1/webhooks", Disturbance::Silence);
+        example.start();
+        shop.calls.has(made + 1, "POST", "/v1/webhooks").await;
+        example.crash();
+        if is_deleted {
+            delete_it().await;
+        }
+        shop.start_again(example).await;
+        let made = shop.calls.has(made + 2, "POST", "/v1/webhooks").await;
+        let known = made.last().unwrap().answered().json();
+        assert_eq!(known["id"], the_only_one().await);
+    }
+}
+
 /// Prices and stock are changed by batches, in the order of the file. A batch whose answer is lost, also by a crash,
 /// is repeated: its adjustments are made once. What is refused is reported.
 pub(crate) async fn changes_of_offers(shop: &Shop, example: &mut Example) {
@@ -328,16 +389,17 @@ pub(crate) async fn changes_of_offers(shop: &Shop, example: &mut Example) {
         (&json!(4321), &json!(stock + 26))
     );
 
-    // A batch ends before its body is too long. What was oversold is sold out.
+    // A batch ends before its body is too long. What was oversold is sold out, and has its new price.
     let changes = (0..100).map(|n| json!({"id": format!("{n}{}", "ł".repeat(350)), "stock": 1}));
-    let oversold = json!({"id": id, "stock_adjustment": -1000});
+    let price = json!({"amount": 1234, "currency": "PLN"});
+    let oversold = json!({"id": id, "price": price, "stock_adjustment": -1000});
     let changes: Vec<_> = changes.chain([oversold]).collect();
     let lines: Vec<_> = changes.iter().map(|change| format!("{change}\n")).collect();
     shop.change(&lines.concat());
     let sent = shop.calls.has(8, "POST", BATCH).await;
     let items = |batch: &Exchange| batch.request.json()["items"].as_array().unwrap().clone();
     assert_eq!([items(&sent[5]), items(&sent[6])].concat(), changes);
-    assert_eq!(items(&sent[7]), [json!({"id": id, "stock": 0})]);
+    assert_eq!(items(&sent[7]), [json!({"id": id, "price": price, "stock": 0})]);
     assert_eq!(shop.offer().await["stock"], 0);
     shop.change(&format!("{}\n", json!({"id": id, "stock": 100})));
     shop.calls.has(9, "POST", BATCH).await;

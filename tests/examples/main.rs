@@ -37,6 +37,7 @@ async fn for_its_owner(language: Language) {
     journey::a_missing_scope(&shop, &mut example).await;
     journey::a_cancelled_order(&shop, &example).await;
     journey::a_crash(&shop, &mut example).await;
+    journey::a_lost_secret(&shop, &mut example).await;
     journey::changes_of_offers(&shop, &mut example).await;
     journey::missed_events(&shop, &mut example).await;
     journey::a_gap(&shop, &mut example).await;
@@ -56,6 +57,7 @@ async fn for_other_sellers(language: Language) {
     shop.start_again(&mut example).await;
     journey::a_revoked_token(&shop, &example, "refresh_token").await;
     consent::each_was_used_once(&shop, &refresh_token);
+    journey::a_database_set_back(&shop, &example).await;
     journey::a_lost_refresh(&shop, &example).await;
     journey::a_crash_in_a_refresh(&shop, &mut example).await;
     let consented_again = consent::refresh_token(&shop, 0).await;
