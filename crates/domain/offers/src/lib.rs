@@ -1,6 +1,5 @@
 //! Offers: their fields, status machine, price and stock rules, and the ports that store them.
 
-mod condition;
 mod feed;
 mod offer;
 mod patch;
@@ -17,7 +16,6 @@ use kernel::{
     TransactionError,
 };
 
-pub use condition::*;
 pub use feed::*;
 pub use offer::*;
 pub use patch::*;
