@@ -57,9 +57,13 @@ impl Reply {
     /// 200 with the items of a page, and the cursor of the next one. Other requests of the thread have their turn
     /// while a long page is written.
     pub async fn page<T: Serialize>(items: Vec<T>, next: Option<String>) -> Result<Self, Error> {
-        let (mut bytes, mut separator, mut pause_at) = (b"{\"items\":[".to_vec(), None, LONG);
-        for item in items {
-            bytes.extend(separator.replace(b','));
+        let (mut bytes, mut pause_at, count) = (b"{\"items\":[".to_vec(), LONG, items.len());
+        for (place, item) in items.into_iter().enumerate() {
+            if place == 1 {
+                // The others are about as long as the first one.
+                bytes.reserve((bytes.len() * count).min(LONG));
+            }
+            bytes.extend((place > 0).then_some(b','));
             serde_json::to_writer(&mut bytes, &item)?;
             if bytes.len() >= pause_at {
                 pause_at = bytes.len() + LONG;
