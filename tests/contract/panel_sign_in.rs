@@ -3,7 +3,7 @@
 
 use std::{time::Duration, time::Instant};
 
-use blackbox::{Expect, PASSWORD, Visitor, World, sign_in_form};
+use blackbox::{Expect, PASSWORD, Visitor, World, eventually, lock_waits, sign_in_form, until};
 use chrono::TimeDelta;
 use testkit::TestClock;
 
@@ -231,4 +231,42 @@ async fn a_session_and_its_end_are_valid_in_every_process() {
         assert_eq!(other.is_in().await, action == "/panel/sign-out");
         assert!(stranger.browser.is_in().await);
     }
+}
+
+/// Its account's row is held up, as one that changes all the time is.
+#[tokio::test]
+async fn sign_ins_to_one_account_wait_in_its_own_share() {
+    let world = world_with(&[UNDELAYED]).await;
+    let (busy, other) = (world.seller().await, world.member().await.seller);
+    let (link, mut browser) = (world.sign_in_link(&busy).await, world.visitor());
+    let form = browser.form(&link).await;
+    let holder = world.database.connect().await;
+    let lock = format!("begin; select from sellers where id = '{}' for update", busy.id);
+    holder.batch_execute(&lock).await.unwrap();
+    let signing_in = (0..24).map(|_| tokio::spawn(browser.posting(&form).send()));
+    let _waiting: Vec<_> = signing_in.collect();
+    until("four wait for the row", async || {
+        world.count(lock_waits(), &[]).await == 4
+    })
+    .await;
+    world.sign_in(&other.email, PASSWORD, 200).await;
+}
+
+/// Anybody can invent links.
+#[tokio::test]
+async fn a_network_has_eight_links_looked_up_at_a_time() {
+    let world = world().await;
+    let holder = world.database.connect().await;
+    holder.batch_execute("begin; lock table links").await.unwrap();
+    let asking = (0..12).map(|_| tokio::spawn(world.at("GET", "/panel/sign-in/invented").send()));
+    let asking: Vec<_> = asking.collect();
+    let refused = || asking.iter().filter(|asked| asked.is_finished()).count();
+    eventually("four are refused", async || (refused() == 4).then_some(())).await;
+    holder.batch_execute("rollback").await.unwrap();
+    let mut statuses = Vec::new();
+    for asked in asking {
+        statuses.push(asked.await.unwrap().status);
+    }
+    statuses.sort_unstable();
+    assert_eq!(statuses, [[410; 4].as_slice(), &[410; 4], &[503; 4]].concat());
 }

@@ -5,12 +5,13 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use kernel::{SellerId, StoreError};
+use kernel::{SellerId, ShareTaken, StoreError};
 use parking_lot::Mutex;
 use tokio::{sync::oneshot, time::timeout};
 use usecases::{LockSet, Row};
 
-/// How much work may wait for a row, and for a seller's share; more fails at once.
+/// How much work may wait for a row, and for a seller's share; more fails at once. For a row as much again may
+/// wait of the marketplace's work alone: what a seller sends does not keep it out.
 const ROW_QUEUE: usize = 256;
 const SHARE_QUEUE: usize = 1024;
 /// How often later work may pass the longest waiting at a row. Then its rows are kept free for it.
@@ -92,7 +93,7 @@ impl Turns {
         };
         let shares = locks.sellers.iter().copied().map(share);
         // Shares first: where one is full, no row is looked up.
-        let (admission, admitted) = self.arrive(shares.chain(rows).collect())?;
+        let (admission, admitted) = self.arrive(shares.chain(rows).collect(), locks.for_marketplace)?;
         // The sender is dropped only after it has sent.
         match timeout(limit, admitted).await {
             Ok(_) => Ok(admission),
@@ -100,14 +101,21 @@ impl Turns {
         }
     }
 
-    fn arrive(self: &Arc<Self>, places: Places) -> Result<(Admission, oneshot::Receiver<()>), StoreError> {
+    fn arrive(
+        self: &Arc<Self>,
+        places: Places,
+        for_marketplace: bool,
+    ) -> Result<(Admission, oneshot::Receiver<()>), StoreError> {
         let mut state = self.0.lock();
         state.arrived += 1;
         let (ticket, (begin, admitted)) = (state.arrived, oneshot::channel());
         let is_free = state.are_free(ticket, &places);
-        if !is_free && let Some(full) = places.iter().find(|place| state.is_full(place)) {
-            // Only work for the same row or seller is refused.
-            return Err(no_turn(format!("too many others wait for {full:?}")));
+        let is_full = |place: &&Place| state.is_full(place, for_marketplace);
+        // Only work for the same row or seller is refused.
+        match places.iter().filter(|_| !is_free).find(is_full) {
+            Some(Place::Share(_)) => return Err(StoreError::Unavailable(ShareTaken.into())),
+            Some(full) => return Err(no_turn(format!("too many others wait for {full:?}"))),
+            None => {}
         }
         for place in places.iter() {
             let queue = state.queues.entry(place.clone()).or_default();
@@ -173,8 +181,9 @@ impl State {
         self.pass(passed);
     }
 
-    fn is_full(&self, place: &Place) -> bool {
+    fn is_full(&self, place: &Place, for_marketplace: bool) -> bool {
         let most = match place {
+            Place::Row(_) if for_marketplace => 2 * ROW_QUEUE,
             Place::Row(_) => ROW_QUEUE,
             Place::Share(_) | Place::MarketplaceShare(_) => SHARE_QUEUE,
         };
@@ -511,16 +520,23 @@ mod tests {
         (0..ROW_QUEUE).for_each(|_| wait(&LockSet::of_offers([hot])));
         let refused = take(&turns, LockSet::of_offers([other, hot])).await;
         assert!(matches!(refused, Err(StoreError::Unavailable(_))));
+        // What the seller sends does not keep the marketplace out.
+        let of_marketplace = LockSet {
+            for_marketplace: true,
+            ..LockSet::of_offers([hot])
+        };
+        let mut placed = take(&turns, of_marketplace);
+        assert!(poll!(&mut placed).is_pending());
         // The seller's second place is free, and there is no third one.
         let beside = admitted(&mut take(&turns, LockSet::of_offers([other]))).await;
         (ROW_QUEUE..SHARE_QUEUE).for_each(|_| wait(&seller));
         let refused = take(&turns, seller).await;
-        assert!(matches!(refused, Err(StoreError::Unavailable(_))));
+        assert!(matches!(refused, Err(StoreError::Unavailable(cause)) if cause.is::<ShareTaken>()));
         drop(admitted(&mut take(&turns, LockSet::of_offers([offer(2, 2)]))).await);
         // The first of those who do not wait for the row.
         drop(beside);
         drop(admitted(&mut waiting[ROW_QUEUE]).await);
-        drop((held, waiting));
+        drop((held, waiting, placed));
         assert!(is_empty(&turns));
     }
 }

@@ -175,13 +175,14 @@ limit $4
 -- It is bound to the open connection, if there is one. If another seller's application has none, it was disconnected after the request
 -- arrived: the result is the same as if the request had come just before.
 --
--- Each row is locked after those before were read: application, accounts, connection, places.
+-- Each row is locked after those before were read: application, accounts, connection, places. Not `for share`: who shares a
+-- lock passes a closure that waits for it, and a seller that adds subscriptions all the time could not be closed.
 with application as materialized (
     select client_id, owner_id
     from applications
     where client_id = $3
       and deleted_at is null
-    for share
+    for no key update
 ),
 accounts as materialized (
     select id
@@ -189,7 +190,7 @@ accounts as materialized (
     where id = any(array(select unnest(array[$1::uuid, owner_id]) from application))
       and closed_at is null
     order by id
-    for share
+    for no key update
 ),
 live as materialized (
     select client_id, owner_id = $1 as is_own
@@ -201,7 +202,7 @@ connection as materialized (
     from live as l
     join connections as c on c.client_id = l.client_id and c.seller_id = $1
     where c.disconnected_at is null
-    for share of c
+    for no key update of c
 ),
 place as (
     insert into subscription_quota as q (seller_id, client_id, used)

@@ -34,8 +34,9 @@ pub(crate) async fn page(request: PageRequest) -> PageResult {
     render(&request, kind, seller, Issues::none())
 }
 
-pub(crate) async fn accept_sign_in(request: PageRequest) -> PageResult {
-    unexpired(&request).await?;
+pub(crate) async fn accept_sign_in(mut request: PageRequest) -> PageResult {
+    let (_, seller) = unexpired(&request).await?;
+    request.seller = Some(seller.id);
     let secret = BrowserSecret::from_random(&request.panel.ports.randomness.secret());
     let (link, earlier) = (hash(&request), request.browser.hash());
     let input = (link, secret.hash(), earlier, request.client);
@@ -47,8 +48,9 @@ pub(crate) async fn accept_sign_in(request: PageRequest) -> PageResult {
     redirect_signed_in(&request, seller, &secret, &Next::default())
 }
 
-pub(crate) async fn accept_password(request: PageRequest) -> PageResult {
+pub(crate) async fn accept_password(mut request: PageRequest) -> PageResult {
     let (kind, seller) = unexpired(&request).await?;
+    request.seller = Some(seller.id);
     let mut violations = BrokenRules::new();
     let password = NewPassword::new(request.fields.text("password"), &seller.email);
     let Some(password) = violations.check("password", password) else {
@@ -72,6 +74,8 @@ fn hash(request: &PageRequest) -> SecretHash {
 
 /// The kind and the seller of a link that is still valid. A link works only under its kind's path.
 async fn unexpired(request: &PageRequest) -> PageResult<(LinkKind, Seller)> {
+    // Anybody can invent links, whose look-ups wait where those of sign-ins do.
+    let _place = take_place(request)?;
     let found = request.panel.panel.link(hash(request)).await?;
     let found = found.map(|(link, seller)| (link.kind, seller));
     let is_here = |kind: LinkKind| is_under(&request.path, &format!("/panel/{}", kind.as_str()));

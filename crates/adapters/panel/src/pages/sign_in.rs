@@ -43,7 +43,7 @@ pub(crate) async fn page(request: PageRequest) -> PageResult {
 }
 
 /// POST: signs in.
-pub(crate) async fn submit(request: PageRequest) -> PageResult {
+pub(crate) async fn submit(mut request: PageRequest) -> PageResult {
     let next = Next::of(request.fields.form());
     let email = request.fields.get("email").trim().to_owned();
     limit_attempts(&request, &email).await?;
@@ -53,10 +53,13 @@ pub(crate) async fn submit(request: PageRequest) -> PageResult {
     drop(place);
     let issues = Issues::one("password", request.texts().sign_in.wrong);
     match checked {
-        PasswordCheck::Right(seller, hash) => match start_session(&request, seller, hash).await? {
-            Some(secret) => redirect_signed_in(&request, seller, &secret, &next),
-            None => render(&request, next, email, issues),
-        },
+        PasswordCheck::Right(seller, hash) => {
+            request.seller = Some(seller);
+            match start_session(&request, seller, hash).await? {
+                Some(secret) => redirect_signed_in(&request, seller, &secret, &next),
+                None => render(&request, next, email, issues),
+            }
+        }
         PasswordCheck::Wrong(known) => {
             let answer = render(&request, next, email, issues);
             if let Some(seller) = known {
@@ -84,7 +87,7 @@ pub(super) async fn limit_attempts(request: &PageRequest, email: &str) -> PageRe
     Ok(())
 }
 
-/// A place of the client's network for a password to be compared or hashed.
+/// A place of the client's network for a password to be compared or hashed, or for a link to be looked up.
 pub(super) fn take_place(request: &PageRequest) -> PageResult<Place> {
     let place = request.panel.places.password(request.client);
     place.ok_or(PageError::Busy)

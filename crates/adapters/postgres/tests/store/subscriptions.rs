@@ -3,6 +3,8 @@
 use adapter_postgres::Expired;
 use chrono::{DateTime, TimeDelta, Utc};
 use orders::Carrier;
+use testkit::lock_waits;
+use tokio::select;
 use webhooks::{AddressPolicy, QueueKey, SubscriptionChange, WebhookEvent, WebhookSecret, WebhookUrl};
 
 use crate::support::{Fixture, more, subscription};
@@ -242,4 +244,37 @@ async fn the_backlog_is_counted_by_queue_with_the_age_of_the_oldest_due_row() {
         let backlog = queues.of(queue).unwrap();
         assert_eq!((backlog.waiting, backlog.overdue), (waiting, overdue), "{queue}");
     }
+}
+
+/// As the closure of an account whose owner adds subscriptions all the time, each with another application.
+#[tokio::test]
+async fn who_adds_a_subscription_does_not_pass_a_closure() {
+    let fixture = Fixture::new().await;
+    let seller = fixture.seller().await;
+    let [one, other] = [fixture.client_of(seller).await, fixture.client_of(seller).await];
+    let [adding, closing, later] = [
+        fixture.begin().await,
+        fixture.begin().await,
+        fixture.begin().await,
+    ];
+    assert!(adding.add_subscription(subscription(seller, one)).await.unwrap());
+    let mut closed = closing.lock_seller(seller);
+    select! {
+        _ = &mut closed => panic!("a subscription is being added"),
+        () = fixture.wait_for_blocked_session() => {}
+    }
+    let mut added = later.add_subscription(subscription(seller, other));
+    let both_wait = async {
+        while fixture.count(lock_waits()).await < 2 {
+            tokio::task::yield_now().await;
+        }
+    };
+    select! {
+        _ = &mut added => panic!("it passes the closure"),
+        () = both_wait => {}
+    }
+    adding.commit().await.unwrap();
+    assert!(closed.await.unwrap().is_some());
+    closing.commit().await.unwrap();
+    assert!(added.await.unwrap());
 }
