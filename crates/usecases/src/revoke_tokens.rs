@@ -102,7 +102,7 @@ async fn lock_family_of(grants: &dyn GrantStore, key: TokenKey) -> Result<Family
     }
 }
 
-/// Revokes all current tokens of an application or a seller.
+/// Revokes all current tokens of an application or a seller; of a seller also ends the sessions and one-time links.
 pub async fn revoke_all(
     grants: &dyn GrantStore,
     accounts: &dyn AccountStore,
@@ -110,6 +110,9 @@ pub async fn revoke_all(
     of: FamiliesOf,
 ) -> Result<(), StoreError> {
     grants.revoke_families(of).await?;
+    if let FamiliesOf::Seller(seller) = of {
+        accounts.end_sessions(seller, None).await?;
+    }
     by.log(accounts, Action::TokensRevoked, of).await
 }
 

@@ -25,8 +25,8 @@ pub(crate) enum Command {
     /// others; the exit code is then 2 for a line without a token, else 3.
     ///
     /// An application's tokens are those of all sellers; a seller's tokens are those of all applications, and
-    /// personal ones. New tokens can be issued afterwards: to stop that, suspend the application or close the
-    /// account.
+    /// personal ones; with them end the seller's sessions in the panel and one-time links. New tokens can be issued
+    /// afterwards: to stop that, suspend the application or close the account.
     Revoke {
         #[command(flatten)]
         which: Which,

@@ -114,7 +114,7 @@ impl Observer for DeliveryObserver {
     }
 
     fn succeeded(&self) {
-        self.streak.lock().log_recovery();
+        self.streak.lock().log_success();
     }
 
     fn failed(&self, error: StoreError) {

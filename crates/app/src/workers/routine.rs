@@ -111,6 +111,7 @@ pub(super) struct FailureStreak {
     step: Option<String>,
     failures: u32,
     began_at: Option<Instant>,
+    last_at: Option<Instant>,
     is_logged: bool,
     /// Whether the process is ready.
     ready: Arc<AtomicBool>,
@@ -123,6 +124,7 @@ impl FailureStreak {
             step,
             failures: 0,
             began_at: None,
+            last_at: None,
             is_logged: false,
             ready,
         }
@@ -160,7 +162,18 @@ impl FailureStreak {
         let pause = FIRST_PAUSE * 2_u32.saturating_pow(self.failures.min(8));
         self.failures = self.failures.saturating_add(1);
         self.began_at.get_or_insert_with(Instant::now);
+        self.last_at = Some(Instant::now());
         pause.min(LONGEST_PAUSE)
+    }
+
+    /// For a worker whose calls may fail beside others that succeed.
+    pub(super) fn log_success(&mut self) {
+        if self
+            .last_at
+            .is_none_or(|last_at| last_at.elapsed() >= LONGEST_PAUSE)
+        {
+            self.log_recovery();
+        }
     }
 
     pub(super) fn log_recovery(&mut self) {
@@ -233,6 +246,21 @@ mod tests {
         tasks.stop();
         let drained = timeout(Duration::from_secs(1), tasks.drained()).await;
         assert!(drained.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_worker_of_which_one_call_fails_again_and_again_does_not_work_again() {
+        let mut streak = FailureStreak::new("failing", None, Arc::default());
+        let failing = TransactionError::Store(StoreError::unexpected("failing"));
+        for _ in 0..3 {
+            streak.log_failure(&failing);
+            tokio::time::advance(LONGEST_PAUSE / 2).await;
+            streak.log_success();
+            assert!(streak.is_logged);
+        }
+        tokio::time::advance(LONGEST_PAUSE / 2).await;
+        streak.log_success();
+        assert!(!streak.is_logged);
     }
 
     #[test]
