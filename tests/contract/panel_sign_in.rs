@@ -243,7 +243,8 @@ async fn sign_ins_to_one_account_wait_in_its_own_share() {
     let holder = world.database.connect().await;
     let lock = format!("begin; select from sellers where id = '{}' for update", busy.id);
     holder.batch_execute(&lock).await.unwrap();
-    let signing_in = (0..24).map(|_| tokio::spawn(browser.posting(&form).send()));
+    // Fewer than the network has places, more than the share.
+    let signing_in = (0..6).map(|_| tokio::spawn(browser.posting(&form).send()));
     let _waiting: Vec<_> = signing_in.collect();
     until("four wait for the row", async || {
         world.count(lock_waits(), &[]).await == 4
@@ -268,5 +269,5 @@ async fn a_network_has_eight_links_looked_up_at_a_time() {
         statuses.push(asked.await.unwrap().status);
     }
     statuses.sort_unstable();
-    assert_eq!(statuses, [[410; 4].as_slice(), &[410; 4], &[503; 4]].concat());
+    assert_eq!(statuses, [vec![410; 8], vec![503; 4]].concat());
 }

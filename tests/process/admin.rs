@@ -335,15 +335,17 @@ async fn all_tokens_of_an_application_or_a_seller_are_revoked() {
     let others = world.token(&second).await;
     let personal = world.personal_token(&one, &["offers:read"]).await.token;
     let foreign = world.personal_token(&two, &["offers:read"]).await.token;
-    let (link, mut browser) = (world.sign_in_link(&one).await, world.visitor());
+    let mut browser = world.visitor();
     let form = browser.form(&world.sign_in_link(&one).await).await;
     browser.sent(&form).await;
+    let link = world.sign_in_link(&one).await;
 
     admin(&world, "tokens revoke --application First").await.ended(2);
     let done = admin_json(&world, "tokens revoke --application First --yes").await;
     assert_eq!(done, [json!({"of": first.client_id, "revoked": true})]);
     assert!(!world.works(&tokens[0]).await && !world.works(&tokens[1]).await);
     assert!(world.works(&others).await && browser.is_in().await);
+    world.visit(&link).await.expect(200);
     is_audited(&world, &first.client_id, "tokens.revoked").await;
 
     let done = admin_json(&world, "tokens revoke --seller 1 --yes").await;

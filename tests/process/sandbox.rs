@@ -385,13 +385,22 @@ async fn a_database_that_is_not_empty_is_refused_and_not_changed() {
     let (foreign, production) = (TestDatabase::empty().await, TestDatabase::create().await);
     let customers = "create table customers (id int); insert into customers values (1)";
     foreign.connect().await.batch_execute(customers).await.unwrap();
+    let empty = TestDatabase::empty().await;
     for database in [&foreign, &production] {
-        let (before, itself) = (contents(database).await, [("DATABASE_URL", database.url())]);
-        // Also a second time, when something of the first one may be left.
-        for _ in 0..2 {
-            let refused = run(PROGRAM, &Sandbox::arguments(&data), &itself).await;
-            assert!(refused.failure().stderr.contains("empty"));
-            assert!(contents(database).await == before);
+        let before = contents(database).await;
+        let direct = "SELLER_API__DATABASE__DIRECT_URL";
+        let itself = [("DATABASE_URL", database.url())];
+        for environment in [
+            &itself[..],
+            &[("DATABASE_URL", empty.url()), (direct, database.url())],
+            &[("DATABASE_URL", database.url()), (direct, empty.url())],
+        ] {
+            // Also a second time, when something of the first one may be left.
+            for _ in 0..2 {
+                let refused = run(PROGRAM, &Sandbox::arguments(&data), environment).await;
+                assert!(refused.failure().stderr.contains("empty"));
+                assert!(contents(database).await == before);
+            }
         }
     }
     // A start that broke off had claimed it, and was repeated only when it was in use for something else.
@@ -399,7 +408,7 @@ async fn a_database_that_is_not_empty_is_refused_and_not_changed() {
     production.connect().await.batch_execute(seller).await.unwrap();
     for database in [&foreign, &production] {
         let (before, url) = (contents(database).await, database.url());
-        std::fs::write(data.join("claim"), url).unwrap();
+        std::fs::write(data.join("claim"), format!("{url}\n{url}")).unwrap();
         let refused = run(PROGRAM, &Sandbox::arguments(&data), &[("DATABASE_URL", url)]).await;
         assert!(refused.failure().stderr.contains("empty"));
         assert!(contents(database).await == before);

@@ -31,7 +31,7 @@ async fn serve_has_no_such_page() {
     for path in [
         "/sandbox",
         "/sandbox/live",
-        "/sandbox/api/timeline",
+        "/sandbox/api/offers",
         "/sandbox/inbox/0",
     ] {
         let url = format!("{}{path}", world.server.base_url);
@@ -207,8 +207,8 @@ impl Player {
     ) -> (String, Page) {
         let meant = |form: blackbox::Form| {
             let call = serde_json::from_str(form.value("call")?).unwrap();
-            let (_, by, path, body): (Value, String, String, Value) = call;
-            let is_meant = by == method && path.ends_with(end) && body.to_string().contains(part);
+            let (_, its_method, path, body): (Value, String, String, Value) = call;
+            let is_meant = its_method == method && path.ends_with(end) && body.to_string().contains(part);
             is_meant.then_some((form, path))
         };
         let found = page.forms().into_iter().find_map(meant);

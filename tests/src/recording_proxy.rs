@@ -23,6 +23,8 @@ pub enum Disturbance {
     Delayed(Arc<Notify>),
     /// Forwards it, and replaces the first text by the second one in the answer's body.
     Edited(&'static str, &'static str),
+    /// Forwards it, and answers 200 with a page in HTML.
+    Page,
 }
 
 /// A request and its answer.
@@ -151,6 +153,10 @@ impl RecordingProxy {
             Some(Disturbance::Lost) => None,
             // Until the client gives up.
             Some(Disturbance::Silence) => std::future::pending().await,
+            Some(Disturbance::Page) => {
+                let headers = [("content-type", "text/html"), ("connection", "close")];
+                Some(response(200, headers, b"<html>"))
+            }
             _ => Some(bytes_of(&answer)),
         }
     }

@@ -40,8 +40,7 @@ enum Command {
     /// data directory. The next start continues with the data. Mails are files in its folder mail. Carriers
     /// are simulated: the tracking number decides their answer (DELIVERED, TRANSIT, LATER, TIMEOUT, ERROR in
     /// it). With `DATABASE_URL` set, that database is used instead, if it is empty or a sandbox's already.
-    /// All configuration except TLS, `database.direct_url`, mail servers and carriers applies. Ctrl-C ends it and
-    /// its PostgreSQL.
+    /// All configuration except TLS, mail servers and carriers applies. Ctrl-C ends it and its PostgreSQL.
     Sandbox {
         #[command(flatten)]
         options: sandbox::Options,

@@ -361,7 +361,7 @@ pub struct DatabaseConfig {
     /// in transaction mode.
     pub url: Option<Secret>,
     /// The same database without a pooler, as the role that owns its tables, for migrations. If unset: `url`.
-    #[schemars(extend("x-read-by" = "migrate"))]
+    #[schemars(extend("x-read-by" = "sandbox, migrate"))]
     pub direct_url: Option<Secret>,
     /// Where offers and orders are. Must match the database: `migrate --distribute` distributes it.
     #[schemars(

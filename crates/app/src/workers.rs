@@ -74,6 +74,7 @@ impl Shared {
         for carrier in Carrier::ALL.into_iter().filter(|one| *one != Carrier::Other) {
             let parcels = Parcels {
                 shared: self.clone(),
+                queue: self.database.tracking_queue(),
                 carrier,
                 slots: TaskSlots::of(&Arc::new(Semaphore::new(parcels::SLOTS)), &self.tasks),
             };

@@ -20,6 +20,9 @@ use crate::program::build;
 
 /// Iterations of the two runs. One-time costs, such as the start, are in both and cancel out.
 const TIMES: [u64; 2] = [50, 250];
+/// From a length that depends on the processor on, the C library copies and fills by one instruction, which counts for
+/// each byte. Here it does so in loops.
+const LOOPS: &str = "glibc.cpu.x86_rep_movsb_threshold=100000000:glibc.cpu.x86_rep_stosb_threshold=100000000";
 /// The recorded counts.
 const RECORDED: &str = "docs/development/instructions.json";
 /// Ratio to the recorded count from which a path gets a warning.
@@ -69,8 +72,7 @@ pub(crate) async fn run(options: &InstructionsOptions) -> anyhow::Result<()> {
 
 async fn count(example: &Path, path: &str, times: u64) -> anyhow::Result<u64> {
     let output = Command::new("valgrind")
-        // Above a threshold that depends on the processor, `memcpy` repeats one instruction, which is counted byte by byte.
-        .env("GLIBC_TUNABLES", "glibc.cpu.x86_rep_movsb_threshold=100000000")
+        .env("GLIBC_TUNABLES", LOOPS)
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
         .arg(example)
         .args([path, &times.to_string()])

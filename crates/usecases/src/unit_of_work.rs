@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use futures_util::future::BoxFuture;
 use kernel::{Claim, OfferId, SellerId, StoreError, StoredResponse, TransactionError};
-use oauth::{ApplicationStore, FamilyId, GrantStore};
+use oauth::{ApplicationStore, ClientId, FamilyId, GrantStore};
 use offers::OfferStore;
 use orders::{OrderRef, OrderStore};
 use uuid::Uuid;
@@ -32,6 +32,8 @@ pub enum Row {
     /// The same, while a carrier is asked about its parcel: no transaction locks it.
     Report(SellerId, OrderRef),
     Family(FamilyId),
+    /// Its subscriptions are added one after another.
+    Application(ClientId),
 }
 
 /// The rows that work will lock, declared before its transaction begins, so that it waits without a

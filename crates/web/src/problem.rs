@@ -115,9 +115,9 @@ impl Problem {
         Self::new(Code::RateLimited, message).retry_after(retry_after)
     }
 
-    /// 429: the seller's place for slow lists is taken.
+    /// 429: the seller's own requests take all its places.
     pub fn too_many_at_once() -> Self {
-        let message = "Too many slow lists of this seller at once: read one after another. Retry in 1 s.";
+        let message = "Too many requests of this seller at once: send fewer at a time. Retry in 1 s.";
         Self::new(Code::RateLimited, message).retry_after(1)
     }
 

@@ -61,7 +61,7 @@ impl Reply {
         for (place, item) in items.into_iter().enumerate() {
             if place == 1 {
                 // The others are about as long as the first one.
-                bytes.reserve((bytes.len() * count).min(LONG));
+                bytes.reserve((bytes.len() * (count - 1)).min(LONG));
             }
             bytes.extend((place > 0).then_some(b','));
             serde_json::to_writer(&mut bytes, &item)?;

@@ -3,11 +3,11 @@
 use actix_web::http::StatusCode;
 use chrono::TimeDelta;
 use oauth::Scope;
-use usecases::Transaction;
 use usecases::subscriptions::{
     ChangeRefusal, LimitReached, Rotated, SubscriptionRequest, change_subscription, create_subscription,
     rotate_secret,
 };
+use usecases::{LockSet, Row, Transaction};
 use web::decode::{Shape, integer, list, object, one_of, text};
 use web::openapi::{Docs, JsonBody};
 use web::operation::{Call, Incoming, Read, Write};
@@ -147,6 +147,10 @@ impl Write<Public> for CreateWebhook {
 
     async fn prepare(&mut self, call: &mut Call<Public>) -> Result<(), Error> {
         check_host(call, &self.0.url).await
+    }
+
+    fn locks(&self, call: &Call<Public>) -> LockSet {
+        LockSet::of_row(Row::Application(call.caller.client_id))
     }
 
     async fn apply(&self, call: &Call<Public>, tx: &dyn Transaction) -> Result<Reply, Error> {

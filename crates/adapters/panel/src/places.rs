@@ -19,6 +19,8 @@ pub(crate) const SMALL_FORM: usize = 16 * 1024;
 #[derive(Clone, Default)]
 pub struct Places {
     passwords: places::Places<Network>,
+    /// Whoever invents links takes no place for a password.
+    link_lookups: places::Places<Network>,
     large_forms: places::Places<SellerId>,
     /// By the address that was entered.
     links: places::Places<String>,
@@ -27,14 +29,12 @@ pub struct Places {
 impl Places {
     /// None if the network of this address has taken its places.
     pub(crate) fn password(&self, client: IpAddr) -> Option<Place> {
-        let most = |taken| {
-            if taken < HALF_OF_PASSWORDS {
-                PASSWORDS_OF_ONE
-            } else {
-                1
-            }
-        };
-        self.passwords.take(network(client), most)
+        self.passwords.take(network(client), most_of_one)
+    }
+
+    /// The same for the look-up of a link.
+    pub(crate) fn link_lookup(&self, client: IpAddr) -> Option<Place> {
+        self.link_lookups.take(network(client), most_of_one)
     }
 
     /// None if the seller has as many.
@@ -45,6 +45,14 @@ impl Places {
     /// None while another link for this address is made.
     pub(crate) fn link(&self, email: &str) -> Option<Place> {
         self.links.take(email.to_lowercase(), |_| 1)
+    }
+}
+
+const fn most_of_one(taken: usize) -> usize {
+    if taken < HALF_OF_PASSWORDS {
+        PASSWORDS_OF_ONE
+    } else {
+        1
     }
 }
 

@@ -10,8 +10,8 @@ use parking_lot::Mutex;
 use tokio::{sync::oneshot, time::timeout};
 use usecases::{LockSet, Row};
 
-/// How much work may wait for a row, and for a seller's share; more fails at once. For a row as much again may
-/// wait of the marketplace's work alone: what a seller sends does not keep it out.
+/// How much work may wait for a row, and for a seller's share; more fails at once. The marketplace's may wait behind
+/// twice as much for a row, so that a seller's requests alone do not get it refused.
 const ROW_QUEUE: usize = 256;
 const SHARE_QUEUE: usize = 1024;
 /// How often later work may pass the longest waiting at a row. Then its rows are kept free for it.

@@ -25,7 +25,9 @@ pub(crate) enum By {
     Office,
     /// The page: its endpoints want its origin, and its token in the form.
     Page,
+    #[serde(skip_deserializing)]
     Bearer(String),
+    #[serde(skip_deserializing)]
     Nobody,
 }
 

@@ -69,7 +69,7 @@ impl Behaviour {
 
     async fn answer(self, tasks: &Tasks, is_verified: bool) -> HttpResponse {
         let (waits, status) = self.plan(is_verified);
-        // A stop of the process is not waited for.
+        // A stop of the process ends the wait.
         drop(timeout(Duration::from_secs(waits), tasks.stopping()).await);
         if let Some(status) = status {
             return HttpResponse::build(status).finish();
@@ -256,15 +256,20 @@ pub(crate) async fn subscribe(page: &SandboxPage, (n, seller): Chosen<'_>) -> Sh
         if earlier.subscription.url.as_str() == own_url {
             let path = format!("/v1/webhooks/{}", earlier.subscription.id);
             let deletion = Call::new(By::Seller(n), Method::DELETE, path, Value::Null);
-            // 404 if another application made it.
-            page.make(&deletion).await?;
+            let deleted = page.make(&deletion).await?;
+            // 404: another application made it.
+            if deleted.status.as_u16() != 404 {
+                deleted.accepted()?;
+            }
         }
     }
     let created = page.make(&subscription(settings, n)).await?.accepted()?.json();
     let id = text(&created, "id").parse().ok();
     let made = id.zip(WebhookSecret::presented(text(&created, "secret")));
-    let made = made.map(|(id, secret)| Subscription { id, secret });
-    page.inbox.with(n, |receiver| receiver.subscription = made);
+    let (id, secret) = made.ok_or_else(|| "The answer has no id or no webhook secret.".to_owned())?;
+    page.inbox.with(n, |receiver| {
+        receiver.subscription = Some(Subscription { id, secret });
+    });
     Ok(see_other(&format!("/sandbox/receiver?seller={n}")))
 }
 

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::HttpResponse;
-use actix_web::http::StatusCode;
+use actix_web::http::{Method, StatusCode};
 use actix_web::web::{ServiceConfig, scope};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use futures_util::future::BoxFuture;
@@ -165,11 +165,15 @@ impl SandboxPage {
             return Ok(HttpResponse::Forbidden().body(guard::NOT_FROM_HERE));
         }
         head::check(request.http.head()).map_err(Refusal::bad)?;
-        let is_post = !request.method().is_safe();
+        let is_post = *request.method() == Method::POST;
         if let Some(n) = request.path().strip_prefix("/sandbox/inbox/") {
             let n = n.parse().ok();
             let n = n.filter(|n: &usize| is_post && *n < self.sellers.len());
             return inbox::receive(self, n.ok_or_else(missing)?, request).await;
+        }
+        if !is_post && !matches!(*request.method(), Method::GET | Method::HEAD) {
+            let status = StatusCode::METHOD_NOT_ALLOWED;
+            return Err(Refusal::new(status, "This page knows GET and POST."));
         }
         let form = if is_post {
             self.form(request).await?
@@ -194,6 +198,7 @@ impl SandboxPage {
             (false, "/sandbox/client") => client::walk(self, form).await?,
             (false, "/sandbox/timeline") => live::timeline(self, form, request.query())?,
             (false, "/sandbox/live") => live::live(self),
+            (false, "/sandbox/api/offers") => trade::offers_json(self).await?,
             (false, "/sandbox/api/timeline") => live::json(self, form)?,
             (true, "/sandbox/call") => pages::call(self, form).await?,
             (true, "/sandbox/preview") => pages::preview(self, form)?,

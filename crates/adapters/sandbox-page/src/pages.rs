@@ -80,7 +80,7 @@ pub(crate) fn see_other(path: &str) -> HttpResponse {
 
 /// Why something is not shown or done: a status, and a sentence for people.
 #[derive(Debug)]
-pub(crate) struct Refusal(StatusCode, String);
+pub(crate) struct Refusal(pub(crate) StatusCode, pub(crate) String);
 
 /// A page, or a part of one; else why there is none.
 pub(crate) type Shown<T = HttpResponse> = Result<T, Refusal>;

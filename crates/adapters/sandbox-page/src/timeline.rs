@@ -191,7 +191,7 @@ fn filter<'a>(query: &'a Form, all: &'a [Arc<Row>]) -> Shown<impl Fn(&Row) -> bo
         Kind::parse(kind).ok_or_else(|| Refusal::bad(format!("`kind` is one of {kinds}.")))
     });
     let seller = wanted(query, "seller").map(|id| {
-        let sentence = "`seller` is a seller's id.";
+        let sentence = "`seller` is a seller's id, as /sandbox/api/offers has it.";
         id.parse::<SellerId>().map_err(|_| Refusal::bad(sentence))
     });
     let (kind, seller) = (kind.transpose()?, seller.transpose()?);

@@ -32,6 +32,9 @@ const NEW_OFFER: &[Input<'static>] = &[("/title", "Title", &[]), PRICE, STOCK];
 /// The places of a shipment that a person may change.
 const PARCEL: &[Input<'static>] = &[("/carrier", "Carrier", &[]), NUMBER];
 
+/// A seller, by its place in the page's list, and one of its offers.
+type Listed<'a> = (usize, &'a SandboxSeller, Offer);
+
 /// Something with what can be done to it.
 struct Card {
     title: String,
@@ -62,6 +65,18 @@ async fn newest(
     };
     let (id, most) = (seller.id.into(), PageSize::clamped(most));
     Ok(page.settings.offers.offers(id, filter, None, most).await?.items)
+}
+
+/// The newest offers of each seller.
+async fn catalogue(page: &SandboxPage, status: Option<OfferStatus>) -> Shown<Vec<Listed<'_>>> {
+    let mut all = Vec::new();
+    let share = CATALOGUE / page.sellers.len().max(1);
+    let most = LISTED.min(i64::try_from(share).unwrap_or(LISTED));
+    for (n, seller) in page.sellers.iter().enumerate() {
+        let offers = newest(page, seller, status, most).await?.into_iter();
+        all.extend(offers.map(|offer| (n, seller, offer)));
+    }
+    Ok(all)
 }
 
 /// The amount in grosze.
@@ -133,30 +148,35 @@ pub(crate) async fn sign_in(page: &SandboxPage, (_, seller): Chosen<'_>) -> Show
 #[template(path = "shop.html")]
 struct ShopPage<'a> {
     frame: Frame<'a>,
-    /// Each with its seller, and the seller's place in the page's list.
-    offers: Vec<(usize, &'a SandboxSeller, Offer)>,
+    offers: Vec<Listed<'a>>,
     curl: String,
     orders: Vec<Card>,
 }
 
 /// `GET /sandbox/shop`.
 pub(crate) async fn shop(page: &SandboxPage, form: &Form) -> Shown {
-    let mut offers = Vec::new();
-    let share = CATALOGUE / page.sellers.len().max(1);
-    let most = LISTED.min(i64::try_from(share).unwrap_or(LISTED));
-    for (n, seller) in page.sellers.iter().enumerate() {
-        let newest = newest(page, seller, Some(OfferStatus::Published), most)
-            .await?
-            .into_iter();
-        let sold = newest.filter(|offer| offer.price.is_some() && offer.stock.map(Stock::get) != Some(0));
-        offers.extend(sold.map(|offer| (n, seller, offer)));
-    }
+    let mut offers = catalogue(page, Some(OfferStatus::Published)).await?;
+    offers.retain(|(_, _, offer)| offer.price.is_some() && offer.stock.map(Stock::get) != Some(0));
     Ok(html(&ShopPage {
         frame: page.frame("Buyer"),
         offers,
         curl: place(page, form).keyed(page).curl(page),
         orders: latest(page, Role::Buyer).await?,
     }))
+}
+
+/// `GET /sandbox/api/offers`: the newest offers of all sellers of the sandbox.
+pub(crate) async fn offers_json(page: &SandboxPage) -> Shown {
+    let offers = catalogue(page, None).await?;
+    let item = |(_, seller, offer): &Listed<'_>| {
+        json!({
+            "seller_id": seller.id.to_string(), "seller_no": seller.seller_no, "id": offer.id.to_string(),
+            "title": offer.product.title, "status": offer.status.as_str(), "price": amount(offer),
+            "stock": offer.stock.map(Stock::get),
+        })
+    };
+    let items: Vec<_> = offers.iter().map(item).collect();
+    Ok(HttpResponse::Ok().json(json!({ "items": items })))
 }
 
 /// The call that places the order of a basket. A field `q/<seller>/<offer>` has the quantity of an offer.
@@ -300,7 +320,11 @@ pub(crate) async fn carrier(page: &SandboxPage, form: &Form) -> Shown {
         .map_err(|invalid| Refusal::bad(format!("The tracking number {invalid}.")))?;
     let said = TrackingStatus::parse(status)
         .ok_or_else(|| Refusal::bad("Carriers know no such status: choose one of the list."))?;
-    (page.settings.set_parcel)(parcel, said).await?;
+    let set = (page.settings.set_parcel)(parcel, said).await;
+    set.map_err(|error| {
+        let Refusal(status, _) = error.into();
+        Refusal::new(status, "It is set, but the database does not answer now.")
+    })?;
     Ok(HttpResponse::Ok().body(format!(
         "Carriers say of {number} from now on: {status}. They are asked within a quarter of a minute.\n"
     )))

@@ -25,8 +25,8 @@ pub(crate) enum Command {
     /// others; the exit code is then 2 for a line without a token, else 3.
     ///
     /// An application's tokens are those of all sellers; a seller's tokens are those of all applications, and
-    /// personal ones; with them end the seller's sessions in the panel and one-time links. New tokens can be issued
-    /// afterwards: to stop that, suspend the application or close the account.
+    /// personal ones; the seller's sessions in the panel and one-time links end too, also a pending invitation. New
+    /// tokens can be issued afterwards: to stop that, suspend the application or close the account.
     Revoke {
         #[command(flatten)]
         which: Which,
@@ -69,7 +69,11 @@ impl Command {
             (None, None, _) => return revoke_from_stdin(database, format).await,
         };
         if !yes {
-            confirm(&format!("revoking all tokens of {whose}"))?;
+            let more = match of {
+                FamiliesOf::Seller(_) => " and ending its sessions and links",
+                FamiliesOf::Application(_) => "",
+            };
+            confirm(&format!("revoking all tokens of {whose}{more}"))?;
         }
         let revoked = in_transaction(database, |tx| {
             let by = ActingOperator::CommandLine;

@@ -45,9 +45,7 @@ pub(super) fn refused(error: figment::Error, layers: &Figment) -> Fault {
         // The path names the item.
         name.clone_from(&list.name);
     }
-    let expected = key.map_or("a section with keys in it", |key| {
-        key.range.as_ref().unwrap_or(&key.kind)
-    });
+    let expected = key.map_or("a section with keys in it", |key| key.expected.as_str());
     let mut fault = match error.kind {
         // Of the types in `values`.
         Kind::Message(reason) => Fault {

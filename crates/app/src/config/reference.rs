@@ -19,6 +19,8 @@ pub struct Key {
     pub name: String,
     /// The type of its value, or the allowed words.
     pub kind: String,
+    /// What a value of another type should be.
+    pub(super) expected: String,
     /// The default in TOML; `None` if the key has no default.
     pub default: Option<String>,
     /// The bounds of the value, or of each item of a list.
@@ -41,15 +43,17 @@ impl Key {
 
     fn of(name: String, schema: &Value, section_read_by: &str) -> Self {
         let items = schema.get("items");
+        let range = range(schema);
         Self {
             name,
             kind: kind(schema),
+            expected: expected(schema, range.as_deref()),
             default: schema
                 .get("default")
                 .filter(|default| !default.is_null())
                 .map(Value::to_string),
             bounds: bounds(schema),
-            range: range(schema),
+            range,
             meaning: meaning(schema),
             read_by: text(schema, "x-read-by").unwrap_or(section_read_by).to_owned(),
             is_secret: items.unwrap_or(schema).get("writeOnly").is_some(),
@@ -176,6 +180,16 @@ fn range(schema: &Value) -> Option<String> {
         (Some(count), Some(items)) => format!("{count} {}s {range}", kind(items)),
         _ => range,
     })
+}
+
+fn expected(schema: &Value, range: Option<&str>) -> String {
+    let of_type = match json_type(schema) {
+        "integer" | "number" => range.unwrap_or("a whole number from 0 on"),
+        "boolean" => "true or false",
+        "array" => range.unwrap_or("a list (an array in TOML, separated by commas in the environment)"),
+        _ => "a text",
+    };
+    text(schema, "x-expected").unwrap_or(of_type).to_owned()
 }
 
 /// The keys with values outside their bounds.

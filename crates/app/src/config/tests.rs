@@ -86,7 +86,7 @@ database.pool_size=many | must be from 1 to 1000, not `many`
 database.pool_size= | not an empty text
 database.direct_url=hush | `database.direct_url` is no URL of the form
 DATABASE_URL=postgres://u:no@hush@db/x | have to be percent-encoded
-carriers.inpost.enabled= | must be `true` or `false`, not an empty text
+carriers.inpost.enabled= | must be true or false, not an empty text
 log.level=loud=shout | must be error, warn
 log.level=verbose | must be error, warn
 log.level=info,usecases | must be error, warn
@@ -170,7 +170,7 @@ const REFUSED_FILES: &str = "\
 [server] / bind = \"127.0.0.1:1\" / bind = \"\" | line 3: duplicate key
 [database] / url = postgres://u:hush@db/x | line 2: 
 [servre] / bind = \"127.0.0.1:1\" | did you mean `server`?
-[server] / drain = 5 | must be from 0s to 1h, not `5`
+[server] / drain = 5 | must be a duration such as 500ms, 1m or 12h, not `5`
 [tracing] / sample_ratio = nan | `tracing.sample_ratio` must be from 0 to 1
 [tracing] / sample_ratio = -inf | `tracing.sample_ratio` must be from 0 to 1
 [keys] / sealing = { a = \"hush\" } | `keys.sealing` 

@@ -11,10 +11,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use url::Url;
 use web::TrustedProxies;
 
+const PERIOD: &str = "a duration such as 500ms, 1m or 12h";
+
 /// A duration, written `500ms`, `1m`, `12h`, `90d`, or several of them in a row (`1h 30m`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-#[schemars(inline, extend("x-kind" = "duration"))]
+#[schemars(inline, extend("x-kind" = "duration", "x-expected" = PERIOD))]
 pub struct Period(pub Duration);
 
 impl Period {
@@ -30,7 +32,7 @@ impl TryFrom<String> for Period {
     fn try_from(text: String) -> Result<Self, String> {
         let read = humantime::parse_duration(&text);
         read.map(Self)
-            .map_err(|reason| format!("must be a duration such as 500ms, 1m or 12h ({reason})"))
+            .map_err(|reason| format!("must be {PERIOD} ({reason})"))
     }
 }
 
@@ -96,20 +98,20 @@ impl Serialize for Secret {
     }
 }
 
+const LISTEN_ADDRESS: &str = "an address with a port such as 127.0.0.1:8080";
+
 /// An address at which a listener is bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(try_from = "String")]
-#[schemars(inline, extend("x-kind" = "an address with its port"))]
+#[schemars(inline, extend("x-kind" = "an address with its port", "x-expected" = LISTEN_ADDRESS))]
 pub struct ListenAddress(pub SocketAddr);
 
 impl TryFrom<String> for ListenAddress {
-    type Error = &'static str;
+    type Error = String;
 
-    fn try_from(text: String) -> Result<Self, Self::Error> {
+    fn try_from(text: String) -> Result<Self, String> {
         let address = text.parse();
-        address
-            .map(Self)
-            .map_err(|_| "must be an address with a port such as 127.0.0.1:8080")
+        address.map(Self).map_err(|_| format!("must be {LISTEN_ADDRESS}"))
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kernel::{Randomness as _, TransactionError};
-use orders::Carrier;
+use orders::{Carrier, TrackingQueue};
 use usecases::track_parcels::{LEASE, Tracking, track_parcel};
 
 use super::routine::TaskSlots;
@@ -19,6 +19,8 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// The worker of one carrier.
 pub(super) struct Parcels {
     pub(super) shared: Shared,
+    /// It remembers where its last look-up ended.
+    pub(super) queue: Arc<dyn TrackingQueue>,
     pub(super) carrier: Carrier,
     pub(super) slots: TaskSlots,
 }
@@ -31,12 +33,9 @@ impl Parcels {
         if self.shared.external.tracking.is_paused(self.carrier) {
             return Ok(PAUSE);
         }
-        let (queue, schedule) = (
-            self.shared.database.tracking_queue(),
-            self.shared.config.poll_schedule(),
-        );
+        let schedule = self.shared.config.poll_schedule();
         let fence = self.shared.randomness.uuid();
-        let Some(parcel) = queue.lease_parcel(self.carrier, fence, LEASE).await? else {
+        let Some(parcel) = self.queue.lease_parcel(self.carrier, fence, LEASE).await? else {
             // Short compared to the shortest time between two look-ups.
             let shortest = schedule.interval.to_std().unwrap_or_default();
             return Ok((shortest / 4).clamp(Duration::from_millis(100), Duration::from_secs(10)));
@@ -45,7 +44,7 @@ impl Parcels {
         self.slots.begin(slot, async move {
             let external = &worker.shared.external;
             let tracking = Tracking {
-                queue: &*queue,
+                queue: &*worker.queue,
                 carriers: &*external.tracking,
                 units: &*worker.shared.database.units(),
                 schedule,

@@ -166,12 +166,13 @@ impl FailureStreak {
         pause.min(LONGEST_PAUSE)
     }
 
-    /// For a worker whose calls may fail beside others that succeed.
+    /// For a worker whose calls may fail beside others that succeed: what was logged is over once nothing has failed for
+    /// a while.
     pub(super) fn log_success(&mut self) {
-        if self
+        let is_over = self
             .last_at
-            .is_none_or(|last_at| last_at.elapsed() >= LONGEST_PAUSE)
-        {
+            .is_none_or(|last_at| last_at.elapsed() >= LONGEST_PAUSE);
+        if is_over || !self.is_logged {
             self.log_recovery();
         }
     }

@@ -42,7 +42,8 @@ impl Deref for SharedError {
     }
 }
 
-/// The cause of an unavailable store for a caller whose own seller's requests take all the places that they may have.
+/// The cause of an unavailable store for a caller whose own seller's requests, or strangers', take all the places that
+/// they may have.
 #[derive(Debug, thiserror::Error)]
 #[error("the seller's own requests take all its places")]
 pub struct ShareTaken;

@@ -49,7 +49,7 @@ def send_changes(api: Api, store: Store, file: Path) -> None:
                 log.error("offer %s was not changed: %s", item["id"], item["errors"])
                 codes = [error["code"] for error in item["errors"]]
                 if change.get("stock_adjustment", 0) < 0 and "stock_out_of_range" in codes:
-                    # The item's other changes, such as a price, were not made either. They are, unless they are refused themselves.
+                    # The item's other changes, such as a price, were not made either. They are made now, unless one of them was refused too.
                     left = {"id"} if len(codes) > 1 else change.keys() - {"stock_adjustment", "if_match"}
                     oversold.append({name: change[name] for name in change if name in left} | {"stock": 0})
         store.remember(batch=json.dumps(_batch(oversold, batch["end"])), changes_done=str(batch["end"]))

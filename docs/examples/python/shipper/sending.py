@@ -62,8 +62,10 @@ def send(method: str, url: str, headers: dict[str, str], body: bytes | None) -> 
 def _is_passing(answer: Answer) -> bool:
     if answer.status == 409:
         return "idempotency_in_progress" in answer.error_codes()
-    # A 200 that is not JSON is somebody else's, such as a proxy's page: nothing tells what became of the request.
-    return answer.status in (408, 429) or answer.status >= 500 or (answer.status in (200, 201) and answer.body is None)
+    # A success that is not JSON is somebody else's, such as a proxy's page: nothing tells what became of the request.
+    if answer.status < 300 and answer.status != 204:
+        return answer.body is None
+    return answer.status in (408, 429) or answer.status >= 500
 
 
 def _send_once(method: str, url: str, headers: dict[str, str], body: bytes | None) -> Answer:

@@ -60,7 +60,7 @@ export async function sendChanges(api: Api, store: Store, file: string): Promise
       const codes = item.errors?.map((error) => error.code) ?? [];
       const { stock_adjustment, if_match, ...others } = changes[index] ?? { id: item.id };
       if (codes.includes("stock_out_of_range") && (stock_adjustment ?? 0) < 0) {
-        // The item's other changes, such as a price, were not made either. They are, unless they are refused themselves.
+        // The item's other changes, such as a price, were not made either. They are made now, unless one of them was refused too.
         oversold.push({ ...(codes.length > 1 ? { id: item.id } : others), stock: 0 });
       }
     }

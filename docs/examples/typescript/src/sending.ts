@@ -62,8 +62,8 @@ export async function send(request: Outgoing): Promise<Answer> {
 
 function isPassing(answer: Answer): boolean {
   if (answer.status === 409) return errorCodes(answer).includes("idempotency_in_progress");
-  // A 200 that is not JSON is somebody else's, such as a proxy's page: nothing tells what became of the request.
-  if ([200, 201].includes(answer.status)) return answer.body === undefined;
+  // A success that is not JSON is somebody else's, such as a proxy's page: nothing tells what became of the request.
+  if (answer.status < 300 && answer.status !== 204) return answer.body === undefined;
   return [408, 429].includes(answer.status) || answer.status >= 500;
 }
 

@@ -104,9 +104,13 @@ impl OAuthError {
         Self::of(Code::RATE_LIMITED, Problem::rate_limited(seconds))
     }
 
-    /// 500 with a fixed description.
+    /// 500 with a fixed description; 429 if the seller's own requests take all its places.
     pub(super) fn failed(failure: Error) -> Self {
-        Self::of(Code::SERVER_ERROR, failure)
+        let code = match failure.problem().status() {
+            StatusCode::TOO_MANY_REQUESTS => Code::RATE_LIMITED,
+            _ => Code::SERVER_ERROR,
+        };
+        Self::of(code, failure)
     }
 
     pub(super) fn code(&self) -> Code {

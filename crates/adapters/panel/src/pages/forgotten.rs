@@ -23,7 +23,7 @@ pub(crate) async fn page(request: PageRequest) -> PageResult {
 
 /// POST: looks up the account and queues the mail in the background, so that the response takes the same time
 /// for an unknown account.
-pub(crate) async fn submit(request: PageRequest) -> PageResult {
+pub(crate) async fn submit(mut request: PageRequest) -> PageResult {
     let email = request.fields.get("email").trim().to_owned();
     limit_attempts(&request, &email).await?;
     let t = &request.texts().passwords;
@@ -40,7 +40,7 @@ pub(crate) async fn submit(request: PageRequest) -> PageResult {
     };
     let tasks = request.panel.ports.tasks.clone();
     drop(tasks.run(async move {
-        let sent = send(&request, &email).await;
+        let sent = send(&mut request, &email).await;
         drop(place);
         if let Err(error) = sent {
             error.log(&request.trace_id, "a link for a new password was not queued");
@@ -49,10 +49,11 @@ pub(crate) async fn submit(request: PageRequest) -> PageResult {
     answer
 }
 
-async fn send(request: &PageRequest, email: &str) -> PageResult<()> {
+async fn send(request: &mut PageRequest, email: &str) -> PageResult<()> {
     let account = request.panel.panel.account(email).await?;
     let open = account.filter(|account| account.seller.closed_at.is_none());
     let Some(account) = open else { return Ok(()) };
+    request.seller = Some(account.seller.id);
     let by = request.acting_for(account.seller.id);
     let queued = request.change(by, |tx, panel, by| {
         let (randomness, public_url) = (panel.ports.randomness.as_ref(), &panel.ports.service.public_url);

@@ -75,7 +75,8 @@ fn hash(request: &PageRequest) -> SecretHash {
 /// The kind and the seller of a link that is still valid. A link works only under its kind's path.
 async fn unexpired(request: &PageRequest) -> PageResult<(LinkKind, Seller)> {
     // Anybody can invent links, whose look-ups wait where those of sign-ins do.
-    let _place = take_place(request)?;
+    let place = request.panel.places.link_lookup(request.client);
+    let _place = place.ok_or(PageError::Busy)?;
     let found = request.panel.panel.link(hash(request)).await?;
     let found = found.map(|(link, seller)| (link.kind, seller));
     let is_here = |kind: LinkKind| is_under(&request.path, &format!("/panel/{}", kind.as_str()));

@@ -87,7 +87,7 @@ pub(super) async fn limit_attempts(request: &PageRequest, email: &str) -> PageRe
     Ok(())
 }
 
-/// A place of the client's network for a password to be compared or hashed, or for a link to be looked up.
+/// A place of the client's network for a password to be compared or hashed.
 pub(super) fn take_place(request: &PageRequest) -> PageResult<Place> {
     let place = request.panel.places.password(request.client);
     place.ok_or(PageError::Busy)

@@ -1,5 +1,7 @@
 //! Subscriptions: their places, secrets, histories, retention, and queue metrics.
 
+use std::time::{Duration, Instant};
+
 use adapter_postgres::Expired;
 use chrono::{DateTime, TimeDelta, Utc};
 use orders::Carrier;
@@ -264,8 +266,10 @@ async fn who_adds_a_subscription_does_not_pass_a_closure() {
         () = fixture.wait_for_blocked_session() => {}
     }
     let mut added = later.add_subscription(subscription(seller, other));
+    let end = Instant::now() + Duration::from_secs(20);
     let both_wait = async {
         while fixture.count(lock_waits()).await < 2 {
+            assert!(Instant::now() < end, "two do not wait");
             tokio::task::yield_now().await;
         }
     };
