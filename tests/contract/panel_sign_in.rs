@@ -243,8 +243,8 @@ async fn sign_ins_to_one_account_wait_in_its_own_share() {
     let holder = world.database.connect().await;
     let lock = format!("begin; select from sellers where id = '{}' for update", busy.id);
     holder.batch_execute(&lock).await.unwrap();
-    // Fewer than the network has places, more than the share.
-    let signing_in = (0..6).map(|_| tokio::spawn(browser.posting(&form).send()));
+    // As many as the network has places, and twice the share: the second half waits on when the first one's locks time out.
+    let signing_in = (0..8).map(|_| tokio::spawn(browser.posting(&form).send()));
     let _waiting: Vec<_> = signing_in.collect();
     until("four wait for the row", async || {
         world.count(lock_waits(), &[]).await == 4

@@ -32,8 +32,9 @@ async fn memory_does_not_grow_with_the_input() {
     let report = stream(&world, &seller, 180_000).await;
     assert_eq!(report["unchanged"], 180_000);
     let after_much = resident_kib(world.server.id(), "VmHWM");
+    // The kernel adds up what each thread counts, so the mark may seem to fall a little.
     assert!(
-        after_much - after_little < 20_000,
+        after_much.saturating_sub(after_little) < 20_000,
         "{after_little} KiB before, {after_much} KiB after"
     );
     assert!(after_much < 200_000, "{after_much} KiB at most");

@@ -38,8 +38,8 @@ pub(crate) struct PageRequest {
     pub(crate) browser: BrowserSecret,
     /// The form, after the check of its CSRF token; empty with GET.
     pub(crate) fields: Fields,
-    /// Whose request it is, once that is known by session, password or link: its changes are in this seller's share of
-    /// the connections, others in that of strangers.
+    /// Whose request it is, once that is known by session, password, link or entered address: its changes are in this
+    /// seller's share of the connections, others in that of strangers.
     pub(crate) seller: Option<SellerId>,
 }
 

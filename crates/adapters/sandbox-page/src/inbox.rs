@@ -257,7 +257,7 @@ pub(crate) async fn subscribe(page: &SandboxPage, (n, seller): Chosen<'_>) -> Sh
             let path = format!("/v1/webhooks/{}", earlier.subscription.id);
             let deletion = Call::new(By::Seller(n), Method::DELETE, path, Value::Null);
             let deleted = page.make(&deletion).await?;
-            // 404: another application made it.
+            // 404: another application made it, or it is gone.
             if deleted.status.as_u16() != 404 {
                 deleted.accepted()?;
             }

@@ -172,8 +172,7 @@ impl SandboxPage {
             return inbox::receive(self, n.ok_or_else(missing)?, request).await;
         }
         if !is_post && !matches!(*request.method(), Method::GET | Method::HEAD) {
-            let status = StatusCode::METHOD_NOT_ALLOWED;
-            return Err(Refusal::new(status, "This page knows GET and POST."));
+            return Err(missing());
         }
         let form = if is_post {
             self.form(request).await?

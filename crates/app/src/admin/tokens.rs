@@ -25,7 +25,7 @@ pub(crate) enum Command {
     /// others; the exit code is then 2 for a line without a token, else 3.
     ///
     /// An application's tokens are those of all sellers; a seller's tokens are those of all applications, and
-    /// personal ones; the seller's sessions in the panel and one-time links end too, also a pending invitation. New
+    /// personal ones; the seller's sessions in the panel and one-time links end too, even a pending invitation. New
     /// tokens can be issued afterwards: to stop that, suspend the application or close the account.
     Revoke {
         #[command(flatten)]

@@ -219,3 +219,14 @@ macro_rules! failures {
 
 // `Retry-After` is also sent when the outcome stayed unknown: the presented code or token may have been used.
 failures!(StoreError, TransactionError, Panicked, serde_json::Error);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seller_whose_places_are_all_taken_gets_429() {
+        let failure = StoreError::Unavailable(kernel::ShareTaken.into());
+        assert_eq!(OAuthError::failed(failure.into()).code(), Code::RATE_LIMITED);
+    }
+}

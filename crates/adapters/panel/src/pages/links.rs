@@ -74,7 +74,7 @@ fn hash(request: &PageRequest) -> SecretHash {
 
 /// The kind and the seller of a link that is still valid. A link works only under its kind's path.
 async fn unexpired(request: &PageRequest) -> PageResult<(LinkKind, Seller)> {
-    // Anybody can invent links, whose look-ups wait where those of sign-ins do.
+    // Anybody can invent links, and their look-ups share the strangers' connections with those of sign-ins.
     let place = request.panel.places.link_lookup(request.client);
     let _place = place.ok_or(PageError::Busy)?;
     let found = request.panel.panel.link(hash(request)).await?;
