@@ -10,6 +10,8 @@ use web::places::{self, Network, network};
 /// places, and the addresses of one client must not take them all: once half are taken, a network has one at a time.
 const PASSWORDS_OF_ONE: usize = 8;
 const HALF_OF_PASSWORDS: usize = 32;
+/// Look-ups of links: so many delay others' sign-ins by some 50 ms.
+const LINK_LOOKUPS: usize = 64;
 /// Forms of more than [`SMALL_FORM`] bytes of one seller that are read at once.
 const LARGE_FORMS_OF_ONE: usize = 2;
 /// In bytes: every form but the longest of an application is smaller.
@@ -32,9 +34,10 @@ impl Places {
         self.passwords.take(network(client), most_of_one)
     }
 
-    /// The same for the look-up of a link.
+    /// The same for the look-up of a link, of which there are few at a time whoever asks.
     pub(crate) fn link_lookup(&self, client: IpAddr) -> Option<Place> {
-        self.link_lookups.take(network(client), most_of_one)
+        let most = |taken| most_of_one(taken) * usize::from(taken < LINK_LOOKUPS);
+        self.link_lookups.take(network(client), most)
     }
 
     /// None if the seller has as many.
@@ -79,6 +82,16 @@ mod tests {
         assert!(of(99).is_none() && of(98).is_some());
         drop(taken);
         assert!(of(99).is_some());
+    }
+
+    #[test]
+    fn few_links_are_looked_up_at_a_time_from_however_many_networks() {
+        let places = Places::default();
+        let of = |network: usize| places.link_lookup(format!("198.51.{network}.1").parse().unwrap());
+        let taken: Vec<_> = (0..100).filter_map(of).collect();
+        assert_eq!(taken.len(), LINK_LOOKUPS);
+        drop(taken);
+        assert!(of(100).is_some());
     }
 
     #[test]
