@@ -10,7 +10,7 @@ use web::places::{self, Network, network};
 /// places, and the addresses of one client must not take them all: once half are taken, a network has one at a time.
 const PASSWORDS_OF_ONE: usize = 8;
 const HALF_OF_PASSWORDS: usize = 32;
-/// Look-ups of links: so many delay others' sign-ins by some 50 ms.
+/// Look-ups of links at a time, whoever asks: they share the strangers' connections with sign-ins.
 const LINK_LOOKUPS: usize = 64;
 /// Forms of more than [`SMALL_FORM`] bytes of one seller that are read at once.
 const LARGE_FORMS_OF_ONE: usize = 2;

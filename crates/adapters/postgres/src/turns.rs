@@ -111,11 +111,12 @@ impl Turns {
         let (ticket, (begin, admitted)) = (state.arrived, oneshot::channel());
         let is_free = state.are_free(ticket, &places);
         let is_full = |place: &&Place| state.is_full(place, for_marketplace);
-        // Only work for the same row or seller is refused.
-        match places.iter().filter(|_| !is_free).find(is_full) {
-            Some(Place::Share(_)) => return Err(StoreError::Unavailable(ShareTaken.into())),
-            Some(full) => return Err(no_turn(format!("too many others wait for {full:?}"))),
-            None => {}
+        if !is_free && let Some(full) = places.iter().find(is_full) {
+            // Only work for the same row or seller is refused.
+            return Err(match full {
+                Place::Share(_) => StoreError::Unavailable(ShareTaken.into()),
+                _ => no_turn(format!("too many others wait for {full:?}")),
+            });
         }
         for place in places.iter() {
             let queue = state.queues.entry(place.clone()).or_default();
