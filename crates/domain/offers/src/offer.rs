@@ -106,8 +106,8 @@ impl Offer {
     /// The strong entity tag of its state, with the quotes: made of its id and `updated_at`, so that it changes
     /// exactly when a field does that the API returns.
     pub fn etag(&self) -> String {
-        let (id, updated_at) = (self.id.uuid().as_u128(), self.updated_at.timestamp_micros());
-        format!("\"{id:032x}{updated_at:016x}\"")
+        let (id, updated_at) = (self.id.uuid(), self.updated_at.timestamp_micros());
+        format!("\"{}{updated_at:016x}\"", id.simple())
     }
 
     /// Completes a transition: `updated_at` advances exactly if a field that the API returns has changed. It
