@@ -4,7 +4,7 @@ mod view;
 
 use std::collections::HashSet;
 
-use accounts::email_address;
+use accounts::plausible_address;
 use kernel::{Invalid, SellerId};
 use orders::{
     Buyer, Carrier, DeliveryPoint, Invoice, OrderNumber, OrderRef, Reason, SellerOrder, ShippingAddress,
@@ -88,7 +88,7 @@ fn mail_address(address: String) -> Result<String, Invalid> {
         let rule = "must be an e-mail address; where there is none, send null";
         return Err(Invalid::new(rule));
     }
-    email_address(address)
+    plausible_address(address)
 }
 
 /// The address may be absent, but if present it needs a country (D125).

@@ -141,11 +141,11 @@ mod tests {
                 .map(|issue| issue.text)
         };
         assert!(texts(&ENGLISH).eq([
-            "Must have 1 to 100 characters.",
+            "Must have 1 to 100 characters, at least one of them visible, and no control characters.",
             "Address 2: must not have a fragment."
         ]));
         assert!(texts(&POLISH).eq([
-            "Podaj od 1 do 100 znaków.",
+            "Podaj od 1 do 100 znaków, w tym widoczny, bez sterujących.",
             "Pozycja 2: Adres nie może mieć fragmentu (części po #)."
         ]));
         let issues = Issues::of(&violations, &ENGLISH);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use accounts::email_address;
+use accounts::plausible_address;
 use adapter_postgres::Database;
 use chrono::{DateTime, Utc};
 use clap::Subcommand;
@@ -23,7 +23,7 @@ pub(crate) enum Command {
     /// small steps beside everything else. Orders whose buyer was erased are not found.
     Find {
         /// The buyer's e-mail address, in upper or lower case
-        #[arg(long, value_name = "ADDRESS", value_parser = |text: &str| email_address(text.to_owned()))]
+        #[arg(long, value_name = "ADDRESS", value_parser = |text: &str| plausible_address(text.to_owned()))]
         buyer_email: String,
     },
 }

@@ -24,7 +24,7 @@ pub enum Rule {
     MaxBytes(usize),
     #[error("must not be a common password, nor the e-mail address or its part before the @")]
     HardToGuess,
-    #[error("must have 1 to {0} characters")]
+    #[error("must have 1 to {0} characters, at least one of them visible, and no control characters")]
     TokenName(usize),
     #[error("must be in the future, or absent for a token that does not expire")]
     FutureExpiry,

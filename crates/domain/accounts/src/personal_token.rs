@@ -5,6 +5,7 @@ use kernel::BrokenRules;
 use oauth::ScopeSet;
 
 use crate::Rule;
+use crate::account::is_name;
 
 /// Maximum number of live personal tokens per seller.
 pub const MAX_PERSONAL_TOKENS: usize = 20;
@@ -22,9 +23,9 @@ pub struct NewPersonalToken {
     pub expires_at: Option<DateTime<Utc>>,
 }
 
-/// The name of a token: a label of 1 to 100 characters, not only white space.
+/// The name of a token: a label of 1 to 100 characters, at least one of them visible, without control characters.
 pub fn token_name(name: String) -> Result<String, Rule> {
-    if name.trim().is_empty() || name.chars().count() > MAX_NAME {
+    if !is_name(&name, MAX_NAME) {
         return Err(Rule::TokenName(MAX_NAME));
     }
     Ok(name)
@@ -64,8 +65,8 @@ mod tests {
         let valid = check(longest.clone(), "messaging").unwrap();
         assert_eq!(valid.scopes.to_string(), "messaging");
         assert_eq!(valid.name, longest);
-        for length in [101, 102] {
-            assert!(check("ż".repeat(length), "messaging").is_err());
+        for refused in ["ż".repeat(101), "\u{200b}\u{202e}".to_owned(), "a\nb".to_owned()] {
+            assert!(check(refused, "messaging").is_err());
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use async_trait::async_trait;
 use chrono::TimeDelta;
+use email_address::{EmailAddress, Options};
 use uuid::Uuid;
 
 use crate::StoreError;
@@ -16,6 +17,11 @@ crate::uuid_id! {
 pub trait Mail: Send + Sync + 'static {
     /// Its id, assigned when it is queued.
     fn id(&self) -> MailId;
+}
+
+/// Whether mails can be sent to this address, by the grammar that mail adapters begin with.
+pub fn is_mailable(address: &str) -> bool {
+    EmailAddress::parse_with_options(address, Options::default().without_display_text()).is_ok()
 }
 
 /// The delay after an attempt that says nothing about the mail.

@@ -1,7 +1,7 @@
 //! An order as one seller sees it.
 
 use chrono::{DateTime, Utc};
-use kernel::{Invalid, Money, OfferId, SellerId};
+use kernel::{Invalid, Money, OfferId, SellerId, is_mailable};
 use serde::{Deserialize, Serialize};
 
 use crate::{Carrier, TrackingNumber, TrackingStatus};
@@ -259,10 +259,10 @@ impl SellerOrder {
             || self.invoice.is_some()
     }
 
-    /// The buyer's mail address; None for test orders and after erasure.
+    /// The buyer's mail address; None for test orders, after erasure, and if no mail can be sent there.
     pub fn mail_address(&self) -> Option<&str> {
         let buyer = self.buyer.as_ref().filter(|_| !self.is_test)?;
-        buyer.email.as_deref()
+        buyer.email.as_deref().filter(|address| is_mailable(address))
     }
 }
 

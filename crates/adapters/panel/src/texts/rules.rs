@@ -69,7 +69,7 @@ impl Rule for accounts::Rule {
                 "Wybierz hasło trudniejsze do odgadnięcia: to należy do pierwszych, które każdy by wypróbował"
                     .to_owned()
             }
-            Self::TokenName(most) => format!("Podaj od 1 do {most} znaków"),
+            Self::TokenName(most) => format!("Podaj od 1 do {most} znaków, w tym widoczny, bez sterujących"),
             Self::FutureExpiry => {
                 "Podaj dzień w przyszłości albo zostaw puste pole dla tokenu, który nie wygasa".to_owned()
             }

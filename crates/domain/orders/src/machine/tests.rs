@@ -117,10 +117,12 @@ fn a_delivery_reported_at_shipment_is_clamped_between_payment_and_now() {
 
 #[test]
 fn test_orders_and_buyers_without_an_address_get_no_mail() {
-    let unnotified: [fn(&mut SellerOrder); 3] = [
+    let unnotified: [fn(&mut SellerOrder); 4] = [
         |order| order.is_test = true,
         |order| order.buyer = Some(Buyer::default()),
         |order| order.buyer = None,
+        // No mail server takes it.
+        |order| order.buyer.as_mut().unwrap().email = Some("jan.@buyer.example".to_owned()),
     ];
     for change in unnotified {
         let mut paid = paid();
