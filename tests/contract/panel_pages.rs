@@ -81,8 +81,11 @@ async fn assets_are_cached_and_pages_are_in_polish_or_english() {
         "<link rel=\"icon\" type=\"image/svg+xml\" href=\"",
     ] {
         let (_, rest) = page.html.split_once(mark).unwrap();
-        let asset = world.visit(rest.split('"').next().unwrap()).await.expect(200);
+        // A cache gives it to others.
+        let address = format!("{}?lang=pl", rest.split('"').next().unwrap());
+        let asset = world.visit(&address).await.expect(200);
         assert!(asset.must("cache-control").contains("max-age"), "{asset:?}");
+        assert_eq!(asset.header("set-cookie"), None);
         assert_eq!(asset.must("x-content-type-options"), "nosniff");
         asset.must("x-trace-id");
     }

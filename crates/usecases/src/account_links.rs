@@ -28,7 +28,7 @@ pub enum Refusal {
     WrongPassword,
 }
 
-/// The URL of a link. The panel removes everything after its path from all logs.
+/// The URL of a link. No log shows what follows its path.
 pub fn link_url(public_url: &str, kind: LinkKind, secret: &LinkSecret) -> String {
     format!("{public_url}/panel/{}/{}", kind.as_str(), secret.reveal())
 }

@@ -26,20 +26,20 @@ pub enum ScreenResponse {
 }
 
 /// Shows the screen to a viewer and binds it to the first one. A request that cannot be granted to this
-/// seller is answered at once (D81) and the screen is consumed. The same viewer gets that answer again as
-/// long as it applies: it contains no secret, and the first response may have been lost. `application` is the
-/// requesting one, if it still exists.
+/// seller is answered at once (D81) and the screen is consumed. A retry gets that answer again: the first
+/// attempt of the same request may have been committed. Whoever opens the page again is refused, as after any decision. `application` is the requesting one, if it still exists.
 pub async fn show(
     grants: &dyn GrantStore,
     application: Option<&Application>,
     ticket: &ConsentTicket,
     viewer: Viewer,
+    is_retry: bool,
     now: DateTime<Utc>,
 ) -> Result<ScreenResponse, Failure<ConsentRefusal>> {
     let consent = locked(grants, ticket, viewer, now).await?;
     let open = consent.show(viewer, now);
     if let Err(refusal) = open
-        && refusal != ConsentRefusal::Decided
+        && !(is_retry && refusal == ConsentRefusal::Decided)
     {
         return refuse(refusal);
     }

@@ -101,7 +101,7 @@ pub struct ServiceSettings {
     /// The time limit for a body to arrive; in an import, for its next piece.
     pub body_timeout: Duration,
     /// The lease of a claim on an idempotency key: a claim that is not released expires after this time
-    /// (contract's decision: 60 s). It must be longer than the longest request with a key, about 30 s;
+    /// (contract's decision: 60 s). It must be longer than the longest request with a key, about 45 s;
     /// otherwise a request may lose its claim and then changes nothing.
     pub idempotency_lease: Duration,
     /// Sees all requests; none outside of the sandbox.

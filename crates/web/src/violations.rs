@@ -14,9 +14,14 @@ pub struct Violations {
 
 impl Violations {
     pub fn push(&mut self, entry: Entry) {
-        if self.found.len() < MAX_ENTRIES {
+        if !self.is_full() {
             self.found.push(entry);
         }
+    }
+
+    /// Whether an answer has no room for what else is found.
+    pub(crate) fn is_full(&self) -> bool {
+        self.found.len() >= MAX_ENTRIES
     }
 
     /// Adds an entry about an unknown name; these come after all others of the same part (D112). `describe`

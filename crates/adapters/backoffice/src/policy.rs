@@ -45,9 +45,9 @@ impl Listener for BackOffice {
     const BODY_CAP: usize = 1024 * 1024;
     /// D46, D130
     const KEYED: &'static [Method] = &[Method::POST];
-    /// Longer than the store's limit for a transaction and its retries, so that the marketplace gets the
-    /// outcome.
-    const WRITE_TIMEOUT: Duration = Duration::from_mins(1);
+    /// Longer than the store's limit for a transaction, so that the marketplace gets the outcome. Together with the
+    /// look-up of a lost COMMIT it is shorter than the key's lease.
+    const WRITE_TIMEOUT: Duration = Duration::from_secs(25);
 
     /// `None` for an open operation.
     type Caller = Option<Operator>;

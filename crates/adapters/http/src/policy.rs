@@ -206,7 +206,7 @@ fn starts_with_name_and_version(text: &[u8]) -> bool {
 
 /// Writes the rate-limit headers of every `/v1` response: the contract's three (Common rules), and the two of
 /// draft-ietf-httpapi-ratelimit-headers-11 that client libraries know, with the same values for the policy
-/// `default`. The time until the reset equals `Retry-After` if that is sent, as §6 of the draft requires.
+/// `default`. The time until the reset equals the `Retry-After` of a spent limit, as §6 of the draft requires.
 fn write_quota(quota: &Quota, headers: &mut HeaderMap) {
     let (limit, remaining, resets_in) = (quota.limit, quota.remaining(), quota.retry_after());
     headers.insert(LIMIT, HeaderValue::from(limit));

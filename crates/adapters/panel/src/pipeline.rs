@@ -43,7 +43,8 @@ pub(crate) async fn answer(panel: Arc<Panel>, mut request: Request) -> Answer {
     let closes = matches!(outcome, Err(PageError::Unreadable));
     let mut response =
         outcome.unwrap_or_else(|error| error.into_response(&panel, &trace_id, language, template));
-    if chosen(&request.http).is_some() {
+    // Everybody's caches keep an asset.
+    if template != "/panel/assets/{name}" && chosen(&request.http).is_some() {
         browser::set_language(response.headers_mut(), language, https);
     }
     // No Cross-Origin-Opener-Policy: an application may open the consent screen in a popup.

@@ -110,7 +110,7 @@ pub enum GrantRefusal {
     Used,
     #[error("it was used before, and so was the refresh token of that answer. Nothing was revoked")]
     SuccessorUsed,
-    #[error("the seller has disconnected the application. Ask the seller for consent again")]
+    #[error("the seller has disconnected the application")]
     Disconnected,
     /// Its family was revoked, its application deleted, or its account closed.
     #[error("it was revoked. Ask the seller for consent again")]

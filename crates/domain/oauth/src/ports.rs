@@ -32,7 +32,7 @@ pub trait Gate: Send + Sync {
     async fn look_up(&self, token: TokenKey) -> Result<Result<Principal, Option<DeadToken>>, StoreError>;
 }
 
-/// Counts calls of the OAuth endpoints, shared by all replicas.
+/// Counts what has a limit beside the requests of an application, shared by all replicas: see [`Subject`].
 ///
 /// An adapter MUST give each call its own place, even if it counts several in one step. A count whose
 /// response is lost is an error and MUST NOT be repeated.
@@ -76,8 +76,7 @@ pub trait TokenIssuer: Send + Sync {
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait ApplicationReader: Send + Sync {
-    /// The application for client authentication; None if it is unknown or deleted, or its owner's account is
-    /// closed.
+    /// The application; None if it is unknown or deleted, or its owner's account is closed.
     async fn client(&self, client_id: ClientId) -> Result<Option<Application>, StoreError>;
 
     /// The application with this id, and why its clients are rejected if it is deleted or its owner's account

@@ -24,9 +24,9 @@ pub enum Limiter {
     SignInByAddress = 5,
     /// Sign-in attempts and password reset requests for an account.
     SignInByAccount = 6,
-    /// A seller's test events to a subscription.
+    /// Test events to a subscription.
     TestEvents = 7,
-    /// A seller's manual redeliveries to a subscription.
+    /// Redeliveries by hand to a subscription.
     Redeliveries = 8,
     /// Pages and forms of the panel of a signed-in account.
     PanelPages = 9,

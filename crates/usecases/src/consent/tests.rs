@@ -78,18 +78,22 @@ async fn the_screen_is_shown_refused_or_answered_at_once() {
         (None, false, 2, now(), 1, denied(Unusable)),
         (Some(&pending), false, 2, now(), 1, denied(Pending)),
         (Some(&narrowed), false, 2, now(), 1, denied(NoScope)),
-        // The same viewer gets the same answer again while it holds.
-        (Some(&pending), true, 2, now(), 0, denied(Pending)),
+        // Nor is the application told another decision later than the first.
+        (Some(&pending), true, 2, now(), 0, Err(Decided)),
         (Some(&pending), true, 3, now(), 0, Err(AnotherViewer)),
     ] {
         let grants = grants(MockTransaction::new(), decided, saved);
-        let shown = show(&grants, application, &ticket(), viewer(who), at).await;
+        let shown = show(&grants, application, &ticket(), viewer(who), false, at).await;
         let shown = match shown {
             Err(Failure::Refused(refusal)) => Err(refusal),
             shown => Ok(shown.unwrap()),
         };
         assert_eq!(shown, expected, "{application:?} {decided} {who}");
     }
+    // The first attempt of this request has stored it.
+    let grants = grants(MockTransaction::new(), true, 0);
+    let retried = show(&grants, Some(&pending), &ticket(), viewer(2), true, now()).await;
+    assert_eq!(retried.unwrap(), ScreenResponse::Answered(Pending));
 }
 
 #[tokio::test]

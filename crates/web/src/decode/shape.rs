@@ -317,19 +317,19 @@ impl<S: Shape> Shape for List<S> {
             let bounds = self.bounds().unwrap_or_default();
             return place.refuse(format!("Must have {bounds}; this has {count}."));
         }
-        let mut values = Some(Vec::with_capacity(count));
+        let mut values = Vec::with_capacity(count);
         for (index, json) in elements.into_iter().enumerate() {
+            // The answer has no room for more: the rest would be described in vain.
+            if place.violations.is_full() {
+                return None;
+            }
             let mut place = place.element(index);
-            let value = match json {
+            values.push(match json {
                 Json::Null => place.refuse(format!("Must not be null: send {}.", self.element.expected())),
                 json => self.element.read(json, &mut place),
-            };
-            values = values.zip(value).map(|(mut values, value)| {
-                values.push(value);
-                values
             });
         }
-        values
+        values.into_iter().collect()
     }
 }
 

@@ -1,8 +1,10 @@
 //! Tests of decoding: messages, paths, and the values of optional fields. `tests/contract` covers what the
 //! contract's bodies accept.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use super::*;
-use crate::problem::Entry;
+use crate::problem::{Entry, MAX_ENTRIES};
 
 /// "path: message" of every violation, one on each line.
 fn violations<S: Shape>(json: &str, shape: &S) -> String {
@@ -168,4 +170,17 @@ fn a_check_can_refuse_a_value_or_a_part_of_it() {
         violations(r#"{"ids":[1,2,1]}"#, &distinct),
         "ids[2]: Must not be repeated."
     );
+}
+
+#[test]
+fn a_list_is_read_no_further_than_its_answer_goes() {
+    let read = AtomicUsize::new(0);
+    let count = |_: String| {
+        read.fetch_add(1, Ordering::Relaxed);
+        Err::<String, _>("must be another one")
+    };
+    let names = object!(names: required(list(text().checked(count), 1..=usize::MAX)) => names);
+    let json = serde_json::json!({"names": vec!["x"; 1_000]}).to_string();
+    assert_eq!(violations(&json, &names).lines().count(), MAX_ENTRIES);
+    assert_eq!(read.load(Ordering::Relaxed), MAX_ENTRIES);
 }

@@ -43,17 +43,17 @@ pub(crate) async fn page(request: SignedInRequest) -> PageResult {
     let ticket = open_handle(&request, request.query.get("request").unwrap_or_default())?;
     let applications = &request.panel.applications;
     let application = applications.client(ticket.request.client_id).await?;
-    let show_screen = async || {
-        let input = (ticket.clone(), request.viewer(), application.clone());
-        let shown = request.change(input, |tx, _, (ticket, viewer, application)| {
+    let show_screen = async |is_retry| {
+        let input = (ticket.clone(), request.viewer(), application.clone(), is_retry);
+        let shown = request.change(input, |tx, _, (ticket, viewer, application, is_retry)| {
             let now = tx.now();
-            Box::pin(show(tx, application.as_ref(), ticket, *viewer, now))
+            Box::pin(show(tx, application.as_ref(), ticket, *viewer, *is_retry, now))
         });
         shown.await?.map_err(PageError::Consent)
     };
     let mut attempts = 1;
     let shown = loop {
-        match show_screen().await {
+        match show_screen(attempts > 1).await {
             // A retry gives the same screen, whether or not the first transaction was committed.
             Err(error) if error.is_unknown() && attempts < MAX_ATTEMPTS => attempts += 1,
             shown => break shown?,

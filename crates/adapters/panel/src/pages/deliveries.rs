@@ -47,7 +47,7 @@ pub(crate) async fn page(request: SignedInRequest) -> PageResult {
     let receiver = |last: &SellerSubscription| last.subscription.id.to_string();
     let delivery = |last: &SellerDelivery| last.delivery.id.to_string();
     let next = [
-        next_page(PATH, "after", &mut receivers, receiver),
+        next_page(&address(filter), "after", &mut receivers, receiver),
         next_page(&address(filter), "before", &mut deliveries, delivery),
     ];
     // The chosen one is listed whichever page this is.

@@ -2,7 +2,7 @@
 
 use accounts::{NewPersonalToken, PersonalToken, Rule};
 use askama::Template;
-use chrono::{DateTime, Days, NaiveDate, NaiveTime, Utc};
+use chrono::{DateTime, Datelike as _, Days, NaiveDate, NaiveTime, Utc};
 use futures_util::TryFutureExt as _;
 use oauth::FamilyId;
 use usecases::personal_tokens::{Refusal, issue_personal_token, revoke_personal_token};
@@ -81,8 +81,9 @@ fn end_of_day(text: &str) -> Result<Option<DateTime<Utc>>, ()> {
         return Ok(None);
     }
     let day: NaiveDate = text.parse().map_err(|_| ())?;
-    let next = day.checked_add_days(Days::new(1)).ok_or(())?;
-    Ok(Some(next.and_time(NaiveTime::MIN).and_utc()))
+    let next = day.checked_add_days(Days::new(1));
+    let end = next.filter(|next| next.year() <= 9999).ok_or(())?;
+    Ok(Some(end.and_time(NaiveTime::MIN).and_utc()))
 }
 
 /// The page, with the values of the submitted form.
@@ -108,7 +109,7 @@ mod tests {
         let end = end_of_day("2027-01-31").unwrap().unwrap();
         assert_eq!(end.to_rfc3339(), "2027-02-01T00:00:00+00:00");
         assert_eq!(end_of_day(""), Ok(None));
-        for odd in ["tomorrow", "2027-02-30", "31.01.2027"] {
+        for odd in ["tomorrow", "2027-02-30", "31.01.2027", "+12000-01-01"] {
             assert_eq!(end_of_day(odd), Err(()), "{odd}");
         }
     }
