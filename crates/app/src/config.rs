@@ -527,7 +527,7 @@ pub struct RetentionConfig {
     /// How long a buyer's personal data are kept after the order was placed. If unset: until they are erased.
     #[schemars(extend("minimum" = "1d", "maximum" = "36600d"))]
     pub buyer_data: Option<Period>,
-    /// How long the name and address of a seller are kept after the account was closed. If unset: for good.
+    /// How long name, address and webhook subscriptions of a seller are kept after the account was closed. If unset: for good.
     #[schemars(extend("minimum" = "1d", "maximum" = "36600d"))]
     pub closed_sellers: Option<Period>,
     /// How long entries of the audit log are kept.

@@ -63,12 +63,18 @@ impl LockSet {
         Self::of_seller(Uuid::nil().into())
     }
 
-    /// A page of the change feed. All readers together have one share: the marketplace's, under the strangers' id.
-    pub fn of_readers() -> Self {
+    /// The marketplace's work at one seller.
+    pub fn of_marketplace(seller: SellerId) -> Self {
         Self {
             for_marketplace: true,
-            ..Self::of_strangers()
+            ..Self::of_seller(seller)
         }
+    }
+
+    /// A page of the change feed or of sellers, or a whole order. All together have one share: the marketplace's,
+    /// under the strangers' id.
+    pub fn of_readers() -> Self {
+        Self::of_marketplace(Uuid::nil().into())
     }
 
     pub fn of_row(row: Row) -> Self {

@@ -20,7 +20,8 @@ start as materialized (
     select
         case
             when $2::bigint is not null then $2
-            when $3::timestamptz is not null then coalesce(
+            when $3::timestamptz > at then last
+            when $3 is not null then coalesce(
                 (
                     select number - 1
                     from journal

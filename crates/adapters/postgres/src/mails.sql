@@ -8,7 +8,7 @@ with clock as materialized (
 due as materialized (
     select id, order_id, created_at, is_correction, attempts, fence, due_at
     from mails
-    where due_at >= (select least($1, at) - interval '1 second' from clock)
+    where due_at >= (select least($1, at) from clock)
       and due_at <= (select at from clock)
     order by due_at
     limit 1
@@ -106,7 +106,7 @@ with clock as materialized (
 due as materialized (
     select id, seller_id, kind, expires_at, due_at
     from account_mails
-    where due_at >= (select least($1, at) - interval '1 second' from clock)
+    where due_at >= (select least($1, at) from clock)
       and due_at <= (select at from clock)
     order by due_at
     -- Passes twenty mails that are not worth sending.

@@ -20,6 +20,7 @@ statements! {
     INDEX_PROGRESS: ();
     PLACE: ();
     VERSIONS: ();
+    FORGET_FACTS: (Text);
     ADD_VERSION: (Text);
     FINISH: (Text);
     TABLE_ROWS: (Text);
@@ -296,6 +297,8 @@ async fn run(client: &Client, name: &str) -> Result<(), Cause> {
         client
             .batch_execute("set local citus.propagate_set_commands = 'local'")
             .await?;
+    } else {
+        client.execute(FORGET_FACTS.text, &[&version(name)]).await?;
     }
     // Earlier ones have functions, within which a statement seems to end. Whoever distributed a database has them.
     if in_transaction && name < FIRST_ALONE {

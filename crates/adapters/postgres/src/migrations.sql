@@ -21,6 +21,12 @@ select to_regclass(quote_ident(current_schema()) || '.__diesel_schema_migrations
 select version
 from __diesel_schema_migrations
 
+-- name: FORGET_FACTS
+-- $1 the version of a migration without a transaction: an earlier run may have ended between its last statement, which stores
+-- them, and its version.
+delete from schema_facts
+where version = $1::text
+
 -- name: ADD_VERSION
 -- $1 the version of a migration that was applied.
 insert into __diesel_schema_migrations (version)

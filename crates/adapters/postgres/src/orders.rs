@@ -16,7 +16,7 @@ use orders::{
     BuyerSearch, OrderDirectory, OrderFilter, OrderId, OrderNumber, OrderReader, OrderRef, OrderStatus,
     OrderStore, SellerOrder, ShipmentMail, TrackedParcel,
 };
-use usecases::Announcement;
+use usecases::{Announcement, LockSet};
 use uuid::Uuid;
 
 use self::row::{MutableColumns, PartRow};
@@ -251,14 +251,15 @@ struct SearchedPart {
 impl OrderDirectory for WholeOrders {
     async fn parts(&self, order: &OrderRef) -> Result<Vec<SellerOrder>, StoreError> {
         let parts = seller_orders::table.select(PartRow::as_select());
+        let readers = self.statements.sharing(LockSet::of_readers());
         let rows = match self.layout {
             Layout::Citus => {
-                let known = self.statements.row(directory_row(order)).await?;
-                seller_by_seller(known, |key| self.statements.row(parts.find(key))).await?
+                let known = readers.row(directory_row(order)).await?;
+                seller_by_seller(known, |key| readers.row(parts.find(key))).await?
             }
             Layout::Single => {
                 let parts = parts.filter(of_order(order)).order(seller_orders::seller_id);
-                self.statements.rows(parts).await?
+                readers.rows(parts).await?
             }
         };
         rows.into_iter().map(SellerOrder::try_from).collect()

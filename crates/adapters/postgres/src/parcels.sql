@@ -7,7 +7,7 @@ due as materialized (
     select seller_id, order_id, due_at
     from parcels
     where carrier = $1
-      and due_at >= (select least($2, at) - interval '1 second' from clock)
+      and due_at >= (select least($2, at) from clock)
       and due_at <= (select at from clock)
     order by due_at
     limit 1

@@ -146,7 +146,7 @@ impl Walk {
 /// What one batch has deleted or erased.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Cleared {
-    /// Rows; orders whose buyer was erased, erased accounts.
+    /// Rows; orders whose buyer was erased, erased accounts and their subscriptions.
     pub rows: usize,
     /// True if more is left than fits into one batch.
     pub more: bool,
@@ -204,8 +204,8 @@ pub enum Expired {
     AuditLog(TimeDelta),
     /// Buyers of orders that were placed this long ago: erased, with the mails about the orders.
     Buyers(TimeDelta),
-    /// Names and addresses of accounts that were closed this long ago: replaced, and the mails to them
-    /// deleted.
+    /// Names and addresses of accounts that were closed this long ago: replaced, and the mails to them and their
+    /// subscriptions deleted.
     ClosedSellers(TimeDelta),
 }
 

@@ -105,9 +105,9 @@ from (select count(*) as rows from expired) as size
 -- deleted. Those that rest between two attempts, or have not been due for an hour, stay for another day: repeated again
 -- and again, they would hold up what is behind the oldest thousand.
 --
--- It walks the queues by the primary key, in which ids rise with time. So it reads of each queue the oldest thousand
--- and the hundred it keeps, and needs no index of its own. Returns where the next batch continues: at the last queue if
--- this one was full, else at the one after the last examined, and null at the end.
+-- It walks the queues by the primary key, in which ids rise with time. So it reads the oldest of each queue and, if that is old
+-- enough, the oldest thousand and the hundred it keeps, and needs no index of its own. Returns where the next batch continues:
+-- at the last queue if this one was full, else at the one after the last examined, and null at the end.
 with recursive age as materialized (
     -- The id of thirty days ago is that timestamp with all random bits zero.
     select
@@ -121,20 +121,20 @@ with recursive age as materialized (
 ),
 queue as (
     (
-        select seller_id, subscription_id, 0 as n
+        select seller_id, subscription_id, id as oldest, 0 as n
         from deliveries
         where (seller_id, subscription_id) >= (split_part($1, ' ', 1)::uuid, split_part($1, ' ', 2)::uuid)
-        order by seller_id, subscription_id
+        order by seller_id, subscription_id, id
         limit 1
     )
     union all
-    select d.seller_id, d.subscription_id, l.n + 1
+    select d.seller_id, d.subscription_id, d.id, l.n + 1
     from queue as l
     cross join lateral (
-        select seller_id, subscription_id
+        select seller_id, subscription_id, id
         from deliveries
         where (seller_id, subscription_id) > (l.seller_id, l.subscription_id)
-        order by seller_id, subscription_id
+        order by seller_id, subscription_id, id
         limit 1
     ) as d
     where l.n < $2
@@ -151,6 +151,8 @@ expired as materialized (
           and x.subscription_id = l.subscription_id
           and x.id < case
               when s.id is null then 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+              -- None is old enough.
+              when l.oldest >= age.id then l.oldest
               else least(age.id, coalesce((
                   select h.id
                   from deliveries as h
@@ -198,30 +200,60 @@ from expired
 
 -- name: CLOSED_SELLERS
 -- $1 rows at most; $2 microseconds.
--- The new address is unique, and marks an account as erased.
-with erased as (
-    update sellers
+-- The new address is unique, and marks an account as erased. Its subscriptions go first: nobody could delete them afterwards.
+-- Their deliveries are left to `DELIVERIES`.
+with due as materialized (
+    select id
+    from sellers
+    where closed_at < (select api_now()) - $2::bigint * interval '1 microsecond'
+      and email not like '%@erased.invalid'
+    order by closed_at
+    limit $1
+    for no key update skip locked
+),
+theirs as materialized (
+    select s.seller_id, s.id
+    from due as d
+    join subscriptions as s on s.seller_id = d.id
+    order by s.seller_id, s.id
+    limit $1
+    for update of s
+),
+deleted as (
+    delete from subscriptions as s
+    using theirs as t
+    where s.seller_id = t.seller_id
+      and s.id = t.id
+    returning s.id
+),
+erased as (
+    update sellers as s
     set name = 'erased',
         email = id || '@erased.invalid',
         password_hash = null
-    where id in (
-        select id
-        from sellers
-        where closed_at < (select api_now()) - $2::bigint * interval '1 microsecond'
-          and email not like '%@erased.invalid'
-        order by closed_at
-        limit $1
-        for no key update skip locked
-    )
+    where id in (select id from due)
+      and not exists (
+          select
+          from subscriptions as o
+          where o.seller_id = s.id
+      )
     returning id
+),
+quotas as (
+    delete from subscription_quota as q
+    using erased as e
+    where q.seller_id = e.id
 ),
 mails as (
     delete from account_mails as m
     using erased as e
     where m.seller_id = e.id
 )
-select 1
+select id
 from erased
+union all
+select id
+from deleted
 
 -- name: ERASE_BUYERS
 -- $1 the orders.

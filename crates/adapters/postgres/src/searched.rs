@@ -3,6 +3,7 @@
 //! Each lease moves a row to a later place and leaves a dead entry at the former one. Dead entries stay, and
 //! are read, as long as any snapshot in the database is older.
 
+use std::mem::take;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -11,19 +12,34 @@ use diesel::sql_types::Timestamptz;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// The interval between look-ups that search the whole index.
-const WHOLE_EVERY: Duration = Duration::from_secs(5);
+/// The interval between look-ups that search the whole index. Beside an old snapshot each may take a second.
+const WHOLE_EVERY: Duration = Duration::from_secs(15);
+/// The same while they fail.
+const RETRY_EVERY: Duration = Duration::from_secs(5);
+
+/// How long a transaction takes from writing when a row is due to its COMMIT, unless it is slow: it may wait two seconds
+/// for the journal's row.
+const UNDER_WAY: Duration = Duration::from_secs(3);
 
 /// When the first row was due that the last look-up saw, or the time of that look-up if it is earlier. The
-/// next one begins there, less a second for transactions that were under way. Every five seconds one searches
-/// the whole index, for a row that a slower transaction or a clock that stepped back has put before that
-/// place.
-pub(crate) struct Searched(Mutex<(DateTime<Utc>, Option<Instant>)>);
+/// next one begins there, less [`UNDER_WAY`]. The whole index is searched now and then: this finds rows that were
+/// committed late, dated back by a clock, or locked at the last look-up.
+pub(crate) struct Searched(Mutex<State>);
+
+struct State {
+    first: DateTime<Utc>,
+    whole_at: Option<Instant>,
+    is_whole: bool,
+}
 
 impl Default for Searched {
     /// The first look-up searches the whole index. If it fails, look-ups find nothing until the next such one.
     fn default() -> Self {
-        Self(Mutex::new((DateTime::<Utc>::MAX_UTC, None)))
+        Self(Mutex::new(State {
+            first: DateTime::<Utc>::MAX_UTC,
+            whole_at: None,
+            is_whole: false,
+        }))
     }
 }
 
@@ -31,15 +47,20 @@ impl Searched {
     /// Where a look-up begins now.
     pub(crate) fn next(&self) -> DateTime<Utc> {
         let (mut state, now) = (self.0.lock(), Instant::now());
-        if state.1.is_some_and(|whole_at| now < whole_at) {
-            return state.0;
+        state.is_whole = state.whole_at.is_none_or(|whole_at| whole_at <= now);
+        if !state.is_whole {
+            return state.first - UNDER_WAY;
         }
-        state.1 = Some(now + WHOLE_EVERY);
+        state.whole_at = Some(now + RETRY_EVERY);
         DateTime::UNIX_EPOCH
     }
 
     pub(crate) fn found(&self, first: DateTime<Utc>) {
-        self.0.lock().0 = first;
+        let mut state = self.0.lock();
+        state.first = first;
+        if take(&mut state.is_whole) {
+            state.whole_at = Some(Instant::now() + WHOLE_EVERY);
+        }
     }
 
     /// The leased row of a look-up.
@@ -57,4 +78,31 @@ pub(crate) struct Found<R> {
     first_due: DateTime<Utc>,
     #[diesel(embed)]
     leased: Option<R>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_whole_index_is_searched_at_first_after_a_failure_and_now_and_then() {
+        let (searched, first) = (
+            Searched::default(),
+            DateTime::UNIX_EPOCH + Duration::from_secs(1_000),
+        );
+        let (whole, narrow) = (DateTime::UNIX_EPOCH, first - UNDER_WAY);
+        assert_eq!(searched.next(), whole);
+        // It has failed: nothing is known, but rows that are due are not passed for long.
+        assert!(searched.next() > first);
+        tokio::time::advance(RETRY_EVERY).await;
+        assert_eq!(searched.next(), whole);
+        searched.found(first);
+        tokio::time::advance(RETRY_EVERY).await;
+        for _ in 0..2 {
+            assert_eq!(searched.next(), narrow);
+            searched.found(first);
+        }
+        tokio::time::advance(WHOLE_EVERY).await;
+        assert_eq!(searched.next(), whole);
+    }
 }

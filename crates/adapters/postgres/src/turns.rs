@@ -59,6 +59,8 @@ struct Queue {
 
 struct Waiter {
     places: Places,
+    /// Which of them was not free at the last look: the next begins with it.
+    taken: usize,
     passed: u32,
     begin: oneshot::Sender<()>,
 }
@@ -109,7 +111,8 @@ impl Turns {
         let mut state = self.0.lock();
         state.arrived += 1;
         let (ticket, (begin, admitted)) = (state.arrived, oneshot::channel());
-        let is_free = state.are_free(ticket, &places);
+        let taken = state.taken(ticket, &places, 0);
+        let is_free = taken.is_none();
         let is_full = |place: &&Place| state.is_full(place, for_marketplace);
         if !is_free && let Some(full) = places.iter().find(is_full) {
             // Only work for the same row or seller is refused.
@@ -124,6 +127,7 @@ impl Turns {
         }
         let waiter = Waiter {
             places: Arc::clone(&places),
+            taken: taken.unwrap_or_default(),
             passed: 0,
             begin,
         };
@@ -157,12 +161,17 @@ impl State {
         queue.taken < room
     }
 
-    fn are_free(&self, ticket: Ticket, places: &[Place]) -> bool {
-        places.iter().all(|place| {
-            self.queues.get(place).is_none_or(|queue| {
-                self.has_room(place, queue) && queue.kept_for.is_none_or(|longest| ticket <= longest)
+    /// Which of these places is not free for this ticket, if there is one; `last` is looked at first.
+    fn taken(&self, ticket: Ticket, places: &[Place], last: usize) -> Option<usize> {
+        let is_taken = |place: &Place| {
+            self.queues.get(place).is_some_and(|queue| {
+                !self.has_room(place, queue) || queue.kept_for.is_some_and(|longest| ticket > longest)
             })
-        })
+        };
+        if places.get(last).is_some_and(is_taken) {
+            return Some(last);
+        }
+        places.iter().position(is_taken)
     }
 
     /// Admits all who can begin now that these places were given up, in the order of arrival. Place by place, a batch of
@@ -170,12 +179,22 @@ impl State {
     fn admit_waiting(&mut self, places: &[Place]) {
         // Who cannot begin now cannot after others have begun either: each is looked at once.
         let queues = places.iter().filter_map(|place| self.queues.get(place));
-        let waiting: BTreeSet<Ticket> = queues.flat_map(|queue| &queue.waiting).copied().collect();
+        let mut waiting: Vec<Ticket> = queues.flat_map(|queue| &queue.waiting).copied().collect();
+        waiting.sort_unstable();
+        waiting.dedup();
         let mut passed = Vec::new();
         for ticket in waiting {
-            let waiter = self.waiting.get(&ticket);
-            if waiter.is_some_and(|waiter| self.are_free(ticket, &waiter.places)) {
-                passed.extend(self.admit(ticket));
+            let known = self.waiting.get(&ticket);
+            let Some((places, last)) = known.map(|waiter| (Arc::clone(&waiter.places), waiter.taken)) else {
+                continue;
+            };
+            match self.taken(ticket, &places, last) {
+                None => passed.extend(self.admit(ticket)),
+                Some(taken) => {
+                    if let Some(waiter) = self.waiting.get_mut(&ticket) {
+                        waiter.taken = taken;
+                    }
+                }
             }
         }
         // All places that others take are taken by now.
@@ -459,6 +478,28 @@ mod tests {
             // Tokio lets a task receive only so often at a time.
             tokio::task::yield_now().await;
         }
+    }
+
+    #[test]
+    fn a_look_begins_with_the_place_that_was_taken_at_the_last() {
+        let places = [
+            Place::Share(Uuid::nil().into()),
+            Place::Row(Row::Family(Uuid::nil().into())),
+        ];
+        let mut state = State {
+            share: 1,
+            ..State::default()
+        };
+        assert_eq!(state.taken(0, &places, 1), None);
+        for place in &places {
+            state.queues.entry(place.clone()).or_default().taken = 1;
+        }
+        assert_eq!(
+            [state.taken(0, &places, 0), state.taken(0, &places, 1)],
+            [Some(0), Some(1)]
+        );
+        state.queues.remove(&places[1]);
+        assert_eq!(state.taken(0, &places, 1), Some(0));
     }
 
     /// As batches of offers do that have all but one in common: each is looked at once for every end of

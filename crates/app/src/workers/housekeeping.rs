@@ -30,8 +30,8 @@ pub(super) async fn clean(
     let cleared = shared.database.clear(expired).await?;
     match (expired, cleared.rows) {
         (Expired::Buyers(_), orders @ 1..) => tracing::info!(orders, "buyers of old orders were erased"),
-        (Expired::ClosedSellers(_), sellers @ 1..) => {
-            tracing::info!(sellers, "closed sellers' names and addresses were erased");
+        (Expired::ClosedSellers(_), rows @ 1..) => {
+            tracing::info!(rows, "closed sellers' accounts and subscriptions were erased");
         }
         _ => {}
     }

@@ -168,7 +168,8 @@ impl BatchQuery for Sessions {
 impl AccountReader for Reader<Sessions> {
     async fn seller(&self, id: SellerId) -> Result<Option<Seller>, StoreError> {
         let seller = sellers::table.find(id.uuid()).select(SellerRow::as_select());
-        Ok(self.statements.row(seller).await?.map(Seller::from))
+        let marketplace = self.statements.sharing(LockSet::of_marketplace(id));
+        Ok(marketplace.row(seller).await?.map(Seller::from))
     }
 
     async fn sellers(&self, after: i32, limit: u16) -> Result<Vec<Seller>, StoreError> {
@@ -177,7 +178,8 @@ impl AccountReader for Reader<Sessions> {
             .order(sellers::seller_no)
             .limit(limit.into())
             .select(SellerRow::as_select());
-        let rows = self.statements.rows(some).await?;
+        let readers = self.statements.sharing(LockSet::of_readers());
+        let rows = readers.rows(some).await?;
         Ok(rows.into_iter().map(Seller::from).collect())
     }
 
@@ -200,7 +202,7 @@ impl AccountReader for Reader<Sessions> {
         let password = sellers::table
             .find(seller.uuid())
             .select(PasswordRow::as_select());
-        let row = self.statements.row(password).await?;
+        let row = self.statements.of_seller(seller).row(password).await?;
         Ok(row.and_then(PasswordRow::password))
     }
 
@@ -227,7 +229,7 @@ impl AccountReader for Reader<Sessions> {
 
     async fn personal_tokens(&self, seller: SellerId) -> Result<Vec<PersonalToken>, StoreError> {
         let live = PERSONAL_TOKENS.bind((seller.uuid(), None::<DateTime<Utc>>));
-        let rows = self.statements.rows(live).await?;
+        let rows = self.statements.of_seller(seller).rows(live).await?;
         rows.into_iter().map(PersonalToken::try_from).collect()
     }
 

@@ -175,7 +175,7 @@ impl ApplicationReader for Reader<Clients> {
             .filter(applications::client_id.lt(before))
             .order(applications::client_id.desc())
             .limit(i64::from(limit));
-        let rows = self.statements.rows(own).await?;
+        let rows = self.statements.of_seller(owner).rows(own).await?;
         rows.into_iter().map(Application::try_from).collect()
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use diesel::sql_types::{Array, BigInt, Integer, Nullable, Timestamptz, Uuid as SqlUuid};
 use diesel::{QueryResult, QueryableByName};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _, SimpleAsyncConnection as _};
@@ -40,8 +40,6 @@ const BEGIN_CLAIM: &str = "begin isolation level read committed read write; set 
     set local idle_in_transaction_session_timeout = '3s'";
 /// How many queues a claim looks at, healthy and failing ones each.
 const MOST_QUEUES: u16 = 128;
-/// The longest time between a transaction's writing of when a queue is due and its commit.
-const UNDER_WAY: TimeDelta = TimeDelta::seconds(1);
 /// The minimum interval between log lines about unreadable queues.
 const LOG_EVERY: Duration = Duration::from_mins(1);
 
@@ -275,8 +273,8 @@ impl StoredQueues {
         let due = DUE.bind((
             i64::from(most),
             i64::from(most_failing),
-            self.searched.0.next() - UNDER_WAY,
-            self.searched.1.next() - UNDER_WAY,
+            self.searched.0.next(),
+            self.searched.1.next(),
             full_owners(capacity, false),
             full_owners(capacity, true),
         ));

@@ -149,14 +149,19 @@ async fn expired_panel_data_are_cleared() {
     }
 
     let young = fixture.seller().await;
+    fixture.subscribe(old, fixture.client_of(old).await).await;
     let close = "update sellers set closed_at = api_now() - interval '10 days 1 s' \
         + case when id = (select id from sellers order by seller_no desc limit 1) then interval '2 s' else interval '0' end";
     fixture.tamper(close).await;
     let sellers = fixture.database.sellers();
     let before = sellers.seller(young).await.unwrap();
     let closed = Expired::ClosedSellers(TimeDelta::days(10));
-    for rows in [1, 0] {
+    // Its subscription goes first.
+    for rows in [1, 1, 0] {
         assert_eq!(fixture.database.clear(closed).await.unwrap().rows, rows);
+    }
+    for table in ["subscriptions", "subscription_quota"] {
+        assert_eq!(fixture.rows_of(table).await, 0, "{table}");
     }
     let erased = sellers.seller(old).await.unwrap().unwrap();
     assert_eq!(

@@ -8,15 +8,16 @@ use futures_util::{
     future::{LocalBoxFuture, join_all},
     join,
     stream::FuturesUnordered,
-    try_join,
 };
 use kernel::{PageSize, SellerId, StoreError};
 use oauth::{ClientId, Limiter, SecretHash, Subject};
 use offers::OfferFilter;
+use orders::OrderRef;
 use testkit::{Pace, StatementProxy};
 use tokio::select;
 use tokio::time::{Instant, timeout};
 use usecases::LockSet;
+use uuid::Uuid;
 
 use crate::support::{
     Fixture, LEASE, application, claim, created, id, instant, is_rolled_back, is_unavailable, new_seller,
@@ -131,32 +132,69 @@ async fn a_sellers_claims_and_reads_wait_for_its_share_of_the_pool_and_delay_no_
 
 /// Each kind shares a quarter of the pool.
 #[tokio::test]
-async fn strangers_and_readers_of_the_feed_have_one_share_each_and_delay_no_seller() {
+async fn look_ups_have_shares_and_delay_no_other_seller() {
     let fixture = Fixture::new().await;
     let database = fixture.another(4);
     let (panel, feed, hash) = (database.panel(), database.change_reader(), SecretHash::of("x"));
-    let units = database.units();
-    let (strangers, readers) = (LockSet::of_strangers(), LockSet::of_readers());
-    let held = try_join!(units.begin(&strangers), units.begin(&readers)).unwrap();
-    let look_ups: [LocalBoxFuture<'_, ()>; 3] = [
-        async { assert!(feed.changes(None, 1).await.unwrap().items.is_empty()) }.boxed_local(),
-        async { assert!(panel.account("a@b").await.unwrap().is_none()) }.boxed_local(),
-        async { assert!(panel.link(hash).await.unwrap().is_none()) }.boxed_local(),
+    let (orders, applications) = (database.order_directory(), database.applications());
+    let (own, other) = (fixture.seller().await, fixture.seller().await);
+    let order = OrderRef::Id(Uuid::nil().into());
+    let strangers: Vec<LocalBoxFuture<'_, ()>> = vec![
+        panel
+            .account("a@b")
+            .map(|found| assert!(found.unwrap().is_none()))
+            .boxed_local(),
+        panel
+            .link(hash)
+            .map(|found| assert!(found.unwrap().is_none()))
+            .boxed_local(),
     ];
-    let mut waiting: FuturesUnordered<_> = look_ups.into_iter().collect();
-    let share = LockSet::of_seller(fixture.seller().await);
-    let seller = async {
-        for _ in 0..20 {
-            drop(database.units().begin(&share).await.unwrap());
+    let readers: Vec<LocalBoxFuture<'_, ()>> = vec![
+        feed.changes(None, 1)
+            .map(|page| assert!(page.unwrap().items.is_empty()))
+            .boxed_local(),
+        panel
+            .sellers(0, 1)
+            .map(|found| assert_eq!(found.unwrap().len(), 1))
+            .boxed_local(),
+        orders
+            .parts(&order)
+            .map(|parts| assert!(parts.unwrap().is_empty()))
+            .boxed_local(),
+    ];
+    let sellers: Vec<LocalBoxFuture<'_, ()>> = vec![
+        panel.password(own).map(|hash| drop(hash.unwrap())).boxed_local(),
+        panel
+            .personal_tokens(own)
+            .map(|tokens| assert!(tokens.unwrap().is_empty()))
+            .boxed_local(),
+        applications
+            .applications_of(own, None, 1)
+            .map(|own| drop(own.unwrap()))
+            .boxed_local(),
+    ];
+    let owner = panel.seller(own).map(|found| assert!(found.unwrap().is_some()));
+    for (share, look_ups) in [
+        (LockSet::of_strangers(), strangers),
+        (LockSet::of_readers(), readers),
+        (LockSet::of_marketplace(own), vec![owner.boxed_local()]),
+        (LockSet::of_seller(own), sellers),
+    ] {
+        let held = database.units().begin(&share).await.unwrap();
+        let mut waiting: FuturesUnordered<_> = look_ups.into_iter().collect();
+        let others = async {
+            for _ in 0..20 {
+                drop(database.units().begin(&LockSet::of_seller(other)).await.unwrap());
+            }
+        };
+        select! {
+            biased;
+            Some(()) = waiting.next() => panic!("it is beyond {share:?}"),
+            () = others => {}
         }
-    };
-    select! {
-        biased;
-        Some(()) = waiting.next() => panic!("it is beyond its share"),
-        () = seller => {}
+        drop(held);
+        waiting.collect::<()>().await;
     }
-    drop(held);
-    waiting.collect::<()>().await;
 }
 
 /// Each has a pool and shares of its own.
