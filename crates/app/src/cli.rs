@@ -271,20 +271,13 @@ mod tests {
     fn every_command_has_help_with_examples() {
         fn walk(command: &mut clap::Command, path: &str) {
             let help = command.render_long_help().to_string();
-            if command.has_subcommands() {
-                for inner in command
-                    .get_subcommands_mut()
-                    .filter(|inner| inner.get_name() != "help")
-                {
-                    let path = format!("{path} {}", inner.get_name());
-                    walk(inner, &path);
-                }
-            } else {
-                assert!(help.contains("Examples:\n"), "{path}:\n{help}");
-                assert!(
-                    help.contains(&format!("  {path}")) || help.contains(&format!("{path} ")),
-                    "{path}:\n{help}"
-                );
+            assert!(help.contains("Examples:\n"), "{path}:\n{help}");
+            let shows_itself = help.contains(&format!("  {path}")) || help.contains(&format!("{path} "));
+            assert!(shows_itself, "{path}:\n{help}");
+            let inner = command.get_subcommands_mut();
+            for inner in inner.filter(|inner| inner.get_name() != "help") {
+                let path = format!("{path} {}", inner.get_name());
+                walk(inner, &path);
             }
         }
         let mut command = definition();

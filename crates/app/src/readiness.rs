@@ -202,8 +202,10 @@ impl Readiness {
             if let Err(other) = compared.refuse_sealing(&self.sealer) {
                 return Ok(State::MismatchedKey(other.to_string()));
             }
-            compared.report();
-            self.reached.send_replace(true);
+            // A probe may check at the same time.
+            if !self.reached.send_replace(true) {
+                compared.report();
+            }
         }
         Ok(State::Ready(identity))
     }
