@@ -50,6 +50,7 @@ def send_changes(api: Api, store: Store, file: Path) -> None:
                 codes = [error["code"] for error in item["errors"]]
                 if change.get("stock_adjustment", 0) < 0 and "stock_out_of_range" in codes:
                     # The item's other changes, such as a price, were not made either. They are made now, unless one of them was refused too.
+                    # Cancelling the orders that cannot be met gives back all their pieces: then the counted stock has to be sent.
                     left = {"id"} if len(codes) > 1 else change.keys() - {"stock_adjustment", "if_match"}
                     oversold.append({name: change[name] for name in change if name in left} | {"stock": 0})
         store.remember(batch=json.dumps(_batch(oversold, batch["end"])), changes_done=str(batch["end"]))

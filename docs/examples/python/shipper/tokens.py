@@ -80,10 +80,10 @@ class Tokens:
         # answer. So the key is stored before the call, and kept until the answer is. The other grant ignores it.
         key = self._store.fact("refresh_key") or str(uuid.uuid4())
         self._store.remember(refresh_key=key)
-        # If the marketplace's database was set back, the token is unknown, and the one before works again, under its own key.
-        former = json.loads(self._store.fact("former") or "null")
-        tries = [(refresh_token, key), *([former[:2]] if former and time.time() < former[2] else [])]
-        for refresh_token, key in tries:
+        # If the marketplace's database was set back, the token is unknown, and one before works again, under its own key.
+        former = [one for one in json.loads(self._store.fact("formers") or "[]") if time.time() < one[2]]
+        tries = [(refresh_token, key), *((token, key) for token, key, _ in former)]
+        for older, (refresh_token, key) in enumerate(tries):
             if refresh_token:
                 form = {"grant_type": "refresh_token", "refresh_token": refresh_token}
             else:
@@ -104,7 +104,7 @@ class Tokens:
             access_token_ends=str(time.time() + answer.body["expires_in"]),
             refresh_token=answer.body.get("refresh_token"),
             refresh_key=None,
-            former=json.dumps([refresh_token, key, time.time() + FORMER_WORKS]) if refresh_token else None,
+            formers=json.dumps([[refresh_token, key, time.time() + FORMER_WORKS], *former[older:]]) if refresh_token else None,
         )
         log.info("got a token by %s", form["grant_type"])
         return token

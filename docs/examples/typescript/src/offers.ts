@@ -61,6 +61,7 @@ export async function sendChanges(api: Api, store: Store, file: string): Promise
       const { stock_adjustment, if_match, ...others } = changes[index] ?? { id: item.id };
       if (codes.includes("stock_out_of_range") && (stock_adjustment ?? 0) < 0) {
         // The item's other changes, such as a price, were not made either. They are made now, unless one of them was refused too.
+        // Cancelling the orders that cannot be met gives back all their pieces: then the counted stock has to be sent.
         oversold.push({ ...(codes.length > 1 ? { id: item.id } : others), stock: 0 });
       }
     }

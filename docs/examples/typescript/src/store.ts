@@ -57,8 +57,8 @@ interface Facts {
   refreshGiven?: string;
   /** The key of the refresh that is under way. */
   refreshKey?: string;
-  /** The refresh before, and until when it may be repeated. */
-  former?: Refresh & { readonly until: number };
+  /** The refreshes before, the newest first, and until when each may be repeated. */
+  formers?: (Refresh & { readonly until: number })[];
   subscription?: Subscription;
   /** How far the journal is read. */
   cursor?: string;

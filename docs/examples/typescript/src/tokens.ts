@@ -79,15 +79,16 @@ export class Tokens {
 
   async #ask(): Promise<string> {
     if (this.#refusal && Date.now() < this.#refusedUntil) throw this.#refusal;
-    const { refreshToken, refreshKey = randomUUID(), former } = this.#store.facts;
+    const { refreshToken, refreshKey = randomUUID(), formers = [] } = this.#store.facts;
     // A second use of a refresh token is taken for theft, unless it comes with the key of the first: then it has the first one's
     // answer. So the key is stored before the call, and kept until the answer is. The other grant ignores it.
     this.#store.remember({ refreshKey });
     let used: Refresh = { token: refreshToken, key: refreshKey };
     let answer = await this.#request(used);
-    if ((answer.body as { reason?: string } | undefined)?.reason === "unknown" && former && Date.now() < former.until) {
-      // The marketplace's database was set back: the token before works again, under its own key.
-      used = former;
+    const older = formers.filter((one) => Date.now() < one.until);
+    while ((answer.body as { reason?: string } | undefined)?.reason === "unknown" && older.length > 0) {
+      // The marketplace's database was set back: a token before works again, under its own key.
+      used = older.shift() ?? used;
       answer = await this.#request(used);
     }
     if (answer.status !== 200) {
@@ -104,7 +105,7 @@ export class Tokens {
       token: { value: given.access_token, ends: Date.now() + given.expires_in * 1000 },
       refreshToken: given.refresh_token,
       refreshKey: undefined,
-      former: used.token ? { ...used, until: Date.now() + FORMER_WORKS } : undefined,
+      formers: used.token ? [{ ...used, until: Date.now() + FORMER_WORKS }, ...older] : undefined,
     });
     log.info(`got a token by ${used.token ? "refresh_token" : "client_credentials"}`);
     return given.access_token;
