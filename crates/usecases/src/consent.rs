@@ -27,7 +27,8 @@ pub enum ScreenResponse {
 
 /// Shows the screen to a viewer and binds it to the first one. A request that cannot be granted to this
 /// seller is answered at once (D81) and the screen is consumed. A retry gets that answer again: the first
-/// attempt of the same request may have been committed. Whoever opens the page again is refused, as after any decision. `application` is the requesting one, if it still exists.
+/// attempt of the same request may have been committed. Whoever opens the page again is refused, as after any
+/// decision. `application` is the requesting one, if it still exists.
 pub async fn show(
     grants: &dyn GrantStore,
     application: Option<&Application>,

@@ -143,8 +143,8 @@ impl Front {
         address
     }
 
-    /// Warns at most once a minute on each server thread: behind a proxy that is missing from the configuration all clients share
-    /// one address and its limits.
+    /// Warns at most once a minute on each server thread: behind a proxy that is missing from the configuration all
+    /// clients share one address and its limits.
     fn warn_of_untrusted(&self, peer: IpAddr, now: Instant) {
         let lately = |at: Instant| now.duration_since(at) < WARN_INTERVAL;
         if self.warned.get().is_some_and(lately) {

@@ -184,11 +184,10 @@ impl State {
         waiting.dedup();
         let mut passed = Vec::new();
         for ticket in waiting {
-            let known = self.waiting.get(&ticket);
-            let Some((places, last)) = known.map(|waiter| (Arc::clone(&waiter.places), waiter.taken)) else {
+            let Some(waiter) = self.waiting.get(&ticket) else {
                 continue;
             };
-            match self.taken(ticket, &places, last) {
+            match self.taken(ticket, &waiter.places, waiter.taken) {
                 None => passed.extend(self.admit(ticket)),
                 Some(taken) => {
                     if let Some(waiter) = self.waiting.get_mut(&ticket) {
