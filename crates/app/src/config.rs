@@ -370,7 +370,7 @@ pub struct DatabaseConfig {
     )]
     pub layout: Layout,
     /// Connections for transactions, of which those of one seller take a quarter at most. Each server thread
-    /// has eleven more, for reads, sessions and tokens, a process thirteen, for lists by `updated_after`,
+    /// has eleven more, for reads, sessions and tokens, a process fourteen, for lists by `updated_after`,
     /// changes of offers, outcomes of lost commits, cancellations and the back office, and its workers up to
     /// eight. Nothing compares the sum over all processes with the server's `max_connections`.
     #[schemars(range(min = 1, max = 1000))]

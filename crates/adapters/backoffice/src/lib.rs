@@ -21,7 +21,7 @@ use std::sync::Arc;
 use ::changes::ChangeReader;
 use ::offers::OfferReader;
 use ::orders::{CarrierLookup, OrderDirectory, PollSchedule};
-use accounts::{AccountReader, PasswordHasher};
+use accounts::{AccountReader, OperatorReader, PasswordHasher};
 use actix_web::web::ServiceConfig;
 use chrono::TimeDelta;
 use futures_util::future::BoxFuture;
@@ -59,7 +59,7 @@ pub struct BackOffice {
     /// The time within which an account gets no second mail with a link.
     pub link_interval: TimeDelta,
     /// Verifies operator tokens. If absent, no token is checked and only open operations are accepted.
-    pub operators: Option<Arc<dyn AccountReader>>,
+    pub operators: Option<Arc<dyn OperatorReader>>,
     /// Looks up parcels at carriers.
     pub carriers: Arc<dyn CarrierLookup>,
     /// When parcels are looked up after their shipment.

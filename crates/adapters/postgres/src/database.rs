@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, atomic::AtomicBool};
 use std::time::Duration;
 
-use accounts::{AccountMail, AccountReader, UsageLog};
+use accounts::{AccountMail, AccountReader, OperatorReader, UsageLog};
 use changes::ChangeReader;
 use chrono::{DateTime, TimeDelta, Utc};
 use diesel::prelude::*;
@@ -21,7 +21,7 @@ use tokio::sync::{Mutex, Notify};
 use usecases::{Announcement, LockSet, Transaction, UnitOfWork};
 use webhooks::{JournalReader, SubscriptionQueues, SubscriptionReader};
 
-use crate::accounts::panel::Sessions;
+use crate::accounts::panel::{Operators, Sessions};
 use crate::batch::{BatchQuery, Batcher, Reader};
 use crate::connection::error::{SchemaOutdated, is_permission_denied};
 use crate::connection::pool::{Autocommit, Connections};
@@ -353,8 +353,8 @@ impl Database {
     }
 
     /// Finds operator tokens.
-    pub fn operator_tokens(&self) -> Arc<dyn AccountReader> {
-        self.reader(Sessions, "operator_tokens")
+    pub fn operator_tokens(&self) -> Arc<dyn OperatorReader> {
+        self.reader(Operators, "operator_tokens")
     }
 
     /// Counts calls of the OAuth endpoints and attempts to sign in; one per server thread, as with

@@ -66,7 +66,7 @@ labels! {
         | "webhook_queues" | "mails" | "account_mails" | "parcels" | "changes" | "journal" | "order_directory" | "sellers" | "operator_tokens" | "panel"
         | "audit" | "usage" | "queues" | "outcomes" | "schema" | "statistics" | "marks" | "sealed_values";
     BATCHED_STATEMENT "statement": "gate" | "offers" | "orders" | "offer_pages" | "order_pages" | "offers_to_change" | "offer_changes"
-        | "applications" | "sessions" | "rate_limits" | "client_tokens" | "exchanges" | "holders";
+        | "applications" | "sessions" | "operator_tokens" | "rate_limits" | "client_tokens" | "exchanges" | "holders";
     STATE "state": "in_use" | "idle";
     ATTEMPT "attempt": "first" | "repeated";
     ATTEMPT_OUTCOME "outcome": "1xx" | "2xx" | "3xx" | "4xx" | "5xx" | "other" | "dns" | "address_refused" | "connect" | "refused"

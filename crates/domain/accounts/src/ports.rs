@@ -71,7 +71,11 @@ pub trait AccountReader: Send + Sync {
         client_id: ClientId,
         since: DateTime<Utc>,
     ) -> Result<(Vec<HourlyUsage>, u64), StoreError>;
+}
 
+/// Reads operator tokens, outside a transaction.
+#[async_trait]
+pub trait OperatorReader: Send + Sync {
     /// The live operator token with this hash; the inner error is one that was revoked or has expired.
     /// Records the use of a live one, at most once a minute.
     async fn operator(

@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 
 use accounts::{
-    Account, AccountReader, HourlyUsage, Link, LinkKind, OperatorTokenRecord, PasswordHash, PersonalToken,
-    SESSION_IDLE, SESSION_LIFETIME, Seller, Session, SignedIn,
+    Account, AccountReader, HourlyUsage, Link, LinkKind, OperatorReader, OperatorTokenRecord, PasswordHash,
+    PersonalToken, SESSION_IDLE, SESSION_LIFETIME, Seller, Session, SignedIn,
 };
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -29,7 +29,7 @@ use crate::statement::statements;
 statements! {
     "panel.sql";
     ACCOUNT: (Text) -> (SellerRow, PasswordRow);
-    OPERATOR: (Binary) -> KnownOperator;
+    OPERATORS: (Array<Binary>) -> KnownOperator;
     SIGNED_IN: (Array<Binary>, BigInt, BigInt) -> SignedInRow;
     LINK: (Binary) -> (LinkRow, SellerRow);
     /// Those that the gate would accept while account and application are open.
@@ -91,7 +91,9 @@ pub(super) struct OperatorRow {
 }
 
 #[derive(QueryableByName)]
+#[diesel(table_name = operator_tokens)]
 struct KnownOperator {
+    hash: Vec<u8>,
     #[diesel(embed)]
     token: OperatorRow,
     #[diesel(sql_type = Bool)]
@@ -146,14 +148,8 @@ impl BatchQuery for Sessions {
         mut connection: &AsyncPgConnection,
         sessions: &[SecretHash],
     ) -> QueryResult<Vec<Result<Option<SignedIn>, StoreError>>> {
-        let mut hashes: Vec<_> = sessions
-            .iter()
-            .map(|session| session.bytes().as_slice())
-            .collect();
-        hashes.sort_unstable();
-        hashes.dedup();
         let (idle, lifetime) = (microseconds(SESSION_IDLE), microseconds(SESSION_LIFETIME));
-        let signed_in = SIGNED_IN.bind((hashes, idle, lifetime));
+        let signed_in = SIGNED_IN.bind((distinct(sessions), idle, lifetime));
         let rows = signed_in.get_results::<SignedInRow>(&mut connection).await?;
         // An invalid row is an error only for its own callers.
         let read = |row: SignedInRow| (row.hash.clone(), SignedIn::try_from(row));
@@ -161,6 +157,42 @@ impl BatchQuery for Sessions {
         let answer = |session: &SecretHash| found.get(session.bytes().as_slice()).cloned().transpose();
         Ok(sessions.iter().map(answer).collect())
     }
+}
+
+/// A batch of presented operator tokens. Records the use of each as that of sessions is recorded.
+pub(crate) struct Operators;
+
+/// A live token, or one that has ended, if there is one.
+type Presented = Result<OperatorTokenRecord, Option<OperatorTokenRecord>>;
+
+#[async_trait]
+impl BatchQuery for Operators {
+    const NAME: &'static str = "operator_tokens";
+    type Question = SecretHash;
+    type Answer = Presented;
+
+    async fn answer(
+        &self,
+        mut connection: &AsyncPgConnection,
+        tokens: &[SecretHash],
+    ) -> QueryResult<Vec<Result<Presented, StoreError>>> {
+        let rows = OPERATORS.bind((distinct(tokens),));
+        let rows = rows.get_results::<KnownOperator>(&mut connection).await?;
+        let read = |row: KnownOperator| {
+            let token = OperatorTokenRecord::from(row.token);
+            (row.hash, if row.live { Ok(token) } else { Err(Some(token)) })
+        };
+        let found: HashMap<_, _> = rows.into_iter().map(read).collect();
+        let answer = |token: &SecretHash| found.get(token.bytes().as_slice()).cloned().unwrap_or(Err(None));
+        Ok(tokens.iter().map(answer).map(Ok).collect())
+    }
+}
+
+fn distinct(hashes: &[SecretHash]) -> Vec<&[u8]> {
+    let mut hashes: Vec<_> = hashes.iter().map(|hash| hash.bytes().as_slice()).collect();
+    hashes.sort_unstable();
+    hashes.dedup();
+    hashes
 }
 
 /// Reads accounts; look-ups of sessions are batched. Each other call is one autocommitted statement.
@@ -240,15 +272,13 @@ impl AccountReader for Reader<Sessions> {
     ) -> Result<(Vec<HourlyUsage>, u64), StoreError> {
         usage::read(&self.statements, client_id, since).await
     }
+}
 
-    async fn operator(
-        &self,
-        hash: SecretHash,
-    ) -> Result<Result<OperatorTokenRecord, Option<OperatorTokenRecord>>, StoreError> {
-        Ok(match self.statements.row(OPERATOR.bind((hash.bytes(),))).await? {
-            Some(known) if known.live => Ok(known.token.into()),
-            known => Err(known.map(|known| known.token.into())),
-        })
+/// Reads operator tokens; look-ups of presented ones are batched.
+#[async_trait]
+impl OperatorReader for Reader<Operators> {
+    async fn operator(&self, hash: SecretHash) -> Result<Presented, StoreError> {
+        self.batches.ask(hash).await
     }
 
     async fn operator_tokens(&self) -> Result<Vec<OperatorTokenRecord>, StoreError> {

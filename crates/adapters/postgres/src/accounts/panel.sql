@@ -72,27 +72,35 @@ where p.seller_id = $1
   and (t.expires_at is null or t.expires_at > coalesce($2, (select api_now())))
 order by p.created_at desc, p.id desc
 
--- name: OPERATOR
--- $1 the token's hash.
+-- name: OPERATORS
+-- $1 the tokens' hashes, each once.
 with clock as materialized (
-    -- The use is committed asynchronously: a crash may lose the last one.
+    -- Uses are committed asynchronously: a crash may lose the last one.
     select api_now() as at, set_config('synchronous_commit', 'off', true) as mode
 ),
 known as materialized (
-    select o.id, o.name, o.created_at, o.revoked_at, o.used_at, o.expires_at, o.read_only,
+    select o.hash, o.id, o.name, o.created_at, o.revoked_at, o.used_at, o.expires_at, o.read_only,
         o.revoked_at is null and (o.expires_at is null or o.expires_at > clock.at) as live
     from clock
-    cross join operator_tokens o
-    where o.hash = $1
+    cross join unnest((select $1::bytea[])) as k (hash)
+    join operator_tokens o on o.hash = k.hash
+),
+-- Skips rows that another batch is recording, as that of sessions does.
+unrecorded as materialized (
+    select o.id
+    from clock
+    cross join known
+    join operator_tokens o on o.id = known.id
+    where known.live
+      and (o.used_at is null or o.used_at <= clock.at - interval '1 minute')
+    for no key update of o skip locked
 ),
 used as (
     update operator_tokens o
     set used_at = clock.at
     from clock
-    cross join known
-    where o.id = known.id
-      and known.live
-      and (o.used_at is null or o.used_at <= clock.at - interval '1 minute')
+    cross join unrecorded
+    where o.id = unrecorded.id
 )
 select *
 from known

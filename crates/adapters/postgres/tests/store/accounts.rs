@@ -3,9 +3,10 @@
 
 use std::num::NonZeroU32;
 
-use accounts::{Action, Actor, AuditFilter, PasswordHash};
+use accounts::{Action, Actor, AuditFilter, NewOperatorToken, PasswordHash};
 use chrono::TimeDelta;
-use oauth::{Application, ApplicationStatus, ClientType, Purpose, Scope, ScopeSet, Subject};
+use futures_util::future::join_all;
+use oauth::{Application, ApplicationStatus, ClientType, Purpose, Scope, ScopeSet, SecretHash, Subject};
 use serde_json::json;
 use usecases::{Announcement, LockSet};
 use uuid::Uuid;
@@ -199,4 +200,41 @@ async fn audit_entries_are_read_whole_by_page_and_by_time() {
         };
         assert_eq!(entries(filter).await, read);
     }
+}
+
+/// Whoever presents tokens takes no connection from others, and each gets the answer about its own.
+#[tokio::test]
+async fn presented_operator_tokens_are_looked_up_beside_the_pool() {
+    let (fixture, clock) = Fixture::frozen().await;
+    let hash = |n: u128| SecretHash::of(&n.to_string());
+    let tx = fixture.begin().await;
+    for n in 0..3 {
+        let token = NewOperatorToken {
+            name: n.to_string(),
+            lifetime: (n == 1).then(|| TimeDelta::seconds(59)),
+            read_only: n == 2,
+        };
+        let added = tx.add_operator_token(Uuid::from_u128(n), hash(n), token);
+        added.await.unwrap();
+    }
+    tx.revoke_operator_token(Uuid::from_u128(2)).await.unwrap();
+    tx.commit().await.unwrap();
+    clock.freeze(instant() + TimeDelta::minutes(1)).await;
+    let database = fixture.another(1);
+    let all = database.units().begin(&LockSet::default()).await.unwrap();
+    let operators = database.operator_tokens();
+    let presented = join_all([0, 1, 2, 0, 3].map(|n| operators.operator(hash(n))));
+    let found = presented.await.into_iter().map(|found| {
+        let found = found.unwrap().map_err(|dead| dead.map(|token| token.name));
+        found.map(|token| token.name)
+    });
+    let (live, dead) = (|n: &str| Ok(n.to_owned()), |n: &str| Err(Some(n.to_owned())));
+    assert_eq!(
+        found.collect::<Vec<_>>(),
+        [live("0"), dead("1"), dead("2"), live("0"), Err(None)]
+    );
+    drop(all);
+    let used = operators.operator_tokens().await.unwrap();
+    let used: Vec<_> = used.into_iter().map(|token| token.used_at).collect();
+    assert_eq!(used, [Some(instant() + TimeDelta::minutes(1)), None, None]);
 }
