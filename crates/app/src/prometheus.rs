@@ -167,14 +167,24 @@ const CLOCK_TOLERANCE: TimeDelta = TimeDelta::seconds(5);
 /// without workers, so that missing workers show. What cannot be read is NaN.
 pub(crate) async fn measure_queues(database: Database, readiness: Readiness) {
     readiness.wait_until_ready().await;
-    let mut clock_differs = false;
+    let (mut clock_differs, mut is_unknown, mut sees_all) = (false, false, true);
     loop {
         let queues = database.queues().await;
-        if let Err(error) = &queues {
-            tracing::debug!(%error, "the queues cannot be measured");
+        if let Err(error) = &queues
+            && !is_unknown
+        {
+            tracing::warn!(%error, "the queues cannot be measured");
         }
+        is_unknown = queues.is_err();
         set_queues(queues.ok().as_ref());
-        let oldest = database.oldest_snapshot().await.ok().flatten();
+        let oldest = database.oldest_snapshot().await;
+        if matches!(oldest, Ok(None)) && sees_all {
+            sees_all = false;
+            tracing::warn!(
+                "long transactions of other roles are not seen: grant pg_read_all_stats to this login"
+            );
+        }
+        let oldest = oldest.ok().flatten();
         metrics::gauge!("database_oldest_snapshot_seconds").set(oldest.unwrap_or(f64::NAN));
         let difference = clock_difference(&database).await;
         let seconds = difference.map_or(f64::NAN, TimeDelta::as_seconds_f64);

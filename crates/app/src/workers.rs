@@ -78,7 +78,8 @@ impl Shared {
                 carrier,
                 slots: TaskSlots::of(&Arc::new(Semaphore::new(parcels::SLOTS)), &self.tasks),
             };
-            self.run_routine("parcels", None, Arc::new(parcels), Parcels::batch);
+            let step = Some(carrier.as_str().to_owned());
+            self.run_routine("parcels", step, Arc::new(parcels), Parcels::batch);
         }
         self.run_routine(deliveries::WORKER, None, self.clone(), deliver);
         self.run_routine("reconciliation", None, self.clone(), reconcile);

@@ -54,8 +54,13 @@ assert.equal(first.scope, scope)
 assert.equal(first.expiresIn() > 43000, true)
 assert.equal((await me(first.access_token)).body.app.client_id, client_id)
 
+// The guide's way to send the key of a refresh.
+const key = webcrypto.randomUUID()
+config[client.customFetch] = (url, options) =>
+  fetch(url, { ...options, headers: { ...options.headers, 'Idempotency-Key': key } })
 const second = await client.refreshTokenGrant(config, first.refresh_token)
 assert.notEqual(second.refresh_token, first.refresh_token)
+assert.equal((await client.refreshTokenGrant(config, first.refresh_token)).refresh_token, second.refresh_token)
 assert.equal((await me(second.access_token)).status, 200)
 
 await client.tokenRevocation(config, second.refresh_token)

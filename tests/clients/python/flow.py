@@ -73,8 +73,11 @@ first = consented(program)
 assert first["scope"] == scope and first["token_type"] == "Bearer", first
 assert me(program).json()["app"]["client_id"] == asked["client_id"]
 
-second = program.refresh_token(metadata["token_endpoint"], timeout=35)
+key = {"Idempotency-Key": generate_token(32)}
+second = program.refresh_token(metadata["token_endpoint"], timeout=35, headers=key)
 assert second["refresh_token"] != first["refresh_token"]
+again = program.refresh_token(metadata["token_endpoint"], first["refresh_token"], headers=key)
+assert again["refresh_token"] == second["refresh_token"], again
 assert me(program).status_code == 200
 
 answer = program.revoke_token(metadata["revocation_endpoint"], second["refresh_token"], "refresh_token")

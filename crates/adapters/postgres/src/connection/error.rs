@@ -182,7 +182,7 @@ pub(crate) fn is_permission_denied(error: &(dyn Error + 'static)) -> bool {
 
 /// The schema is missing, or older than this program; the program waits for it.
 #[derive(Debug, thiserror::Error)]
-#[error("the database's schema is missing or older than this program")]
+#[error("the database's schema is missing, older than this program, or altered")]
 pub(crate) struct SchemaOutdated(#[source] DieselError);
 
 /// The server answers, but has no room for the write.

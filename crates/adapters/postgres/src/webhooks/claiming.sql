@@ -15,12 +15,25 @@
 with clock as materialized (
     select api_now() as at
 ),
+of_full_owners as materialized (
+    -- In the form of their indexes. A deleted application's queues are put to sleep.
+    select client_id, owner_id
+    from applications
+    where owner_id = any($5 || $6)
+      and deleted_at is null
+      and not built_in
+    union all
+    select client_id, owner_id
+    from applications
+    where owner_id = any($5 || $6)
+      and built_in
+),
 healthy as materialized (
     select seller_id, id, client_id, failing, fence, url, secret, wake_at, due_from, state
     from subscription_queues
     where wake_at between $3 and (select at from clock)
       and not failing
-      and client_id not in (select client_id from applications where owner_id = any($5))
+      and client_id not in (select client_id from of_full_owners where owner_id = any($5))
     order by wake_at
     limit $1
     for no key update skip locked
@@ -30,7 +43,7 @@ failing as materialized (
     from subscription_queues
     where wake_at between $4 and (select at from clock)
       and failing
-      and client_id not in (select client_id from applications where owner_id = any($6))
+      and client_id not in (select client_id from of_full_owners where owner_id = any($6))
     order by wake_at
     limit $2
     for no key update skip locked

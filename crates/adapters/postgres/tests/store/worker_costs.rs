@@ -2,6 +2,8 @@
 //! `costs.rs`: decisions and what follows them, claims of queues, leases, reconciliation. Contract
 //! `webhook_retries` shows that a queue's backlog does not delay the others.
 
+use std::collections::BTreeMap;
+
 use adapter_postgres::{Database, QUEUE_LIMIT};
 use chrono::TimeDelta;
 use futures_util::future::BoxFuture;
@@ -9,7 +11,7 @@ use oauth::{ApplicationStatus, FamiliesOf, SecretHash, TokenKey};
 use orders::Carrier;
 use tokio_postgres::Client;
 use usecases::{LockSet, Transaction};
-use webhooks::{QueueKey, SubscriptionQueues, Undelivered, UndeliveredFilter};
+use webhooks::{Capacity, Load, QueueKey, SubscriptionQueues, Undelivered, UndeliveredFilter};
 
 use crate::costs::OTHERS;
 use crate::support::{CAPACITY, Fixture, all_ended, id, ids, more, queue_one, release, set_status};
@@ -115,6 +117,34 @@ async fn decisions_about_an_application_or_an_account_do_not_read_what_hangs_on_
     assert_eq!(fixture.rows_of("subscription_quota").await, 0);
     let kept = "applications where description is not null or redirect_uris <> '{}'";
     assert_eq!(fixture.rows_of(kept).await, 0);
+}
+
+/// They stay for good.
+#[tokio::test]
+async fn a_claim_does_not_read_the_deleted_applications_of_an_owner_without_a_share() {
+    let fixture = Fixture::new().await;
+    let (owner, other) = (fixture.seller().await, fixture.queue().await);
+    fixture.fill(other, 1, 0).await;
+    let deleted = "insert into applications (client_id, owner_id, name, documentation_url, purpose, client_type, redirect_uris, scopes, \
+         status, built_in, created_at, updated_at, deleted_at) select gen_random_uuid(), '{owner}', 'app' || n, \
+         'https://a.example/', 'own_use', 'public', '{}', 1, 'active', false, api_now(), api_now(), api_now() \
+         from generate_series(1, 20000) n";
+    fixture
+        .filled(&deleted.replace("{owner}", &owner.to_string()))
+        .await;
+    let load = Load {
+        attempts: 128,
+        failing: 128,
+    };
+    let capacity = Capacity {
+        under_way: BTreeMap::from([(owner, load)]),
+        ..CAPACITY
+    };
+    let claim = async |database: &Database| {
+        let claimed = database.subscription_queues().claim(id(), capacity).await;
+        assert_eq!(claimed.unwrap().queues.len(), 1);
+    };
+    fixture.costs("a claim", 100, claim).await;
 }
 
 impl Fixture {

@@ -2,8 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use rcgen::{CertificateParams, KeyPair, date_time_ymd};
-use rustls::{ServerConfig, crypto::ring::default_provider, pki_types::PrivateKeyDer};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
+use rustls::ServerConfig;
+use rustls::crypto::ring::default_provider;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use testkit::{HttpServer, answer_all};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio_rustls::TlsAcceptor;
@@ -32,14 +34,50 @@ impl Identity {
         let mut params = CertificateParams::new([name.to_owned()]).unwrap();
         change(&mut params);
         let certificate = params.self_signed(&key).unwrap();
+        Self::presenting(vec![certificate.der().clone()], &key, certificate.pem())
+    }
+
+    /// With intermediate certificates of so many levels. Each fits each of the next level; the first ones lead to a root.
+    fn behind(levels: usize, of_each: usize) -> Self {
+        let authority = |level: usize| {
+            let mut params = CertificateParams::default();
+            params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+            params
+                .distinguished_name
+                .push(DnType::CommonName, level.to_string());
+            (params, KeyPair::generate().unwrap())
+        };
+        let (params, key) = authority(levels);
+        let root = params.self_signed(&key).unwrap();
+        let mut issuer = Issuer::new(params, key);
+        let mut intermediates = Vec::new();
+        for level in (0..levels).rev() {
+            let certified = (0..of_each).map(|_| authority(level)).collect::<Vec<_>>();
+            let signed = certified
+                .iter()
+                .map(|(params, key)| params.signed_by(key, &issuer).unwrap());
+            intermediates.extend(signed.map(|certificate| certificate.der().clone()));
+            let (params, key) = certified.into_iter().next().unwrap();
+            issuer = Issuer::new(params, key);
+        }
+        let (key, params) = (
+            KeyPair::generate().unwrap(),
+            CertificateParams::new(["127.0.0.1".to_owned()]).unwrap(),
+        );
+        let mut chain = vec![params.signed_by(&key, &issuer).unwrap().der().clone()];
+        chain.extend(intermediates);
+        Self::presenting(chain, &key, root.pem())
+    }
+
+    fn presenting(chain: Vec<CertificateDer<'static>>, key: &KeyPair, pem: String) -> Self {
         let secret = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
         let config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
             .with_safe_default_protocol_versions()
             .unwrap()
             .with_no_client_auth()
-            .with_single_cert(vec![certificate.der().clone()], secret);
+            .with_single_cert(chain, secret);
         Self {
-            pem: certificate.pem(),
+            pem,
             config: config.unwrap(),
             handshakes: Handshakes::default(),
         }
@@ -139,6 +177,18 @@ async fn failed_handshakes_have_a_reason() {
         outcome,
         Outcome::Failed(AttemptFailure::Protocol(_) | AttemptFailure::Closed)
     ));
+}
+
+/// With that many to try, an attempt ended after minutes, and no deadline in its thread ran meanwhile.
+#[tokio::test]
+async fn a_chain_has_five_intermediate_certificates_at_most() {
+    let five = Identity::behind(5, 1);
+    delivers(&five.trusting(), &secure(&five.receiver().await), 1).await;
+    for (levels, of_each) in [(6, 1), (5, 30)] {
+        let receiver = Identity::behind(levels, of_each).receiver().await;
+        let reason = failure(&sender(), &receiver).await;
+        assert_eq!(reason, "more than 5 certificates came with the receiver's own");
+    }
 }
 
 #[tokio::test]
