@@ -56,26 +56,30 @@ async fn audit_entries_and_closed_sellers_are_kept_as_long_as_configured() {
 /// A statement that always times out while the database is well is no outage: the log names the step, and the
 /// other steps go on.
 #[tokio::test]
-async fn a_step_of_cleaning_that_fails_is_in_the_log_and_stops_no_other() {
+async fn steps_that_fail_are_in_the_log_and_stop_no_other() {
     let world = World::start(PROGRAM).await;
     let _held = world
-        .open_transaction("lock table links in access exclusive mode")
+        .open_transaction("lock table links, parcels in access exclusive mode")
         .await;
     let old = "insert into changes (seller_id, at, kind, offer_id, stock) \
         select gen_random_uuid(), api_now() - interval '31 days', 'offer.stock_changed', gen_random_uuid(), 1";
     world.execute(old).await;
     let worker = TestWorker::start(&ServerOptions::new(PROGRAM), &world.database);
-    let is_logged = |event: &serde_json::Value| {
-        event["level"] == "WARN"
-            && event["fields"]["worker"] == "cleaning"
-            && event["fields"]["step"] == "Links"
-    };
-    until("the warning", async || {
-        events(&worker.log()).iter().any(is_logged)
-    })
-    .await;
-    let warnings = events(&worker.log());
-    assert_eq!(warnings.iter().filter(|event| is_logged(event)).count(), 1);
+    for (field, value) in [
+        ("step", "Links"),
+        ("step", "dhl"),
+        ("message", "the queues cannot be measured"),
+    ] {
+        let warnings = || {
+            let mut events = events(&worker.log());
+            events.retain(|event| event["level"] == "WARN" && event["fields"][field] == value);
+            events
+        };
+        until("the warning", async || !warnings().is_empty()).await;
+        let warnings = warnings();
+        let cause = warnings[0]["fields"]["cause"].as_str().unwrap();
+        assert!(warnings.len() == 1 && cause.contains("timeout"), "{warnings:?}");
+    }
     let left = "select count(*) from changes where at < api_now() - interval '30 days'";
     world.until_count("the deletion of others", left, &[], 0).await;
 }

@@ -2,13 +2,14 @@
 
 mod table;
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use adapter_postgres::{Database, Identity, Queues, Workers};
 use adapter_sealing::SystemClock;
 use anyhow::Context as _;
 use chrono::TimeDelta;
-use kernel::Clock as _;
+use kernel::{Clock as _, error_chain};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use metrics_process::Collector;
 use orders::Carrier;
@@ -167,21 +168,24 @@ const CLOCK_TOLERANCE: TimeDelta = TimeDelta::seconds(5);
 /// without workers, so that missing workers show. What cannot be read is NaN.
 pub(crate) async fn measure_queues(database: Database, readiness: Readiness) {
     readiness.wait_until_ready().await;
+    let is_ready = readiness.ready_flag();
     let (mut clock_differs, mut is_unknown, mut sees_all) = (false, false, true);
     loop {
         let queues = database.queues().await;
-        if let Err(error) = &queues
-            && !is_unknown
-        {
-            tracing::warn!(%error, "the queues cannot be measured");
+        match &queues {
+            // In an outage, which readiness logs, it is not another one.
+            Err(error) if !is_unknown && is_ready.load(Ordering::Relaxed) => {
+                is_unknown = true;
+                tracing::warn!(cause = error_chain(error), "the queues cannot be measured");
+            }
+            queues => is_unknown &= queues.is_err(),
         }
-        is_unknown = queues.is_err();
         set_queues(queues.ok().as_ref());
         let oldest = database.oldest_snapshot().await;
         if matches!(oldest, Ok(None)) && sees_all {
             sees_all = false;
             tracing::warn!(
-                "long transactions of other roles are not seen: grant pg_read_all_stats to this login"
+                "long transactions of other roles are not seen: grant pg_read_all_stats to this role"
             );
         }
         let oldest = oldest.ok().flatten();

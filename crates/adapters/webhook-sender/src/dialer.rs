@@ -23,7 +23,7 @@ use crate::{SenderSettings, SettingsError, failure};
 /// How many of a host's addresses are tried. Each try gets an equal share of the remaining time.
 const MAX_ADDRESSES: usize = 4;
 
-/// The most certificates that may come with a receiver's own; most have one or two.
+/// The most certificates that may come with a receiver's own, also named in `failure.rs`; most have one or two.
 const MAX_INTERMEDIATES: usize = 5;
 
 pub(crate) struct Dialer {
@@ -126,8 +126,8 @@ fn tls(extra_roots: Option<&str>) -> Result<ClientConfig, SettingsError> {
     Ok(config)
 }
 
-/// Verifies short chains alone. Hundreds of certificates that all fit together take a thread many seconds, which no
-/// deadline interrupts, and with it all other deliveries.
+/// Verifies short chains alone. Hundreds of certificates that fit each other hold up a thread for many seconds, and with
+/// it all other deliveries; no deadline interrupts that.
 #[derive(Debug)]
 struct ShortChains(Arc<WebPkiServerVerifier>);
 

@@ -159,7 +159,7 @@ impl BatchQuery for Sessions {
     }
 }
 
-/// A batch of presented operator tokens. Records the use of each as that of sessions is recorded.
+/// A batch of presented operator tokens. Records each use, as [`Sessions`] does.
 pub(crate) struct Operators;
 
 /// A live token, or one that has ended, if there is one.

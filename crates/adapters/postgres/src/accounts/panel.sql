@@ -85,7 +85,7 @@ known as materialized (
     cross join unnest((select $1::bytea[])) as k (hash)
     join operator_tokens o on o.hash = k.hash
 ),
--- Skips rows that another batch is recording, as that of sessions does.
+-- Skips rows that another batch records: see SIGNED_IN.
 unrecorded as materialized (
     select o.id
     from clock

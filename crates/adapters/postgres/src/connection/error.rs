@@ -180,7 +180,7 @@ pub(crate) fn is_permission_denied(error: &(dyn Error + 'static)) -> bool {
         .any(|error| meaning_of(&error.to_string()) == Some(Denied))
 }
 
-/// The schema is missing, or older than this program; the program waits for it.
+/// The schema is missing, older than this program, or altered; the program waits for it.
 #[derive(Debug, thiserror::Error)]
 #[error("the database's schema is missing, older than this program, or altered")]
 pub(crate) struct SchemaOutdated(#[source] DieselError);

@@ -270,13 +270,18 @@ impl StoredQueues {
     ) -> QueryResult<(Vec<QueueRow>, bool)> {
         let most = capacity.attempts.min(MOST_QUEUES);
         let most_failing = capacity.failing_attempts.min(most);
+        // Without any for failing queues, all owners are full, and none is searched.
+        let full_of_failing = match most_failing {
+            0 => Vec::new(),
+            _ => full_owners(capacity, true),
+        };
         let due = DUE.bind((
             i64::from(most),
             i64::from(most_failing),
             self.searched.0.next(),
             self.searched.1.next(),
             full_owners(capacity, false),
-            full_owners(capacity, true),
+            full_of_failing,
         ));
         let start = async { (&mut { connection }).batch_execute(BEGIN_CLAIM).await };
         let (started, due) = join!(start, due.get_results::<DueRow>(&mut { connection }));

@@ -16,7 +16,7 @@ with clock as materialized (
     select api_now() as at
 ),
 of_full_owners as materialized (
-    -- In the form of their indexes. A deleted application's queues are put to sleep.
+    -- Each half matches an index. A deleted application's queues are put to sleep.
     select client_id, owner_id
     from applications
     where owner_id = any($5 || $6)

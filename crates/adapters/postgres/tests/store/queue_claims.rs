@@ -111,8 +111,11 @@ async fn an_owners_applications_stay_within_a_share_and_delay_no_other_at_the_sa
     for (applications, failing) in [(10, false), (10, true), (1, false), (1, true)] {
         let fixture = Fixture::new().await;
         let (owner, other) = (fixture.seller().await, fixture.queue().await);
-        for _ in 0..applications {
-            let application = fixture.client_of(owner).await;
+        for n in 0..applications {
+            let application = match n {
+                0 => fixture.built_in(owner).await,
+                _ => fixture.client_of(owner).await,
+            };
             fixture.connect(other.seller, application).await;
             for _ in 0..10 / applications {
                 let queue = fixture.subscribe(other.seller, application).await;

@@ -261,6 +261,14 @@ impl Fixture {
         self.application(owner).await.client_id
     }
 
+    pub(crate) async fn built_in(&self, owner: SellerId) -> ClientId {
+        let built_in = Application::built_in(id().into(), owner, instant());
+        let client_id = built_in.after.client_id;
+        self.save_application(Announcement::of_application(built_in, instant()))
+            .await;
+        client_id
+    }
+
     pub(crate) async fn save_application(&self, change: Change<Application, Announcement>) {
         self.tx(async |tx| tx.save_application(change).await.unwrap())
             .await;
