@@ -21,18 +21,19 @@ use kernel::error_chain;
 use oauth::{Application, ClientId, ConnectedApplication, Scope};
 use serde_json::{Value, json};
 use usecases::operator_tokens::{create_operator_token, revoke_operator_token};
-use usecases::{LockSet, Repeatable, Transaction, transact};
+use usecases::{LockSet, Retryable, Transaction, transact};
 use uuid::Uuid;
 
 use self::listing::{Format, Listed, MAX_PAGE, PageArgs, Timestamp};
-use crate::command::{Exit, Failure, block_on, note, started};
+use crate::command::{Exit, Failure, block_on, load_for_command, note};
 use crate::config::{Config, Period, Sources};
 use crate::readiness::{not_adopted, require_schema};
 use crate::wiring;
 
 /// The longest name of an operating system's user in the audit log.
 const MAX_OS_USER: usize = 100;
-const LONGEST_LIFETIME: TimeDelta = TimeDelta::days(36_600);
+/// That of a token, as of the retention keys.
+const MAX_LIFETIME: TimeDelta = TimeDelta::days(36_600);
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
@@ -156,7 +157,7 @@ impl Options {
         if let Command::Keys(keys::Command::Generate) = command {
             return keys::generate(format);
         }
-        let loaded = started(sources)?;
+        let loaded = load_for_command(sources)?;
         block_on(async {
             let database = match &command {
                 Command::AdoptDatabase(_) => open_foreign_database(&loaded.config).await?,
@@ -380,7 +381,7 @@ impl Listed for ConnectedApplication {
 /// A duration from now on.
 fn lifetime(text: &str) -> Result<TimeDelta, String> {
     let period = Period::try_from(text.to_owned())?;
-    if period.0.is_zero() || period.time_delta() > LONGEST_LIFETIME {
+    if period.0.is_zero() || period.time_delta() > MAX_LIFETIME {
         return Err("must be longer than nothing and at most 36600d".to_owned());
     }
     Ok(period.time_delta())
@@ -438,7 +439,7 @@ fn not_found(reason: String) -> Failure {
 }
 
 /// Calls a use case in a transaction.
-async fn in_transaction<T: Send, E: Repeatable + Send>(
+async fn in_transaction<T: Send, E: Retryable + Send>(
     database: &Database,
     use_case: impl for<'t> Fn(&'t dyn Transaction) -> BoxFuture<'t, Result<T, E>> + Send + Sync,
 ) -> Result<T, E> {

@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use clap_complete::Shell;
 
-use crate::command::{Exit, PrintError, block_on, note, print, started};
+use crate::command::{Exit, PrintError, block_on, load_for_command, note, print};
 use crate::config::{Layer, Loaded, Sources, reference};
 use crate::external_services::{docs_url, mailer, refuse_unfit};
 use crate::tls::Tls;
@@ -184,7 +184,7 @@ impl Cli {
                 webhook_addresses,
             } => {
                 let flags = [("--webhook-addresses", "webhooks.addresses", webhook_addresses)];
-                return block_on(sandbox::run(traced(sources, flags)?, options));
+                return block_on(sandbox::run(load_for_service(sources, flags)?, options));
             }
             Command::Serve {
                 bind,
@@ -196,13 +196,16 @@ impl Cli {
                     ("--backoffice-bind", "server.backoffice_bind", backoffice_bind),
                     ("--workers", "server.workers", workers),
                 ];
-                return block_on(serve::serve(&traced(sources, flags)?));
+                return block_on(serve::serve(&load_for_service(sources, flags)?));
             }
             Command::Worker { bind } => {
-                return block_on(serve::work(&traced(sources, [("--bind", "worker.bind", bind)])?));
+                return block_on(serve::work(&load_for_service(
+                    sources,
+                    [("--bind", "worker.bind", bind)],
+                )?));
             }
-            Command::Import(command) => return command.run(&started(sources)?),
-            Command::Migrate(options) => block_on(migrate::migrate(&started(sources)?, &options))?,
+            Command::Import(command) => return command.run(&load_for_command(sources)?),
+            Command::Migrate(options) => block_on(migrate::migrate(&load_for_command(sources)?, &options))?,
             Command::Admin(command) => command.run(sources)?,
             Command::Config { command: None } => {
                 let loaded = sources.load()?;
@@ -237,7 +240,7 @@ impl Cli {
 
 /// Loads the configuration of a long-running command, including flags that set keys, and starts logging and
 /// tracing.
-fn traced<const N: usize>(
+fn load_for_service<const N: usize>(
     mut sources: Sources,
     flags: [(&str, &str, Option<String>); N],
 ) -> anyhow::Result<Loaded> {

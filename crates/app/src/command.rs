@@ -118,7 +118,7 @@ pub(crate) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyh
 }
 
 /// Loads the configuration of a short command, and logs only warnings unless a level is configured.
-pub(crate) fn started(sources: Sources) -> anyhow::Result<Loaded> {
+pub(crate) fn load_for_command(sources: Sources) -> anyhow::Result<Loaded> {
     let loaded = sources.load()?;
     let level = match loaded.source("log.level") {
         Some(_) => loaded.config.log.level.clone(),

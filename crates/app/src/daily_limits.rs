@@ -9,8 +9,8 @@ use kernel::Clock;
 use orders::{Carrier, CarrierLookup, Lookup, TrackingNumber};
 use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
 
-/// How long what was found is an answer for other orders in the same parcel. No order is polled sooner after its report
-/// by default, so that none goes back to what was before that.
+/// How long an answer is reused for other orders in the same parcel. By default no order is polled sooner after its
+/// report, so that none gets an answer from before that.
 const DHL_SHARED: TimeDelta = TimeDelta::minutes(15);
 
 /// The shortest time between two look-ups of a parcel by workers. DHL allows ten a day. One is left for the seller's

@@ -151,9 +151,9 @@ impl<S: Fn() -> F + 'static, F: Future<Output = ()> + 'static> Http<S> {
         let app = App::new()
             .wrap_fn(move |mut request, app| {
                 let (exchange, payload) = Exchange::of(&mut request);
-                // What is offered is not taken: the request is served, with its body, and the last one.
+                // An offered upgrade is ignored: the request is served, with its body, and the connection closes.
                 let upgrades = request.head().upgrade() || request.headers().contains_key(UPGRADE);
-                // Of these, actix-web reads the payload to the end of the connection.
+                // actix-web reads the payload of these until the connection ends.
                 let is_endless = request.method() == Method::CONNECT || offers_websocket(request.headers());
                 let mut unread = Some(payload);
                 if !is_endless && let Some(payload) = unread.take() {
@@ -201,7 +201,7 @@ type Accepted<T> = (Paced<T>, Option<SocketAddr>);
 
 fn accepted<T>(connection: T, header_timeout: Duration, tcp: impl Fn(&T) -> &TcpStream) -> Accepted<T> {
     let tcp = tcp(&connection);
-    // Answers would only come later.
+    // Nagle's algorithm would only delay responses.
     drop(tcp.set_nodelay(true));
     let client = tcp.peer_addr().ok();
     // actix-http itself answers the first head with 408.
@@ -213,8 +213,8 @@ fn whole_seconds(duration: Duration) -> u64 {
     duration.as_secs() + u64::from(duration.subsec_nanos() > 0)
 }
 
-/// What the kernel keeps of the answers of a connection that its client does not read, which has all
-/// connections of this socket. By itself it would keep up to 4 MB of each.
+/// `SO_SNDBUF`, which accepted connections inherit: bounds what the kernel buffers for a client that does not read, by
+/// default up to 4 MB.
 const SEND_BUFFER: u32 = 64 * 1024;
 
 /// A bound socket that does not listen yet.

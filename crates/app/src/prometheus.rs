@@ -1,4 +1,5 @@
-//! `/metrics`: the table of metrics, the recorder, and the gauges that are read at each scrape.
+//! `/metrics`: the table of metrics, the recorder, and the gauges: the pool's are read at each scrape, the
+//! database's every ten seconds.
 
 mod table;
 
@@ -164,21 +165,22 @@ const QUEUES_INTERVAL: Duration = Duration::from_secs(10);
 /// The log warns if the clocks differ by more.
 const CLOCK_TOLERANCE: TimeDelta = TimeDelta::seconds(5);
 
-/// Measures the queues of background work, once the schema fits; never ends. Every process does so, even
+/// Measures the queues of background work, the oldest snapshot, the clocks and Citus's workers, once the schema fits;
+/// never ends. Every process does so, even
 /// without workers, so that missing workers show. What cannot be read is NaN.
-pub(crate) async fn measure_queues(database: Database, readiness: Readiness) {
+pub(crate) async fn measure_database(database: Database, readiness: Readiness) {
     readiness.wait_until_ready().await;
     let is_ready = readiness.ready_flag();
-    let (mut clock_differs, mut is_unknown, mut sees_all) = (false, false, true);
+    let (mut clock_differs, mut queues_unreadable, mut sees_all) = (false, false, true);
     loop {
         let queues = database.queues().await;
         match &queues {
-            // In an outage, which readiness logs, it is not another one.
-            Err(error) if !is_unknown && is_ready.load(Ordering::Relaxed) => {
-                is_unknown = true;
+            // Not during an outage: readiness logs that.
+            Err(error) if !queues_unreadable && is_ready.load(Ordering::Relaxed) => {
+                queues_unreadable = true;
                 tracing::warn!(cause = error_chain(error), "the queues cannot be measured");
             }
-            queues => is_unknown &= queues.is_err(),
+            queues => queues_unreadable &= queues.is_err(),
         }
         set_queues(queues.ok().as_ref());
         let oldest = database.oldest_snapshot().await;

@@ -19,7 +19,7 @@ use crate::{process, sealing_keys};
 
 /// The time limit for the database's answer: a probe is answered within 2 s.
 const READY_TIMEOUT: Duration = Duration::from_millis(1_900);
-/// The pause between two checks of the schema.
+/// The pause between two checks.
 const INTERVAL: Duration = Duration::from_secs(1);
 /// The pause between two new connections that show whether the database still lets the role in.
 const LOGIN_INTERVAL: Duration = Duration::from_secs(10);
@@ -54,7 +54,7 @@ pub(crate) async fn require_schema(database: &Database, migrates: bool) -> anyho
     }
 }
 
-/// The schema's state, as a role that may have tables already is told: without USAGE on their schema it sees none.
+/// The schema's state; `Forbidden` rather than `Missing` if the role only lacks the right to see it.
 async fn seen_schema(database: &Database) -> Result<SchemaState, StoreError> {
     let schema = database.schema_state().await?;
     if schema != SchemaState::Missing {
@@ -105,21 +105,23 @@ impl Readiness {
         let _ = self.reached.subscribe().wait_for(|reached| *reached).await;
     }
 
-    /// Checks the schema periodically and logs changes of its state. Ends if this program is too old for the
+    /// Checks periodically and logs changes of state. Ends if this program is too old for the
     /// schema that it found at its start, is configured for another layout, or would seal with a wrong key.
     pub(crate) async fn watch(&self) -> Failure {
         loop {
             // A separate task: a panic is logged and stops nothing else. It is aborted when the caller stops
             // waiting.
             let watching = self.clone();
-            match AbortOnDropHandle::new(tokio::spawn(async move { watching.watch_once().await })).await {
+            match AbortOnDropHandle::new(tokio::spawn(async move { watching.check_until_unfit().await }))
+                .await
+            {
                 Ok(unfit) => return unfit,
                 Err(_) => sleep(INTERVAL).await,
             }
         }
     }
 
-    async fn watch_once(&self) -> Failure {
+    async fn check_until_unfit(&self) -> Failure {
         let (mut last, mut shown) = (None, None);
         let mut next_login = Instant::now() + LOGIN_INTERVAL;
         loop {

@@ -129,7 +129,7 @@ async fn prepare(
     let sellers = credentials.sellers.iter().map(|seller| seller.account.clone());
     let (all, sellers) = watch::channel(sellers.collect());
     observing.follow(&shared, all);
-    let client_id = walk::client(&database, owner, format!("{api_url}/sandbox/client")).await;
+    let client_id = walk::register_client(&database, owner, format!("{api_url}/sandbox/client")).await;
     let client_id = client_id.inspect_err(|error| {
         tracing::warn!(
             cause = error_chain(error.as_ref()),

@@ -17,7 +17,7 @@ use crate::config::{Loaded, WorkersMode};
 use crate::external_services::ExternalServices;
 use crate::http_server::BoundSocket;
 use crate::process::Signals;
-use crate::prometheus::{measure_queues, set_role};
+use crate::prometheus::{measure_database, set_role};
 use crate::tls::Tls;
 use crate::wiring::Shared;
 use crate::{logging, process, workers};
@@ -53,8 +53,7 @@ pub(crate) async fn work(loaded: &Loaded) -> anyhow::Result<ExitCode> {
     .await
 }
 
-/// Serves until a signal arrives and requests in flight have ended. Calls `listening` once both listeners
-/// answer.
+/// Runs both listeners, with TLS and workers as configured, until stopped. Calls `listening` once they answer.
 pub(crate) async fn run(
     shared: Shared,
     [public, backoffice]: [BoundSocket; 2],
@@ -112,7 +111,7 @@ async fn run_until_stopped(
     // A service that waits for its database also counts as started: otherwise systemd would stop it after
     // `TimeoutStartSec=`.
     process::notify(&[NotifyState::Ready]);
-    let queues = measure_queues(shared.database.clone(), shared.readiness.clone());
+    let queues = measure_database(shared.database.clone(), shared.readiness.clone());
     let background = (
         process::feed_watchdog(),
         AbortOnDropHandle::new(tokio::spawn(shared.metrics.clone().run_upkeep_loop())),

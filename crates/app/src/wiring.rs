@@ -1,4 +1,4 @@
-//! Wires adapters to ports, for each thread of the two servers.
+//! Wires adapters to ports: [`Shared`] once a process, a listener's state once a thread.
 
 use std::net::TcpListener;
 use std::num::NonZeroUsize;
@@ -41,7 +41,7 @@ const PASSWORD_HASHES: HashingBounds = HashingBounds {
     waiting: 64,
 };
 
-/// Of the sellers that the marketplace creates, so that many of them keep nobody from signing in.
+/// For sellers that the back office registers: many at once must not delay sign-ins.
 const OFFICE_PASSWORD_HASHES: HashingBounds = HashingBounds {
     at_a_time: 1,
     waiting: 64,

@@ -81,7 +81,7 @@ pub async fn send_link(
             .await?
             .filter(|end| *end > now);
         let is_young = newest.is_some_and(|end| now < end - kind.lifetime() + interval);
-        if is_young || !has_mails_left(accounts, seller.id).await? {
+        if is_young || !count_mail(accounts, seller.id).await? {
             let earlier = |expires_at| MailedLink {
                 expires_at,
                 is_new: false,
@@ -106,8 +106,8 @@ pub async fn send_link(
     }))
 }
 
-/// Counts a mail to an account.
-async fn has_mails_left(accounts: &dyn AccountStore, seller: SellerId) -> Result<bool, StoreError> {
+/// Counts a mail to an account; false beyond the hourly limit.
+async fn count_mail(accounts: &dyn AccountStore, seller: SellerId) -> Result<bool, StoreError> {
     let counted = accounts
         .count_action(Limiter::LinkMails, Subject::seller(seller))
         .await?;

@@ -56,7 +56,7 @@ pub struct Patched {
 }
 
 /// Applies each of a seller's changes whole, or refuses it, by the same rules as [`patch_offer`]; those that are
-/// made are saved together. No two are of the same offer. None as an id is that of no offer.
+/// made are saved together. No two are of the same offer. An id that is `None` matches no offer.
 pub async fn patch_offers(
     offers: &dyn OfferStore<Announcement>,
     seller: SellerId,

@@ -44,7 +44,7 @@ pub async fn show(
     {
         return refuse(refusal);
     }
-    check_address(application, ticket)?;
+    check_redirect_uri(application, ticket)?;
     match (granted(application, viewer.seller, ticket.request.scopes), open) {
         (Ok(scopes), Ok(())) => {
             let mut shown = ticket.clone();
@@ -172,14 +172,14 @@ async fn usable_application(
     let Some(application) = application else {
         return Ok(None);
     };
-    check_address(Some(&application), ticket)?;
+    check_redirect_uri(Some(&application), ticket)?;
     let owner = accounts.lock_seller(application.owner).await?;
     let open = owner.is_some_and(|owner| owner.closed_at.is_none());
     Ok(open.then_some(application))
 }
 
 /// A redirect URI that was removed while the screen was open gets neither a code nor an error.
-fn check_address(
+fn check_redirect_uri(
     application: Option<&Application>,
     ticket: &ConsentTicket,
 ) -> Result<(), Failure<ConsentRefusal>> {

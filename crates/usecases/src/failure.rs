@@ -2,7 +2,7 @@
 
 use kernel::{StoreError, TransactionError};
 
-use crate::Repeatable;
+use crate::Retryable;
 
 /// The failure of a use case with the refusals `R`.
 #[derive(Debug, thiserror::Error)]
@@ -36,9 +36,9 @@ impl<R> From<TransactionError> for Failure<R> {
     }
 }
 
-impl<R> Repeatable for Failure<R> {
-    fn is_repeatable(&self) -> bool {
-        matches!(self, Self::Store(error) if error.is_repeatable())
+impl<R> Retryable for Failure<R> {
+    fn is_retryable(&self) -> bool {
+        matches!(self, Self::Store(error) if error.is_retryable())
     }
 }
 

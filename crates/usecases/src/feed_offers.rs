@@ -42,6 +42,7 @@ async fn save(
     }
 }
 
+/// Offers that are fed in one transaction.
 pub const CHUNK: usize = 5_000;
 
 /// The effects of a chunk's lines.

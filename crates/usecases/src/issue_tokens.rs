@@ -13,7 +13,7 @@ use oauth::{
 };
 
 use crate::failure::{ensure, present};
-use crate::{Failure, repeat};
+use crate::{Failure, retry};
 
 /// Issues an access token that expires `lifetime` after it is stored. If the application or the account has
 /// ended since the client was authenticated, the client gets the refusal of authentication. After a failure
@@ -32,7 +32,7 @@ pub async fn issue_client_token(
         hash: token.key().hash,
         lifetime,
     };
-    let issued = repeat(|| async { Ok::<_, Failure<InvalidClient>>(tokens.issue(new).await?) });
+    let issued = retry(|| async { Ok::<_, Failure<InvalidClient>>(tokens.issue(new).await?) });
     ensure(issued.await?, InvalidClient::NoLongerValid)?;
     Ok(token)
 }

@@ -38,7 +38,7 @@ pub use acting::{Acting, ActingOperator, ActingSeller};
 pub use announcement::Announcement;
 pub use failure::Failure;
 pub use unit_of_work::{
-    LockSet, MAX_RETRIES, Repeatable, Row, Transaction, Turn, UnitOfWork, repeat, transact,
+    LockSet, MAX_RETRIES, Retryable, Row, Transaction, Turn, UnitOfWork, retry, transact,
 };
 
 #[cfg(any(test, feature = "mocks"))]

@@ -98,8 +98,8 @@ pub enum Refusal {
     Changed(#[from] ChangedSince),
 }
 
-/// Registers an application; its secret is to be shown once.
-pub async fn register(
+/// Registers an application in the panel, within both limits, and logs it; its secret is to be shown once.
+pub async fn register_in_panel(
     applications: &dyn ApplicationStore<Announcement>,
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,

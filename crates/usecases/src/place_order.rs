@@ -75,8 +75,8 @@ pub enum Refusal {
     InsufficientStock(Vec<(usize, i32)>),
 }
 
-/// The most bytes of all titles, handles and `sku` in an order: who reads a hundred orders gets them a hundred times.
-const MAX_TEXTS: usize = 256 * 1024;
+/// Bytes of all titles, handles and `sku` in an order: a page has up to 200 orders.
+const MAX_TEXT_BYTES: usize = 256 * 1024;
 
 type Offers = BTreeMap<(SellerId, OfferId), Offer>;
 
@@ -162,12 +162,12 @@ fn check_lines(lines: &[Line], known: &Offers) -> Result<(), Failure<Refusal>> {
 fn check_texts(parts: &[Change<SellerOrder, Announcement>]) -> Result<(), Failure<Refusal>> {
     let items = parts.iter().flat_map(|part| &part.after.items);
     let texts = items.flat_map(|item| [&item.title, &item.handle, &item.sku]);
-    if texts.flatten().map(String::len).sum::<usize>() <= MAX_TEXTS {
+    if texts.flatten().map(String::len).sum::<usize>() <= MAX_TEXT_BYTES {
         return Ok(());
     }
     let mut violations = BrokenRules::new();
     let reason = format!(
-        "must have at most {MAX_TEXTS} bytes of titles, handles and sku in all: place several orders"
+        "must have at most {MAX_TEXT_BYTES} bytes of titles, handles and sku in all: place several orders"
     );
     violations.add("items", Invalid::new(reason));
     refuse(Refusal::Invalid(violations))
@@ -374,7 +374,7 @@ mod tests {
             place_order(&tx, &tx, &chance(), &order, now()).await
         };
         let generated = place(None).await.unwrap_err();
-        assert!(crate::Repeatable::is_repeatable(&generated));
+        assert!(crate::Retryable::is_retryable(&generated));
         assert_eq!(refusal(place(Some("A-1")).await), Refusal::NumberTaken);
     }
 }

@@ -13,9 +13,9 @@ pub const LEASE: TimeDelta = TimeDelta::minutes(1);
 /// for the server's acceptance, and five minutes for recording.
 const ATTEMPT: TimeDelta = TimeDelta::minutes(25);
 
-/// Sends a leased mail and records its step; none if its lease was lost. The beginning and the step are each recorded
-/// until that succeeds, or a pause of their own `patience` returns false: an outage of the database must neither put
-/// the mail away for a whole attempt nor have it sent twice.
+/// Sends a leased mail and records its step; none if its lease was lost. Both calls of the store are retried while the
+/// pause that `patience` made for them returns true: an outage must neither delay the mail by a whole attempt nor send
+/// it twice.
 pub async fn send_mail<M: Mail, W: Fn() -> P, P: Future<Output = bool>>(
     queue: &dyn MailQueue<M>,
     mailer: &dyn Mailer<M>,

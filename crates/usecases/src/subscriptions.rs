@@ -98,8 +98,8 @@ pub struct Rotated {
     pub active_from: DateTime<Utc>,
 }
 
-/// Gives the subscription a new secret, which replaces the present one at the end of `overlap`, and one that
-/// is not yet active now. It is returned here and never again.
+/// Gives the subscription a new secret, active after `overlap`; one that is not active yet is dropped. It is returned
+/// only here.
 pub async fn rotate_secret(
     subscriptions: &dyn SubscriptionStore,
     randomness: &dyn Randomness,

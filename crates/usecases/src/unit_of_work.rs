@@ -36,8 +36,8 @@ pub enum Row {
     Application(ClientId),
 }
 
-/// The rows that work will lock, declared before its transaction begins, so that it waits without a
-/// connection.
+/// What work waits for before its transaction begins, without a connection: the rows that it will lock, and a share of
+/// the connections.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LockSet {
     pub rows: HashSet<Row>,
@@ -148,24 +148,24 @@ pub trait Transaction:
 }
 
 /// An error of work in a transaction, which may be a transaction conflict.
-pub trait Repeatable: From<TransactionError> {
-    /// True if repeating the same work from its start may succeed.
-    fn is_repeatable(&self) -> bool;
+pub trait Retryable: From<TransactionError> {
+    /// True if retrying the same work from its start may succeed.
+    fn is_retryable(&self) -> bool;
 }
 
-/// Runs `work` in a transaction that takes these locks, and commits it. After a conflict before the commit,
-/// it is repeated from its start, at most three times, so it must not have effects outside of the
+/// Runs `work` in a transaction that takes these locks, and commits it. After a conflict, also at
+/// the commit, it is retried from its start, at most three times, so it must not have effects outside of the
 /// transaction.
 ///
 /// The future is boxed, and borrows its input through an argument: the compiler cannot prove that the future
 /// of an async closure over `&dyn Transaction` is `Send`, and a spawned task requires `Send`.
-pub async fn transact<I: ?Sized, T, E: Repeatable>(
+pub async fn transact<I: ?Sized, T, E: Retryable>(
     units: &dyn UnitOfWork,
     locks: &LockSet,
     input: &I,
     work: impl for<'t> Fn(&'t dyn Transaction, &'t I) -> BoxFuture<'t, Result<T, E>> + Sync,
 ) -> Result<T, E> {
-    repeat(|| async {
+    retry(|| async {
         let transaction = units.begin(locks).await.map_err(TransactionError::from)?;
         let value = work(transaction.as_ref(), input).await?;
         transaction.commit().await?;
@@ -174,21 +174,21 @@ pub async fn transact<I: ?Sized, T, E: Repeatable>(
     .await
 }
 
-/// Repeats work from its start after a transaction conflict, at most three times.
-pub async fn repeat<T, E: Repeatable, F: Future<Output = Result<T, E>>>(
+/// Retries work from its start after a transaction conflict, at most three times.
+pub async fn retry<T, E: Retryable, F: Future<Output = Result<T, E>>>(
     attempt: impl Fn() -> F,
 ) -> Result<T, E> {
-    let mut repeats = 0;
+    let mut retries = 0;
     loop {
         match attempt().await {
-            Err(error) if error.is_repeatable() && repeats < MAX_RETRIES => repeats += 1,
+            Err(error) if error.is_retryable() && retries < MAX_RETRIES => retries += 1,
             outcome => return outcome,
         }
     }
 }
 
-impl Repeatable for TransactionError {
-    fn is_repeatable(&self) -> bool {
+impl Retryable for TransactionError {
+    fn is_retryable(&self) -> bool {
         matches!(self, Self::Store(StoreError::Retryable(_)))
     }
 }

@@ -5,7 +5,7 @@ use std::error::Error as StdError;
 
 use actix_web::HttpResponse;
 use kernel::{LOST_CLAIM, ShareTaken, StoreError, TransactionError, error_chain};
-use usecases::{Failure, Repeatable};
+use usecases::{Failure, Retryable};
 
 use crate::problem::{Entry, Problem};
 use crate::tasks::Panicked;
@@ -96,8 +96,8 @@ impl Error {
     }
 }
 
-impl Repeatable for Error {
-    fn is_repeatable(&self) -> bool {
+impl Retryable for Error {
+    fn is_retryable(&self) -> bool {
         self.0.effect == EffectOutcome::Retryable
     }
 }

@@ -1,4 +1,4 @@
-//! The kernel of every HTTP listener: declared operations, their routes, one pipeline of ordered checks,
+//! The framework of every HTTP listener: declared operations, their routes, one pipeline of ordered checks,
 //! idempotency, and their parts: error shape and codes, strict JSON, query strings, limits, trace ids.
 //! Resources that both listeners show are declared here too.
 //!

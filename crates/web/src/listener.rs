@@ -71,13 +71,13 @@ pub struct Ports {
     pub randomness: Arc<dyn Randomness>,
     /// Runs writes beyond the end of their request.
     pub tasks: Tasks,
-    /// Whether the schema is finished, so that no program of the release before may run any more.
+    /// Whether the schema is finished, so that no program of the previous release may run any more.
     pub finished: Arc<AtomicBool>,
     pub service: Arc<ServiceSettings>,
 }
 
 impl Ports {
-    /// Whether what a program of the release before would misread may be begun.
+    /// Whether to begin what a program of the previous release would misread.
     pub fn is_finished(&self) -> bool {
         self.finished.load(Ordering::Relaxed)
     }

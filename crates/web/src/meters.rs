@@ -10,10 +10,10 @@ use metrics::{Counter, Histogram};
 use oauth::{ClientId, Quota};
 use parking_lot::Mutex;
 
-/// The applications whose refusals have a counter of their own, in this process: the first so many that were
-/// refused so often within a quarter of an hour; the rest of these share one. A single refusal is normal: tokens expire.
+/// The applications whose refusals have a counter of their own, in this process: the first [`MAX_NAMED`] with [`OFTEN`]
+/// refusals within [`WINDOW`]; later ones share one. A single refusal is normal: tokens expire.
 static NAMED: LazyLock<Mutex<Named>> = LazyLock::new(Mutex::default);
-const MOST_NAMED: usize = 200;
+const MAX_NAMED: usize = 200;
 /// A thirtieth of its alert's threshold: each process counts for itself.
 const OFTEN: u32 = 20;
 const WINDOW: Duration = Duration::from_mins(15);
@@ -40,7 +40,7 @@ impl Named {
             if *refusals < OFTEN {
                 return "other".to_owned();
             }
-            if self.named.len() >= MOST_NAMED {
+            if self.named.len() >= MAX_NAMED {
                 return "unnamed".to_owned();
             }
             self.named.insert(client_id);

@@ -143,9 +143,10 @@ pub struct Incoming<'a> {
     pub head: &'a RequestHead,
     /// The variable parts of the path as sent, in order.
     pub(crate) ids: Ids<'a>,
-    /// The parameters of the operation, and the names that `fields` can have.
-    pub(crate) known: &'static [Parameter],
-    pub(crate) names: &'static [&'static str],
+    /// The parameters of the operation.
+    pub(crate) query: &'static [Parameter],
+    /// The names that `fields` can have.
+    pub(crate) fields: &'static [&'static str],
     /// Empty if there is none, or if the operation reads it itself.
     pub body: &'a Bytes,
 }
@@ -172,7 +173,9 @@ impl<'a> Incoming<'a> {
         values: impl FnOnce(&mut Query<'a>) -> T,
     ) -> Result<(Selection, T), Violations> {
         let raw = self.head.uri.query().unwrap_or_default();
-        query::read(raw, self.known, |query| (query.fields(self.names), values(query)))
+        query::read(raw, self.query, |query| {
+            (query.fields(self.fields), values(query))
+        })
     }
 
     /// A JSON body of this shape, or all violations of headers, query and body. A body whose `Content-Type` is

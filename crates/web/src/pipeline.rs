@@ -79,8 +79,8 @@ async fn check_and_execute<L: Listener>(
     let incoming = Incoming {
         head: http.head(),
         ids,
-        known: route.query,
-        names: route.fields,
+        query: route.query,
+        fields: route.fields,
         body: &body,
     };
     let claim = if route.is_keyed() {

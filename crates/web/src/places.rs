@@ -44,8 +44,7 @@ impl<K: Clone + Eq + Hash> Places<K> {
     }
 }
 
-/// The first three bytes of an IPv4 address, or groups of an IPv6 address: what a client that has more than one
-/// address usually has.
+/// The /24 of an IPv4 address or the /48 of an IPv6 one: what a client with several addresses usually has.
 pub type Network = [u16; 3];
 
 pub fn network(client: IpAddr) -> Network {

@@ -137,7 +137,7 @@ impl Reply {
         }
     }
 
-    /// What is stored under the request's key. A program of the release before, which may run until the upgrade
+    /// What is stored under the request's key. A program of the previous release, which may run until the upgrade
     /// `is_finished`, replays a body as it is stored, and leaves the tag where it stores another answer.
     pub fn to_stored_response(&self, is_finished: bool) -> StoredResponse {
         StoredResponse {

@@ -103,7 +103,7 @@ impl Request {
         let caller = self.caller.get();
         let owner = caller.seller.map_or(Owner::Address(self.client), Owner::Seller);
         let owners = [Some(owner), caller.client_id.map(Owner::Application)];
-        // Before the payload joins it: an answer with one does not give its bytes to be counted.
+        // Before `keep_payload`: the bytes of a body that holds a payload cannot be counted.
         let response = in_slices(response, owners);
         let response = match self.payload {
             payload if closes => response::closing(response, payload),

@@ -1,4 +1,4 @@
-//! Responses: JSON bytes and the common headers.
+//! Responses: common headers, bodies in slices, and the limit of unsent bytes.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -205,8 +205,8 @@ pub(crate) enum Owner {
 /// of the application that asked.
 pub(crate) type Owners = [Option<Owner>; 2];
 
-/// Bodies that were not sent yet. Beyond so many bytes, whoever has most of them loses the body that was read
-/// longest ago, or the last one if all are being read, and its connection ends.
+/// Unsent bodies. Beyond `most` bytes, the owner with most of them loses one, and its connection: the longest unread,
+/// or the newest if all are being read.
 struct Unsent {
     most: usize,
     bodies: Mutex<UnsentBodies>,

@@ -1,4 +1,4 @@
-//! The trace id of a request: sent in `X-Trace-Id` and in an error's `traceId`, and logged.
+//! The id of a request: in `X-Trace-Id`, an error's `traceId` and the log. Not the W3C trace id, which is `otel_trace_id` there.
 
 use std::fmt;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use kernel::{Claim, Claimed, KeySpace, StoreError, TransactionError};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
-use usecases::{LockSet, MAX_RETRIES, Transaction, Turn, UnitOfWork, repeat};
+use usecases::{LockSet, MAX_RETRIES, Transaction, Turn, UnitOfWork, retry};
 
 use crate::deadline::Deadline;
 use crate::error::Error;
@@ -168,7 +168,7 @@ async fn execute<L: Listener, W: Write<L>>(
             }
             KeySpace::Operator => locks.for_marketplace = true,
         }
-        repeat(|| attempt(&operation, &call, claim, &locks)).await
+        retry(|| attempt(&operation, &call, claim, &locks)).await
     };
     catch_panic(executing).await
 }

@@ -65,7 +65,7 @@ pub(crate) struct PageRequest<Id> {
 }
 
 impl<Id: FromStr + Ord> PageRequest<Id> {
-    /// After the filters.
+    /// Call it after the filters: it completes the list's identity.
     pub(crate) fn read(list: List<'_, '_>, call: &Call<Public>) -> Self {
         let (query, list) = (list.query, [list.instants, list.texts].concat());
         let sealer = call.state.sealer.as_ref();

@@ -129,12 +129,13 @@ impl Listener for Public {
     }
 
     fn permit(&self, principal: &Principal, scopes: &'static [Scope]) -> Result<(), Problem> {
-        match scopes.first() {
-            Some(first) if !scopes.iter().any(|scope| principal.may(*scope)) => Err(
-                Problem::insufficient_scope(first.as_str(), &self.ports.service.realm),
-            ),
-            _ => Ok(()),
-        }
+        let (has_any, realm) = (
+            scopes.iter().any(|scope| principal.may(*scope)),
+            &self.ports.service.realm,
+        );
+        let lacked = scopes.first().filter(|_| !has_any);
+        let refusal = lacked.map(|first| Problem::insufficient_scope(first.as_str(), realm));
+        refusal.map_or(Ok(()), Err)
     }
 
     fn key_space(&self, principal: &Principal) -> KeySpace {

@@ -61,9 +61,9 @@ web::view! {
 /// Records the seller's parcel, advances the order, and notifies the buyer.
 pub(crate) struct ReportShipment {
     report: Report,
-    /// Of many reports of one order all but one are refused: each waits for the one before, so that the others'
-    /// look-ups do not use up the carrier account's daily limit.
-    asking: Option<Turn>,
+    /// The turn at this order's reports: one asks the carrier at a time, so that reports which will be refused do not use
+    /// up the carrier account's daily limit.
+    turn: Option<Turn>,
     /// The carrier's answer about the parcel, once it was asked.
     tracking_report: Option<TrackingReport>,
 }
@@ -97,7 +97,7 @@ impl Write<Public> for ReportShipment {
                 tracking_number,
                 item_ids,
             },
-            asking: None,
+            turn: None,
             tracking_report: None,
         }))
     }
@@ -110,11 +110,11 @@ impl Write<Public> for ReportShipment {
         }
         let one_at_a_time = LockSet::of_row(Row::Report(call.caller.seller, report.order.clone()));
         let turn = state.ports.units.turn(&one_at_a_time);
-        self.asking = call.deadline.pause(turn).await.ok();
+        self.turn = call.deadline.pause(turn).await.ok();
         let checking = check_report(state.orders.as_ref(), call.caller.seller, report);
         let order = call.deadline.run(checking).await?.map_refusal(problem)?;
-        if self.asking.is_none() {
-            // It has waited as long as a carrier may take.
+        if self.turn.is_none() {
+            // No turn in time: the carrier is not asked.
             return Ok(());
         }
         let (carriers, number) = (state.carriers.as_ref(), &report.tracking_number);

@@ -32,8 +32,9 @@ const MAX_URL_LENGTH: i64 = 2048;
 const CHECKS_OF_ONE: usize = 4;
 const MANY_CHECKS: usize = 128;
 
-/// How long a secret may go on signing after a rotation, and how long it does unless the request says.
+/// How long a former secret may go on signing after a rotation.
 const MAX_OVERLAP: TimeDelta = TimeDelta::days(7);
+/// How long it does unless the request says.
 const DEFAULT_OVERLAP: TimeDelta = TimeDelta::days(1);
 
 web::view! {

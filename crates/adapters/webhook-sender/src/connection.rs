@@ -106,7 +106,7 @@ impl Connection {
         let answer = self.requests.send_request(request).await;
         let failure = match answer {
             _ if self.limit.has_too_many_interim() => {
-                AttemptFailure::protocol("more than 10 interim answers")
+                AttemptFailure::protocol("more than 10 interim responses")
             }
             Ok(answer) => return Ok((answer.status().as_u16(), answer.into_body())),
             Err(error) => failure::of_exchange(&error),

@@ -10,7 +10,7 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::ring::default_provider;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
 use tokio_rustls::TlsConnector;
@@ -23,8 +23,9 @@ use crate::{SenderSettings, SettingsError, failure};
 /// How many of a host's addresses are tried. Each try gets an equal share of the remaining time.
 const MAX_ADDRESSES: usize = 4;
 
-/// The most certificates that may come with a receiver's own, also named in `failure.rs`; most have one or two.
-const MAX_INTERMEDIATES: usize = 5;
+/// The certificates beside a receiver's own that are considered, in the order in which they came. Most receivers send one
+/// or two.
+const MAX_INTERMEDIATES: usize = 3;
 
 pub(crate) struct Dialer {
     tls: TlsConnector,
@@ -126,8 +127,8 @@ fn tls(extra_roots: Option<&str>) -> Result<ClientConfig, SettingsError> {
     Ok(config)
 }
 
-/// Verifies short chains alone. Hundreds of certificates that fit each other hold up a thread for many seconds, and with
-/// it all other deliveries; no deadline interrupts that.
+/// Verifies short chains alone. Hundreds of certificates that fit each other would hold up a thread for many seconds, and
+/// with it all other deliveries: no deadline interrupts that.
 #[derive(Debug)]
 struct ShortChains(Arc<WebPkiServerVerifier>);
 
@@ -140,11 +141,8 @@ impl ServerCertVerifier for ShortChains {
         ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        if intermediates.len() > MAX_INTERMEDIATES {
-            return Err(CertificateError::ApplicationVerificationFailure.into());
-        }
-        self.0
-            .verify_server_cert(certificate, intermediates, name, ocsp, now)
+        let first = intermediates.get(..MAX_INTERMEDIATES).unwrap_or(intermediates);
+        self.0.verify_server_cert(certificate, first, name, ocsp, now)
     }
 
     fn verify_tls12_signature(

@@ -70,9 +70,6 @@ fn of_certificate(error: &CertificateError) -> &'static str {
         CertificateError::UnknownIssuer => {
             "the certificate's issuer is not trusted, or an intermediate certificate is missing"
         }
-        CertificateError::ApplicationVerificationFailure => {
-            "more than 5 certificates came with the receiver's own"
-        }
         CertificateError::Revoked => "the certificate is revoked",
         CertificateError::Other(other) if other.to_string().contains("UnsupportedCertVersion") => {
             "the certificate is of X.509 version 1"

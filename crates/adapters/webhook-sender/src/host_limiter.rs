@@ -10,8 +10,8 @@ use oauth::ClientId;
 use parking_lot::Mutex;
 use webhooks::Host;
 
-/// An application gets this fraction of its share (one eighth) even if the host is at its limit.
-const GUARANTEED: usize = 8;
+/// An application gets one eighth of its share even if the host is at its limit.
+const GUARANTEED_DIVISOR: usize = 8;
 
 /// Attempts in flight by host and application.
 type InFlight = HashMap<Host, HashMap<ClientId, usize>>;
@@ -41,7 +41,7 @@ impl Limits {
     fn admit(self, own: usize, all: usize) -> bool {
         let per_host = self.per_host.get();
         let share = self.per_application.get().min(per_host);
-        let is_guaranteed = own < (share / GUARANTEED).max(1);
+        let is_guaranteed = own < (share / GUARANTEED_DIVISOR).max(1);
         let most = per_host.saturating_mul(if is_guaranteed { 2 } else { 1 });
         own < share && all < most
     }

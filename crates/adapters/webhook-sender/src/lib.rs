@@ -8,7 +8,7 @@
 //!   webhook's URL. A redirect is an answer like any other. Proxies are not used.
 //! - **Time.** Resolving, connecting and the whole attempt have deadlines from their start, so a slow trickle
 //!   does not extend them.
-//! - **Bytes.** 16 KiB of the answer's head, ten interim answers, 16 KiB of the body, 256 KiB of TLS that
+//! - **Bytes.** 16 KiB of the answer's head, ten interim responses, 16 KiB of the body, 256 KiB of TLS that
 //!   carries them. Nothing is decompressed.
 //! - **Connections.** Concurrent attempts per host, a share of them per application, idle connections in
 //!   total. An attempt over the limit is postponed at once and does not count as an attempt.

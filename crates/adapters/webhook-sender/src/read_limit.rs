@@ -9,7 +9,7 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, ReadBuf};
 
-/// Maximum length of an answer's head in bytes, including interim answers (D94).
+/// Maximum length of an answer's head in bytes, including interim responses (D94).
 pub(crate) const MAX_HEAD_SIZE: usize = 16 * 1024;
 
 /// Bytes of a body that are read (D52).
@@ -19,7 +19,7 @@ pub(crate) const MAX_BODY: usize = 16 * 1024;
 /// without content are bytes that no limit of HTTP sees.
 const MAX_TLS: usize = 256 * 1024;
 
-/// Number of interim answers (1xx) that are skipped (D94).
+/// Number of interim responses (1xx) that are skipped (D94).
 const MAX_INTERIM_RESPONSES: u32 = 10;
 
 /// The bytes that a connection may still read. The stream counts down, the exchange sets the allowance.
@@ -47,7 +47,7 @@ impl ReadLimit {
         self.remaining.store(MAX_BODY, Relaxed);
     }
 
-    /// Once too many interim answers have come, nothing more is read.
+    /// Once too many interim responses have come, nothing more is read.
     pub(crate) fn count_interim(&self) {
         if self.interim.fetch_add(1, Relaxed) >= MAX_INTERIM_RESPONSES {
             self.remaining.store(0, Relaxed);

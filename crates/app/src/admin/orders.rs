@@ -11,9 +11,10 @@ use serde_json::{Value, json};
 use super::listing::{Format, Listed, Timestamp};
 use crate::command::note;
 
-/// Orders looked through by one statement, and statements by one line of progress.
+/// Orders looked through by one statement.
 const BATCH: u16 = 5_000;
-const REPORTED: u32 = 20;
+/// Statements for each line of progress.
+const PROGRESS_EVERY: u32 = 20;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -43,7 +44,7 @@ impl Command {
                 break;
             }
             batches += 1;
-            if batches.is_multiple_of(REPORTED) {
+            if batches.is_multiple_of(PROGRESS_EVERY) {
                 note(format_args!(
                     "looked through {} orders",
                     batches * u32::from(BATCH)

@@ -112,7 +112,7 @@ impl Command {
                 seller,
                 subscription,
             } => {
-                let seller = owner(database, seller.as_deref(), subscription).await?;
+                let seller = seller_of(database, seller.as_deref(), subscription).await?;
                 if let (Some(delivery), Some(seller), Some(subscription)) = (delivery, seller, subscription) {
                     let which = (subscription.into(), delivery.into());
                     let made = deliver_again(database, seller, which).await;
@@ -141,7 +141,7 @@ impl Command {
 
 impl Deliveries {
     async fn run(self, database: &Database, format: Format) -> anyhow::Result<()> {
-        let owner = self.list.owner(database).await?;
+        let owner = self.list.seller_of(database).await?;
         if owner.is_none() && self.order.is_none() {
             let reason = "name an --order, a --subscription or a --seller: the deliveries of all sellers are too many to look through";
             bail!(command::Failure(Exit::Usage, reason.to_owned()));
@@ -184,7 +184,7 @@ impl List {
     async fn run(self, database: &Database, why: Undelivered, format: Format) -> anyhow::Result<()> {
         let filter = UndeliveredFilter {
             why,
-            seller: self.owner(database).await?,
+            seller: self.seller_of(database).await?,
             subscription: self.subscription.map(SubscriptionId::from),
         };
         let rows = database
@@ -193,8 +193,8 @@ impl List {
         self.print(&rows, format)
     }
 
-    async fn owner(&self, database: &Database) -> anyhow::Result<Option<SellerId>> {
-        owner(database, self.seller.as_deref(), self.subscription).await
+    async fn seller_of(&self, database: &Database) -> anyhow::Result<Option<SellerId>> {
+        seller_of(database, self.seller.as_deref(), self.subscription).await
     }
 
     fn before(&self) -> Option<DeliveryId> {
@@ -206,8 +206,8 @@ impl List {
     }
 }
 
-/// The seller whose deliveries are meant, if one is named or a subscription, which has to be that seller's.
-async fn owner(
+/// The named seller, or that of the named subscription; with both, the subscription has to be the seller's.
+async fn seller_of(
     database: &Database,
     seller: Option<&str>,
     subscription: Option<Uuid>,

@@ -106,7 +106,7 @@ pub(super) async fn migrate(loaded: &Loaded, options: &Options) -> anyhow::Resul
     Ok(printed?)
 }
 
-/// Whether the schema admits no program of the release before. Fails if this program cannot use it; with
+/// Whether the schema admits no program of the previous release. Fails if this program cannot use it; with
 /// `migrates`, only if no migration can fix that.
 async fn is_finished(settings: DatabaseSettings, migrates: bool) -> anyhow::Result<bool> {
     let database = Database::new(settings)?;

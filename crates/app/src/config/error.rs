@@ -37,7 +37,7 @@ pub struct Fault {
     pub set_in: Option<String>,
 }
 
-/// The fault of an error of merging and parsing the layers.
+/// Converts an error of merging and parsing the layers.
 pub(super) fn refused(error: figment::Error, layers: &Figment) -> Fault {
     let mut name = error.path.join(".");
     let key = key_at(&name);

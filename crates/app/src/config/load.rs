@@ -206,7 +206,7 @@ impl Loaded {
         metadata.map(|metadata| metadata.name.to_string())
     }
 
-    /// What is dangerous, though it can be used.
+    /// Risky settings that are allowed.
     pub fn warnings(&self) -> Vec<String> {
         let server = &self.config.server;
         let url = server.public_url.as_ref().filter(|url| url.0.scheme() == "http");
@@ -219,7 +219,7 @@ impl Loaded {
             let of_file = |key: &&Key| key.is_secret && self.source(&key.name).as_ref() == Some(&source);
             keys().any(|key| of_file(&key))
         };
-        // A process that reads it by that permission alone needs it: a folder guards such a file.
+        // If this process can read it only by that permission, a folder must protect it.
         let is_open = |file: &Path| {
             let (of, own) = (file.metadata().ok()?, Path::new("/proc/self").metadata().ok()?);
             let reads_otherwise = own.uid() == 0 || of.uid() == own.uid() || of.gid() == own.gid();

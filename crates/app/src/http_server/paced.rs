@@ -28,7 +28,7 @@ use web::response;
 /// The most that is read of a connection while its server may not have it: enough to notice its end.
 const AHEAD: usize = 4096;
 
-/// A connection ends with a longer head. The pipeline refuses shorter ones too, with an answer.
+/// Bytes of a head; a longer one ends the connection. The pipeline refuses shorter ones too, with an answer.
 const HEAD: usize = 64 * 1024;
 
 /// A body of up to so many bytes is read though nobody asks for it, so that a refusal does not end the
@@ -111,13 +111,13 @@ pub(super) struct Paced<T> {
     pub(super) gate: Rc<ReadGate>,
     /// What was read and not yielded.
     ahead: BytesMut,
-    /// Of the last line that was yielded; none before a head, where empty ones do not count.
+    /// Whether the line so far is empty; `None` before a head, where empty lines are skipped.
     is_empty_line: Option<bool>,
     /// Whether something was yielded since the last pause.
     has_yielded: bool,
     pause: Option<Arc<Pause>>,
     head_timeout: Duration,
-    /// The end of a head that has begun.
+    /// By when a head that has begun must be complete.
     deadline: Option<Pin<Box<Sleep>>>,
 }
 

@@ -37,10 +37,10 @@ use crate::wiring::Shared;
 const PAUSE: Duration = Duration::from_millis(250);
 const EVENTS: &[WebhookEvent] = &WebhookEvent::ALL;
 /// The most sellers that are followed, and that pages show.
-const MOST_SELLERS: u16 = 200;
+const MAX_SELLERS: u16 = 200;
 /// Larger bodies are not searched for ids.
-const MOST_READ: usize = 64 * 1024;
-/// What browsers load beside pages, and pages that play or explain.
+const MAX_SEARCHED_BODY: usize = 64 * 1024;
+/// Not in the timeline: static files, the sandbox's page, the documentation.
 const UNSEEN: [&str; 4] = ["/sandbox", "/docs", "/panel/assets", "/favicon.ico"];
 
 /// Records what it observes. Clones share their timeline.
@@ -81,7 +81,7 @@ impl Observing {
 
 /// A body to search for ids; null if it is large, or not JSON.
 fn parsed(body: &[u8]) -> Value {
-    let body = Some(body).filter(|body| body.len() <= MOST_READ);
+    let body = Some(body).filter(|body| body.len() <= MAX_SEARCHED_BODY);
     let json = body.and_then(|body| serde_json::from_slice(body).ok());
     json.unwrap_or_default()
 }
@@ -262,7 +262,7 @@ impl Observing {
     }
 }
 
-/// Ids say when they were made, to the millisecond: this is its end.
+/// The id's time (UUIDv7), rounded up to the next millisecond.
 fn queued_at(id: MailId) -> Option<DateTime<Utc>> {
     let (seconds, nanoseconds) = id.uuid().get_timestamp()?.to_unix();
     let began = DateTime::from_timestamp(seconds.try_into().ok()?, nanoseconds)?;
@@ -291,7 +291,7 @@ impl Feeds {
     async fn look(&mut self) -> Result<(), StoreError> {
         let is_first = self.cursor.is_none();
         // Numbers may be committed out of their order.
-        for new in self.accounts.sellers(0, MOST_SELLERS).await? {
+        for new in self.accounts.sellers(0, MAX_SELLERS).await? {
             let Entry::Vacant(place) = self.places.entry(new.id) else {
                 continue;
             };

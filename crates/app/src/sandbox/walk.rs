@@ -11,9 +11,8 @@ use crate::command::use_case_error;
 
 const NAME: &str = "Consent walk";
 
-/// Registers it, or moves that of an earlier start to this redirect URI, an address of this machine, which no
-/// other application may have.
-pub(super) async fn client(
+/// Registers the application, or updates its redirect URI. That is on loopback, which registration refuses to all others.
+pub(super) async fn register_client(
     database: &Database,
     owner: SellerId,
     redirect_uri: String,

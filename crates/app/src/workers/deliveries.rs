@@ -59,7 +59,7 @@ pub(super) async fn reconcile(shared: Shared) -> Result<Duration, TransactionErr
     Ok(RECONCILE_INTERVAL)
 }
 
-/// Records metrics, and logs failures of the store: the first of a series, and the end of the series.
+/// Records metrics; logs failed attempts, and the start and end of a series of failures of the store.
 struct DeliveryObserver {
     streak: Mutex<FailureStreak>,
 }

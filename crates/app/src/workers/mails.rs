@@ -25,8 +25,9 @@ use crate::wiring::Shared;
 
 /// The interval between two polls of an empty queue.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// The pause before something is recorded again, and for how long that goes on.
+/// The pause before something is recorded again.
 const RECORD_PAUSE: Duration = Duration::from_millis(500);
+/// For how long recording is retried.
 const RECORD_FOR: Duration = Duration::from_mins(5);
 
 /// The names of a kind of mail in logs and metrics.

@@ -134,14 +134,18 @@ pub(crate) fn redirect_uris(given: Vec<String>, violations: &mut BrokenRules<Rul
     valid
 }
 
-/// The named scopes. Adds a violation for each unknown one, or if there is none.
+/// The unknown scopes of which each is named.
+const MAX_UNKNOWN_SCOPES: usize = 20;
+
+/// The named scopes. Adds a violation for each of the first unknown ones, or if there is none.
 pub fn scopes<R: From<Rule>>(given: &[String], violations: &mut BrokenRules<R>) -> Option<ScopeSet> {
-    let mut known = Vec::new();
-    for (n, name) in given.iter().enumerate() {
-        match Scope::parse(name) {
-            Some(scope) => known.push(scope),
-            None => violations.add(format!("scopes[{n}]"), Rule::KnownScope(name.clone()).into()),
-        }
+    let known: Vec<_> = given.iter().filter_map(|name| Scope::parse(name)).collect();
+    let unknown = given
+        .iter()
+        .enumerate()
+        .filter(|(_, name)| Scope::parse(name).is_none());
+    for (n, name) in unknown.take(MAX_UNKNOWN_SCOPES) {
+        violations.add(format!("scopes[{n}]"), Rule::KnownScope(name.clone()).into());
     }
     if given.is_empty() {
         violations.add("scopes", Rule::AnyScope.into());

@@ -12,7 +12,7 @@ use webhooks::{
 };
 
 use super::Slots;
-use super::leased_queue::{InHand, LeasedQueue, Outlook, Phase, left};
+use super::leased_queue::{InHand, LeasedQueue, Outlook, StoreCall, left};
 use super::worker::Recording;
 
 /// One queue gets at most 1/`FAIR_SHARE` of the free slots.
@@ -149,7 +149,7 @@ impl InFlight {
             succeeded: false,
             failures: 0,
             outlook: Outlook::after(claimed.deliveries.len(), self.slots.per_queue / 2),
-            phase: Phase::None,
+            call: StoreCall::None,
         };
         self.queues.insert(claimed.lease, queue);
         self.starts(claimed.lease, claimed.deliveries)
@@ -166,7 +166,7 @@ impl InFlight {
         } in refills
         {
             if let Some(queue) = self.queues.get_mut(lease) {
-                queue.phase = Phase::None;
+                queue.call = StoreCall::None;
                 let given = refilled.iter().find(|given| given.lease == *lease);
                 if given.is_some() {
                     queue.postponed.retain(|delivery| running.contains(delivery));
@@ -250,7 +250,7 @@ impl InFlight {
         let records = std::mem::take(&mut self.ended);
         let idle = self.queues.iter_mut().filter(|(_, queue)| queue.is_idle());
         let release = |(lease, queue): (&Lease, &mut LeasedQueue)| {
-            queue.phase = Phase::Release;
+            queue.call = StoreCall::Release;
             let known = queue.succeeded || queue.failures > 0;
             Release {
                 lease: *lease,
@@ -291,7 +291,7 @@ impl InFlight {
     pub(super) fn not_recorded(&mut self, recording: Recording) {
         for release in &recording.releases {
             if let Some(queue) = self.queues.get_mut(&release.lease) {
-                queue.phase = Phase::None;
+                queue.call = StoreCall::None;
             }
         }
         self.ended.splice(0..0, recording.records);
@@ -308,7 +308,7 @@ impl InFlight {
         self.rounds = self.rounds.saturating_add(1);
         let (slots, round) = (self.slots, self.rounds);
         let is_due = |(_, queue): &(&Lease, &mut LeasedQueue)| {
-            queue.phase == Phase::None
+            queue.call == StoreCall::None
                 && !queue.is_idle()
                 && (!queue.postponed.is_empty() || queue.wants_more(all, slots))
         };
@@ -326,7 +326,7 @@ impl InFlight {
                 continue;
             }
             queue.round = round;
-            queue.phase = Phase::Refill;
+            queue.call = StoreCall::Refill;
             refills.push(Refill {
                 lease: *lease,
                 running: queue.in_hand.iter().map(|delivery| delivery.id).collect(),

@@ -48,7 +48,7 @@ pub(super) struct LeasedQueue {
     /// Consecutive failures since the last success.
     pub(super) failures: u16,
     pub(super) outlook: Outlook,
-    pub(super) phase: Phase,
+    pub(super) call: StoreCall,
 }
 
 /// Whether a queue is expected to have more due deliveries.
@@ -74,7 +74,7 @@ impl Outlook {
 
 /// The store call in progress for a queue.
 #[derive(PartialEq, Eq)]
-pub(super) enum Phase {
+pub(super) enum StoreCall {
     None,
     Refill,
     Release,
@@ -91,7 +91,7 @@ impl LeasedQueue {
     }
 
     pub(super) fn is_idle(&self) -> bool {
-        self.running == 0 && self.phase == Phase::None
+        self.running == 0 && self.call == StoreCall::None
     }
 
     pub(super) fn retries(&self) -> usize {

@@ -13,7 +13,7 @@ use web::request::Request;
 use web::response;
 
 use super::error::{OAuthError, printable};
-use super::limits::{address, count};
+use super::limits::{address_subject, count};
 use crate::Public;
 
 /// The path of the consent screen.
@@ -25,8 +25,8 @@ pub(super) async fn answer(public: &Public, request: &Request) -> Result<HttpRes
     let deadline = request.deadline();
     let limiter = (Limiter::AuthorizeByAddress, "authorize_by_address");
     let most = public.settings.authorize_limit_per_ip;
-    // A page can still navigate in a loop: that is `document`, as a visitor's own call.
-    let subject = address(request, |destination| destination != "document");
+    // `document` is a visitor's navigation, or a page's in a loop.
+    let subject = address_subject(request, |destination| destination != "document");
     let now = count(public, limiter, subject, most, deadline).await?;
 
     let query = read(request.query());

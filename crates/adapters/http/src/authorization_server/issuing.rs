@@ -14,7 +14,7 @@ use kernel::{IdempotencyKey, StoreError, TransactionError};
 use oauth::{Credential, Exchange, Grant, GrantRefusal, Presented};
 use tokio::time::Instant;
 use usecases::issue_tokens::{Granted, TokenPair, exchange};
-use usecases::{Failure, LockSet, Row, Transaction, repeat};
+use usecases::{Failure, LockSet, Row, Transaction, retry};
 use web::TraceId;
 use web::deadline::Deadline;
 use web::write::{PreparedTransaction, RESOLVE_TIMEOUT, Recoverable, commit_or_resolve, resolve};
@@ -157,7 +157,7 @@ impl Issue {
             let attempt = deadline.run(self.attempt()).await;
             attempt.unwrap_or_else(|overdue| Err(overdue.into()))
         };
-        repeat(attempt).await
+        retry(attempt).await
     }
 
     async fn attempt(&self) -> Result<PreparedTransaction<Granted>, Refused> {

@@ -11,19 +11,18 @@ use super::PresentedKey;
 use super::error::OAuthError;
 use crate::Public;
 
-/// Counts a call against the address that it comes from, what a browser sends apart; returns the database's time.
+/// Counts a call against its client address; returns the database's time.
 pub(super) async fn count_address(public: &Public, request: &Request) -> Result<DateTime<Utc>, OAuthError> {
     let limiter = (Limiter::TokenByAddress, "token_by_address");
     let most = public.settings.token_limit_per_ip;
-    // Nobody opens these addresses: a page does, whose script may even submit forms (`document`) without leaving.
-    let subject = address(request, |_| true);
+    // `document` too: nobody navigates here, but a page's script can submit a form.
+    let subject = address_subject(request, |_| true);
     count(public, limiter, subject, most, request.deadline()).await
 }
 
-/// What a call counts against. What a web page sends by itself, by its destination (Fetch Metadata), counts apart: a
-/// page that somebody visits could use up the limit of all programs behind the address. A program that sends the
-/// header has both limits.
-pub(super) fn address(request: &Request, is_by_page: impl FnOnce(&HeaderValue) -> bool) -> Subject {
+/// What a call counts against. Requests made by a web page (Fetch Metadata) count apart, or a visited page could use up
+/// the limit of all programs behind the address. A program that sends the header has both limits.
+pub(super) fn address_subject(request: &Request, is_by_page: impl FnOnce(&HeaderValue) -> bool) -> Subject {
     if request.headers().get("sec-fetch-dest").is_some_and(is_by_page) {
         Subject::pages_at(request.client)
     } else {
@@ -64,8 +63,7 @@ pub(super) async fn count_client(
     }
     let limiter = (Limiter::TokenByClient, "token_by_client");
     let most = public.settings.token_limit_per_client;
-    let subject = Subject::client(client.client_id);
-    count(public, limiter, subject, most, deadline).await?;
+    count(public, limiter, Subject::client(client.client_id), most, deadline).await?;
     Ok(())
 }
 

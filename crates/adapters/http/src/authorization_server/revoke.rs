@@ -6,7 +6,7 @@ use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use oauth::ClientId;
 use usecases::revoke_tokens::{PresentedToken, revoke_own};
-use usecases::{LockSet, Row, repeat};
+use usecases::{LockSet, Row, retry};
 use web::deadline::Deadline;
 use web::request::Request;
 use web::{Error, response};
@@ -59,5 +59,5 @@ async fn end(
         transaction.commit().await?;
         Ok(())
     };
-    repeat(attempt).await
+    retry(attempt).await
 }

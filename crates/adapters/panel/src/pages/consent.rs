@@ -11,7 +11,7 @@ use usecases::authorize::{open_ticket, seal_ticket};
 use usecases::consent::{
     ConsentResponse, Decided, ScreenResponse, SellerDecision, decide as decide_consent, show, was_committed,
 };
-use usecases::{Failure, LockSet, Transaction, repeat};
+use usecases::{Failure, LockSet, Transaction, retry};
 use web::access_log::LoggedRefusal;
 use web::write::{PreparedTransaction, Recoverable, commit_or_resolve};
 
@@ -142,7 +142,7 @@ impl Recoverable for DecisionTransaction {
             let made = decide_consent(tx, tx, tx, randomness, &self.decision, code_ttl, tx.now()).await?;
             Ok((transaction, made))
         };
-        repeat(attempt).await
+        retry(attempt).await
     }
 
     async fn was_committed(&self, tx: &dyn Transaction, decided: &Decided) -> Result<bool, StoreError> {

@@ -41,8 +41,7 @@ pub(crate) async fn accept_sign_in(mut request: PageRequest) -> PageResult {
     let (link, earlier) = (hash(&request), request.browser.hash());
     let input = (link, secret.hash(), earlier, request.client);
     let entered = request.change(input, |tx, _, (link, session, earlier, address)| {
-        let now = tx.now();
-        Box::pin(sign_in_by_link(tx, *link, *session, *earlier, *address, now))
+        Box::pin(sign_in_by_link(tx, *link, *session, *earlier, *address, tx.now()))
     });
     let seller = entered.await?.map_err(|_| PageError::DeadLink)?;
     redirect_signed_in(&request, seller, &secret, &Next::default())

@@ -3,7 +3,7 @@
 use askama::Template;
 use futures_util::TryFutureExt as _;
 use oauth::{ClientType, Purpose, RawRegistration};
-use usecases::own_applications::{RegistrationRefusal, register};
+use usecases::own_applications::{RegistrationRefusal, register_in_panel};
 use uuid::Uuid;
 
 use super::{ScopeBoxes, once, page as html, scope_options};
@@ -52,7 +52,7 @@ pub(crate) async fn submit(request: SignedInRequest) -> PageResult {
     let input = (request.acting(), registration);
     let registered = request.change_once(form, &request.path, input, |tx, panel, (by, registration)| {
         let (randomness, limits) = (panel.ports.randomness.as_ref(), panel.settings.applications);
-        let registered = register(tx, tx, randomness, *by, registration.clone(), limits, tx.now());
+        let registered = register_in_panel(tx, tx, randomness, *by, registration.clone(), limits, tx.now());
         Box::pin(registered.map_ok(Some))
     });
     let (field, conflict) = match registered.await? {

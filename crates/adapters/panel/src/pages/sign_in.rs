@@ -107,8 +107,7 @@ async fn start_session(
         earlier: request.browser.hash(),
     };
     let opened = request.store((new, compared), |tx, _, (new, compared)| {
-        let now = tx.now();
-        Box::pin(open_session(tx, *new, compared, now))
+        Box::pin(open_session(tx, *new, compared, tx.now()))
     });
     Ok(opened.await?.then_some(secret))
 }

@@ -113,7 +113,7 @@ async fn an_owners_applications_stay_within_a_share_and_delay_no_other_at_the_sa
         let (owner, other) = (fixture.seller().await, fixture.queue().await);
         for n in 0..applications {
             let application = match n {
-                0 => fixture.built_in(owner).await,
+                0 => fixture.built_in(owner).await.client_id,
                 _ => fixture.client_of(owner).await,
             };
             fixture.connect(other.seller, application).await;

@@ -261,12 +261,12 @@ impl Fixture {
         self.application(owner).await.client_id
     }
 
-    pub(crate) async fn built_in(&self, owner: SellerId) -> ClientId {
+    pub(crate) async fn built_in(&self, owner: SellerId) -> Application {
         let built_in = Application::built_in(id().into(), owner, instant());
-        let client_id = built_in.after.client_id;
+        let saved = built_in.after.clone();
         self.save_application(Announcement::of_application(built_in, instant()))
             .await;
-        client_id
+        saved
     }
 
     pub(crate) async fn save_application(&self, change: Change<Application, Announcement>) {
@@ -307,12 +307,11 @@ impl Fixture {
         seller: SellerId,
         ends: [Option<DateTime<Utc>>; N],
     ) -> [TokenKey; N] {
-        let built_in = Application::built_in(id().into(), seller, instant());
-        let (client_id, scopes) = (built_in.after.client_id, built_in.after.scopes);
-        let built_in = Announcement::of_application(built_in, instant());
+        let Application {
+            client_id, scopes, ..
+        } = self.built_in(seller).await;
         let keys = ends.map(|_| token_key());
         self.tx(async |tx| {
-            tx.save_application(built_in).await.unwrap();
             for (key, expires_at) in keys.into_iter().zip(ends) {
                 let token = NewPersonalToken {
                     name: "script".to_owned(),

@@ -95,7 +95,7 @@ async fn endless_heads_are_cut() {
 }
 
 #[tokio::test]
-async fn heads_of_16_kib_many_fields_and_ten_interim_answers_pass_and_larger_ones_do_not() {
+async fn heads_of_16_kib_many_fields_and_ten_interim_responses_pass_and_larger_ones_do_not() {
     let (begin, end) = ("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n", "\r\n");
     let field = |length: usize| format!("x: {}\r\n", "x".repeat(length - begin.len() - end.len() - 5));
     let head = |fields: String| format!("{begin}{fields}{end}");
@@ -112,7 +112,7 @@ async fn heads_of_16_kib_many_fields_and_ten_interim_answers_pass_and_larger_one
         let outcome = outcome(&sender(), &receiver.url()).await;
         assert_eq!(outcome == Outcome::Answered(200), is_accepted, "{outcome:?}");
         if answer.contains("103") && !is_accepted {
-            let refused = AttemptFailure::protocol("more than 10 interim answers");
+            let refused = AttemptFailure::protocol("more than 10 interim responses");
             assert_eq!(outcome, failed(refused));
         }
         assert_eq!(is_protocol(&outcome), !is_accepted);

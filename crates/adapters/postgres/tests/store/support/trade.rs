@@ -16,7 +16,7 @@ use orders::{
 };
 use usecases::transition_order::Transition;
 use usecases::{
-    Announcement, Failure, LockSet, Repeatable, Transaction, UnitOfWork, change_offer, place_order,
+    Announcement, Failure, LockSet, Retryable, Transaction, UnitOfWork, change_offer, place_order,
     ship_order, transition_order,
 };
 
@@ -72,7 +72,7 @@ impl Fixture {
 #[async_trait]
 pub(crate) trait Work: Sync {
     type Done: Send;
-    type Error: Repeatable + std::fmt::Debug + Send;
+    type Error: Retryable + std::fmt::Debug + Send;
 
     async fn run(&self, tx: &dyn Transaction) -> Result<Self::Done, Self::Error>;
 }
