@@ -97,7 +97,7 @@ async fn what_an_older_program_would_misread_is_unknown_until_the_schema_is_fini
         );
     }
     eventually("the schema is finished", async || answered("CCCC3", 200).await).await;
-    // The journal begins then: a program of the release before wrote nothing into it.
+    // The journal begins then: a program of the previous release wrote nothing into it.
     assert_eq!(journal().await["items"], json!([]));
     world.paid_order(&trader).await;
     assert_eq!(items(&journal().await).len(), 2);

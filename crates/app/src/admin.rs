@@ -32,7 +32,7 @@ use crate::wiring;
 
 /// The longest name of an operating system's user in the audit log.
 const MAX_OS_USER: usize = 100;
-/// That of a token, as of the retention keys.
+/// A token's longest lifetime; the `retention` keys have the same bound.
 const MAX_LIFETIME: TimeDelta = TimeDelta::days(36_600);
 
 #[derive(Debug, clap::Args)]

@@ -160,14 +160,13 @@ pub(crate) fn set_role(role: &'static str) {
     metrics::gauge!("process_role", "role" => role).set(1.0);
 }
 
-/// How often the queues are measured.
-const QUEUES_INTERVAL: Duration = Duration::from_secs(10);
+/// How often the database is measured.
+const MEASURE_INTERVAL: Duration = Duration::from_secs(10);
 /// The log warns if the clocks differ by more.
 const CLOCK_TOLERANCE: TimeDelta = TimeDelta::seconds(5);
 
 /// Measures the queues of background work, the oldest snapshot, the clocks and Citus's workers, once the schema fits;
-/// never ends. Every process does so, even
-/// without workers, so that missing workers show. What cannot be read is NaN.
+/// never ends. Every process does so, even without workers, so that missing workers show. What cannot be read is NaN.
 pub(crate) async fn measure_database(database: Database, readiness: Readiness) {
     readiness.wait_until_ready().await;
     let is_ready = readiness.ready_flag();
@@ -175,7 +174,7 @@ pub(crate) async fn measure_database(database: Database, readiness: Readiness) {
     loop {
         let queues = database.queues().await;
         match &queues {
-            // Not during an outage: readiness logs that.
+            // Not in an outage that readiness has seen, and logs.
             Err(error) if !queues_unreadable && is_ready.load(Ordering::Relaxed) => {
                 queues_unreadable = true;
                 tracing::warn!(cause = error_chain(error), "the queues cannot be measured");
@@ -212,7 +211,7 @@ pub(crate) async fn measure_database(database: Database, readiness: Readiness) {
             metrics::gauge!("database_workers_unreachable").set(number(|workers| workers.unreachable));
             metrics::gauge!("database_transactions_in_doubt").set(number(|workers| workers.in_doubt));
         }
-        sleep(QUEUES_INTERVAL).await;
+        sleep(MEASURE_INTERVAL).await;
     }
 }
 

@@ -111,11 +111,11 @@ async fn run_until_stopped(
     // A service that waits for its database also counts as started: otherwise systemd would stop it after
     // `TimeoutStartSec=`.
     process::notify(&[NotifyState::Ready]);
-    let queues = measure_database(shared.database.clone(), shared.readiness.clone());
+    let measuring = measure_database(shared.database.clone(), shared.readiness.clone());
     let background = (
         process::feed_watchdog(),
         AbortOnDropHandle::new(tokio::spawn(shared.metrics.clone().run_upkeep_loop())),
-        AbortOnDropHandle::new(tokio::spawn(queues)),
+        AbortOnDropHandle::new(tokio::spawn(measuring)),
     );
     let outcome = tokio::select! {
         signal = signals.next() => Ok(signal),

@@ -60,7 +60,7 @@ pub trait Observer: Send + Sync {
     fn claimed(&self, queues: usize);
     /// A call to the store succeeded.
     fn succeeded(&self);
-    /// The store failed; the call is repeated.
+    /// The store failed; the call is retried.
     fn failed(&self, error: StoreError);
 }
 

@@ -30,7 +30,7 @@ pub async fn feed_offer(
 }
 
 /// A row that another transaction inserted between our read and our insert is a transaction conflict: the
-/// work can be repeated.
+/// work can be retried.
 async fn save(
     offers: &dyn OfferStore<Announcement>,
     seller: SellerId,

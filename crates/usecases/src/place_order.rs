@@ -121,7 +121,7 @@ fn generated_number(randomness: &dyn Randomness) -> OrderNumber {
 fn number_taken(error: StoreError, given: bool) -> Failure<Refusal> {
     match error.conflict() {
         Some("orders_number_key") if given => Failure::Refused(Refusal::NumberTaken),
-        // A generated number exists already: the transaction is repeated with another one.
+        // A generated number exists already: the transaction is retried with another one.
         Some("orders_number_key") => StoreError::Retryable(error.into()).into(),
         _ => error.into(),
     }

@@ -98,8 +98,8 @@ pub struct Rotated {
     pub active_from: DateTime<Utc>,
 }
 
-/// Gives the subscription a new secret, active after `overlap`; one that is not active yet is dropped. It is returned
-/// only here.
+/// Gives the subscription a new secret, active after `overlap` and returned only here. One that is not active yet is
+/// dropped.
 pub async fn rotate_secret(
     subscriptions: &dyn SubscriptionStore,
     randomness: &dyn Randomness,

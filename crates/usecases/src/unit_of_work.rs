@@ -153,9 +153,8 @@ pub trait Retryable: From<TransactionError> {
     fn is_retryable(&self) -> bool;
 }
 
-/// Runs `work` in a transaction that takes these locks, and commits it. After a conflict, also at
-/// the commit, it is retried from its start, at most three times, so it must not have effects outside of the
-/// transaction.
+/// Runs `work` in a transaction that takes these locks, and commits it. After a conflict, also at the commit,
+/// it is retried from its start, at most three times, so it must not have effects outside of the transaction.
 ///
 /// The future is boxed, and borrows its input through an argument: the compiler cannot prove that the future
 /// of an async closure over `&dyn Transaction` is `Send`, and a spawned task requires `Send`.

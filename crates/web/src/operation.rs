@@ -32,8 +32,8 @@ pub trait Read<L: Listener>: Sized + Send + Sync + 'static {
     const QUERY: &'static [Parameter] = fields_alone(Self::FIELDS);
     /// The fields that `fields` can select: of the body, or of each item of a list.
     const FIELDS: &'static [&'static str] = &[];
-    /// Whether it is there only once the schema is finished (`migrate --finish`): a program of the release
-    /// before would misread what it leaves.
+    /// Whether it is there only once the schema is finished (`migrate --finish`): a program of the
+    /// previous release would misread what it leaves.
     const NEEDS_FINISHED: bool = false;
     /// Its part of the OpenAPI document, if the listener has one.
     const DOCS: Option<&'static Docs> = None;

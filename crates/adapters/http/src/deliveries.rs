@@ -195,8 +195,7 @@ impl Write<Public> for Redeliver {
     }
 
     async fn apply(&self, call: &Call<Public>, tx: &dyn Transaction) -> Result<Reply, Error> {
-        let which = (self.id, self.delivery);
-        let queued = redeliver(tx, tx, requester(call), which, tx.now()).await;
+        let queued = redeliver(tx, tx, requester(call), (self.id, self.delivery), tx.now()).await;
         Reply::ok(&DeliveryView::new(&queued.map_refusal(problem)?, call.fields))
     }
 }

@@ -129,13 +129,12 @@ impl Listener for Public {
     }
 
     fn permit(&self, principal: &Principal, scopes: &'static [Scope]) -> Result<(), Problem> {
-        let (has_any, realm) = (
-            scopes.iter().any(|scope| principal.may(*scope)),
-            &self.ports.service.realm,
-        );
-        let lacked = scopes.first().filter(|_| !has_any);
-        let refusal = lacked.map(|first| Problem::insufficient_scope(first.as_str(), realm));
-        refusal.map_or(Ok(()), Err)
+        let realm = &self.ports.service.realm;
+        let has_any = scopes.iter().any(|scope| principal.may(*scope));
+        match scopes.first() {
+            Some(first) if !has_any => Err(Problem::insufficient_scope(first.as_str(), realm)),
+            _ => Ok(()),
+        }
     }
 
     fn key_space(&self, principal: &Principal) -> KeySpace {

@@ -364,7 +364,7 @@ impl Database {
     }
 
     /// Whether each new connection, and [`Self::identity`], found a schema that is finished: it admits no program
-    /// of the release before any more. All handles share it.
+    /// of the previous release any more. All handles share it.
     pub fn finished_flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.connector().finished)
     }

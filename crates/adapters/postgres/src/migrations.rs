@@ -235,7 +235,7 @@ pub(crate) async fn take_lock(
     }
 }
 
-/// Makes the schema admit no program of the release before any more. The schema must be up to date. Running
+/// Makes the schema admit no program of the previous release any more. The schema must be up to date. Running
 /// processes notice it within seconds: an older one is not ready, and this one's begin what an older one
 /// would misread.
 pub async fn finish(url: &str) -> Result<(), MigrateError> {

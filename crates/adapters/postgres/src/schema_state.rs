@@ -180,7 +180,7 @@ impl Database {
 
 /// Compares the program's migrations and version with the applied migrations and the oldest program version
 /// that each supports. A program can work with the migrations that it embeds, whatever its version: one that
-/// is not released yet has that of the release before.
+/// is not released yet has that of the previous release.
 fn compare_versions(embedded: &[String], applied: &[Applied], own: &str) -> SchemaState {
     let unknown = applied
         .iter()

@@ -219,7 +219,7 @@ impl Loaded {
             let of_file = |key: &&Key| key.is_secret && self.source(&key.name).as_ref() == Some(&source);
             keys().any(|key| of_file(&key))
         };
-        // If this process can read it only by that permission, a folder must protect it.
+        // If this process can read it only because every account can, a folder must protect it.
         let is_open = |file: &Path| {
             let (of, own) = (file.metadata().ok()?, Path::new("/proc/self").metadata().ok()?);
             let reads_otherwise = own.uid() == 0 || of.uid() == own.uid() || of.gid() == own.gid();

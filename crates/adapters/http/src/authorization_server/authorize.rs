@@ -25,7 +25,7 @@ pub(super) async fn answer(public: &Public, request: &Request) -> Result<HttpRes
     let deadline = request.deadline();
     let limiter = (Limiter::AuthorizeByAddress, "authorize_by_address");
     let most = public.settings.authorize_limit_per_ip;
-    // `document` is a visitor's navigation, or a page's in a loop.
+    // `document` counts with programs: a visitor's navigation, though a page can also navigate in a loop.
     let subject = address_subject(request, |destination| destination != "document");
     let now = count(public, limiter, subject, most, deadline).await?;
 

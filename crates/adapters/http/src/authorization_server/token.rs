@@ -163,8 +163,7 @@ async fn client_credentials(
 ) -> Result<Issued, OAuthError> {
     let grant = oauth::client_credentials(client, parameters.get("scope"))?;
     let (tokens, randomness) = (public.tokens.as_ref(), public.ports.randomness.as_ref());
-    let lifetime = public.settings.access_token_ttl;
-    let issuing = issue_client_token(tokens, randomness, grant, lifetime);
+    let issuing = issue_client_token(tokens, randomness, grant, public.settings.access_token_ttl);
     Ok(Issued {
         access: deadline.run(issuing).await??,
         refresh: None,

@@ -9,7 +9,7 @@ use lettre::transport::smtp::client::AsyncTokioStream;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// The most bytes of plaintext in one reply. The SMTP client has a limit of its own, but looks at it once a line has
+/// The most bytes of plaintext in one reply. The SMTP client has limits of its own, but looks at them once a line has
 /// ended, and reads a reply from its start again at each line.
 const MAX_REPLY: usize = 4096;
 

@@ -270,7 +270,7 @@ impl StoredQueues {
     ) -> QueryResult<(Vec<QueueRow>, bool)> {
         let most = capacity.attempts.min(MOST_QUEUES);
         let most_failing = capacity.failing_attempts.min(most);
-        // Without any for failing queues, all owners are full, and none is searched.
+        // Without attempts for failing queues every owner counts as full, and no failing queue is searched.
         let full_of_failing = match most_failing {
             0 => Vec::new(),
             _ => full_owners(capacity, true),

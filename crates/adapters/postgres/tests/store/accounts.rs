@@ -228,7 +228,10 @@ async fn presented_operator_tokens_are_looked_up_beside_the_pool() {
         Ok(live) => format!("{} lives", live.name),
         Err(dead) => dead.map_or_else(String::new, |dead| format!("{} is dead", dead.name)),
     });
-    assert!(found.eq(["0 lives", "1 is dead", "2 is dead", "0 lives", ""]));
+    assert_eq!(
+        found.collect::<Vec<_>>(),
+        ["0 lives", "1 is dead", "2 is dead", "0 lives", ""]
+    );
     drop(all);
     let used = operators.operator_tokens().await.unwrap();
     let used: Vec<_> = used.into_iter().map(|token| token.used_at).collect();
