@@ -233,7 +233,7 @@ impl Shared {
     fn panel_state(&self, beside: &Public) -> Panel {
         Panel {
             ports: beside.ports.clone(),
-            panel: self.database.panel(),
+            accounts: self.database.panel(),
             grants: self.database.grants(),
             subscriptions: self.database.subscriptions(),
             applications: Arc::clone(&beside.applications),

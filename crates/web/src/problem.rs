@@ -115,7 +115,7 @@ impl Problem {
         Self::new(Code::RateLimited, message).retry_after(retry_after)
     }
 
-    /// 429: the seller's own requests take all its places.
+    /// 429: the seller's own requests use up its share of the database.
     pub fn too_many_at_once() -> Self {
         let message = "Too many requests of this seller at once: send fewer at a time. Retry in 1 s.";
         Self::new(Code::RateLimited, message).retry_after(1)

@@ -109,8 +109,8 @@ impl Importer {
             return;
         }
         match decode::body(text, &offer_input(None)) {
-            Ok(feed) => {
-                self.chunk.feeds.push(feed);
+            Ok(offer) => {
+                self.chunk.offers.push(offer);
                 self.chunk.bytes += text.len();
             }
             Err(violations) => self.report.reject(self.lines_read, violations),
@@ -122,9 +122,9 @@ impl Importer {
     async fn write_chunk(&mut self) -> Result<(), TransactionError> {
         self.written().await?;
         let chunk = std::mem::take(&mut self.chunk);
-        if !chunk.feeds.is_empty() {
-            let (units, input) = (Arc::clone(&self.units), (self.seller, chunk.feeds));
-            let offers = input.1.iter().map(|feed| (self.seller, feed.id));
+        if !chunk.offers.is_empty() {
+            let (units, input) = (Arc::clone(&self.units), (self.seller, chunk.offers));
+            let offers = input.1.iter().map(|offer| (self.seller, offer.id));
             let locks = LockSet {
                 for_marketplace: true,
                 ..LockSet::of_offers(offers)
@@ -133,8 +133,8 @@ impl Importer {
             let place = place.map_err(StoreError::unexpected)?;
             let writing = self.tasks.run(async move {
                 let _place = place;
-                transact(units.as_ref(), &locks, &input, |tx, (seller, feeds)| {
-                    Box::pin(async move { Ok(import_offers(tx, *seller, feeds, tx.now()).await?) })
+                transact(units.as_ref(), &locks, &input, |tx, (seller, offers)| {
+                    Box::pin(async move { Ok(import_offers(tx, *seller, offers, tx.now()).await?) })
                 })
                 .await
             });
@@ -154,12 +154,12 @@ impl Importer {
 /// The offers of the lines collected so far.
 #[derive(Default)]
 struct Chunk {
-    feeds: Vec<OfferInput>,
+    offers: Vec<OfferInput>,
     bytes: usize,
 }
 
 impl Chunk {
     fn is_full(&self) -> bool {
-        self.feeds.len() >= CHUNK || self.bytes >= MAX_CHUNK_SIZE
+        self.offers.len() >= CHUNK || self.bytes >= MAX_CHUNK_SIZE
     }
 }

@@ -43,7 +43,7 @@ impl Listener for BackOffice {
     const NAME: &'static str = "backoffice";
     /// 1 MiB (D98).
     const BODY_CAP: usize = 1024 * 1024;
-    /// D46, D130
+    /// Only POST takes an `Idempotency-Key` (D46, D130).
     const KEYED: &'static [Method] = &[Method::POST];
     /// Longer than the store's limit for a transaction, so that the marketplace gets the outcome. Together with the
     /// look-up of a lost COMMIT it is shorter than the key's lease.

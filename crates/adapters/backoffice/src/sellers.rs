@@ -86,11 +86,11 @@ impl Write<BackOffice> for CreateSeller {
     }
 }
 
-/// An address that no account gets when it is erased: such an erasure, and all with it, would fail.
-fn living_address(address: String) -> Result<String, Invalid> {
+/// An e-mail address that erasure does not assign: if it were taken, that erasure's whole batch would fail.
+fn unreserved_address(address: String) -> Result<String, Invalid> {
     let address = email_address(address)?;
     if address.to_ascii_lowercase().ends_with("@erased.invalid") {
-        let rule = "must not end in `@erased.invalid`, as those of erased accounts do";
+        let rule = "must not end in `@erased.invalid`: it is reserved for erased accounts";
         return Err(Invalid::new(rule));
     }
     Ok(address)
@@ -99,7 +99,7 @@ fn living_address(address: String) -> Result<String, Invalid> {
 fn account() -> impl Shape<Value = CreateSeller> {
     object!(
         name: required(text().checked(seller_name)),
-        email: required(text().checked(living_address)),
+        email: required(text().checked(unreserved_address)),
         password: nullable(text().checked(|password: String| {
             NewPassword::new(password, email.as_deref().unwrap_or_default())
         }))

@@ -20,11 +20,11 @@ pub(crate) fn answer(answer: &Response, is_not_found: impl Fn(&Value) -> bool) -
 
 /// Parses a JSON object.
 pub(crate) fn object(body: &[u8]) -> Result<Value, Failure> {
-    let value: Value = serde_json::from_slice(body).map_err(|_| Failure::Unreadable("no JSON"))?;
+    let value: Value = serde_json::from_slice(body).map_err(|_| Failure::Unreadable("not JSON"))?;
     if value.is_object() {
         Ok(value)
     } else {
-        Err(Failure::Unreadable("no JSON object"))
+        Err(Failure::Unreadable("not a JSON object"))
     }
 }
 

@@ -94,8 +94,8 @@ pub(crate) fn policy(form_targets: Option<&str>) -> HeaderValue {
     HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static("default-src 'none'"))
 }
 
-/// What a policy has to name. It cannot contain an IPv6 address (CSP 3 §2.3.1); for one, only the scheme is named. An
-/// application's page may lead on to another one: Chromium looks at every redirect of a form.
+/// The `form-action` sources for a redirect to this address: its origin (of an IPv6 address, which CSP 3
+/// §2.3.1 excludes, the scheme), and all of `https`, since Chromium also checks where that page redirects.
 fn targets(address: &str) -> Option<String> {
     let url = Url::parse(address).ok()?;
     let origin = match url.host()? {

@@ -38,7 +38,7 @@ use webhooks::SubscriptionReader;
 pub struct Panel {
     pub ports: Ports,
     /// Reads accounts, sessions, links, tokens and usage.
-    pub panel: Arc<dyn AccountReader>,
+    pub accounts: Arc<dyn AccountReader>,
     /// Reads connections of sellers to applications.
     pub grants: Arc<dyn GrantReader>,
     /// Reads webhook subscriptions and deliveries.

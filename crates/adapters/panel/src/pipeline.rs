@@ -43,7 +43,7 @@ pub(crate) async fn answer(panel: Arc<Panel>, mut request: Request) -> Answer {
     let closes = matches!(outcome, Err(PageError::Unreadable));
     let mut response =
         outcome.unwrap_or_else(|error| error.into_response(&panel, &trace_id, language, template));
-    // Everybody's caches keep an asset.
+    // An asset sets no cookie: shared caches keep it with its headers.
     if template != "/panel/assets/{name}" && chosen(&request.http).is_some() {
         browser::set_language(response.headers_mut(), language, https);
     }
@@ -102,7 +102,7 @@ async fn check_and_respond(
         }
         Handler::SignedIn(page) => {
             let signed_in = match new_secret {
-                None => panel.panel.signed_in(page_request.browser.hash()).await?,
+                None => panel.accounts.signed_in(page_request.browser.hash()).await?,
                 Some(_) => None,
             };
             let Some(signed_in) = signed_in else {
@@ -166,7 +166,7 @@ async fn read_form(
     // A seller's place: nobody else may take it.
     let place = match presented.filter(|_| is_large) {
         Some(browser) => {
-            let signed_in = panel.panel.signed_in(browser.hash()).await?;
+            let signed_in = panel.accounts.signed_in(browser.hash()).await?;
             let signed_in = signed_in.ok_or_else(|| PageError::SignedOut(Next::at(route.template)))?;
             let place = panel.places.large_form(signed_in.seller.id);
             Some(place.ok_or(PageError::Busy)?)

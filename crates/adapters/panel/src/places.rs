@@ -1,4 +1,4 @@
-//! What one client may take of the panel at a time.
+//! Limits of what one client may do in the panel at a time.
 
 use std::net::IpAddr;
 
@@ -21,7 +21,7 @@ pub(crate) const SMALL_FORM: usize = 16 * 1024;
 #[derive(Clone, Default)]
 pub struct Places {
     passwords: places::Places<Network>,
-    /// Whoever invents links takes no place for a password.
+    /// Apart from `passwords`, so that guessed links use up none of their places.
     link_lookups: places::Places<Network>,
     large_forms: places::Places<SellerId>,
     /// By the address that was entered.
@@ -34,13 +34,13 @@ impl Places {
         self.passwords.take(network(client), most_of_one)
     }
 
-    /// The same for the look-up of a link, of which there are few at a time whoever asks.
+    /// The same for the look-up of a link; also None while [`LINK_LOOKUPS`] of all networks are under way.
     pub(crate) fn link_lookup(&self, client: IpAddr) -> Option<Place> {
         let most = |taken| most_of_one(taken) * usize::from(taken < LINK_LOOKUPS);
         self.link_lookups.take(network(client), most)
     }
 
-    /// None if the seller has as many.
+    /// None while [`LARGE_FORMS_OF_ONE`] of the seller's large forms are being read.
     pub(crate) fn large_form(&self, seller: SellerId) -> Option<Place> {
         self.large_forms.take(seller, |_| LARGE_FORMS_OF_ONE)
     }

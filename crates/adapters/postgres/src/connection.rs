@@ -183,7 +183,7 @@ impl Connector {
         Ok(())
     }
 
-    /// Call it with the errors of statements.
+    /// Call it with every error of a statement: it remembers whether a pooler has lost a prepared one.
     pub(crate) fn notice(&self, error: &diesel::result::Error) {
         if is_statement_lost(error) && !self.loses_statements.swap(true, Ordering::Relaxed) {
             let error = error_chain(error);
@@ -302,9 +302,9 @@ impl Connector {
         }
     }
 
-    /// Tries the hosts in turn; each gets its share of the remaining time. `looks`: whether the identity of the
-    /// database is looked at, see [`Self::accept`].
-    async fn connect_to_any(&self, looks: bool) -> Result<(Client, AbortOnDropHandle<()>), ConnectError> {
+    /// Tries the hosts in turn; each gets its share of the remaining time. `checks`: whether the
+    /// database's identity is checked, see [`Self::accept`].
+    async fn connect_to_any(&self, checks: bool) -> Result<(Client, AbortOnDropHandle<()>), ConnectError> {
         let end = Instant::now() + self.timeout;
         let first = self.last.load(Ordering::Relaxed);
         let order = self.hosts.iter().enumerate().cycle().skip(first);
@@ -312,7 +312,7 @@ impl Connector {
         for (index, host) in order.take(self.hosts.len()) {
             let untried = u32::try_from(self.hosts.len().saturating_sub(failures.len()));
             let share = end.saturating_duration_since(Instant::now()) / untried.unwrap_or(u32::MAX).max(1);
-            let error = match tokio::time::timeout(share, self.connect(host, looks)).await {
+            let error = match tokio::time::timeout(share, self.connect(host, checks)).await {
                 Ok(Ok(connected)) => {
                     *self.advice.lock() = None;
                     if self.last.swap(index, Ordering::Relaxed) != index {
@@ -339,16 +339,16 @@ impl Connector {
         Err(ConnectError::NoHost(failures))
     }
 
-    async fn connect(&self, host: &Host, looks: bool) -> Result<(Client, AbortOnDropHandle<()>), Unusable> {
+    async fn connect(&self, host: &Host, checks: bool) -> Result<(Client, AbortOnDropHandle<()>), Unusable> {
         let (client, connection) = host.connect().await?;
         let (own, of_driver) = oneshot::channel();
         let driver = AbortOnDropHandle::new(tokio::spawn(self.drive(connection, of_driver)));
-        let found = if looks {
+        let found = if checks {
             client.simple_query(IDENTITY.text).await
         } else {
             Ok(Vec::new())
         };
-        // Before the tables are there, there is nothing to look at.
+        // Before the first migration there is no identity to check.
         let found = found.or_else(|error| if ends(&error) { Err(error) } else { Ok(Vec::new()) })?;
         for message in found {
             if let SimpleQueryMessage::Row(row) = message {
@@ -363,9 +363,9 @@ impl Connector {
     /// wrote to it would be alone. Once one shows a newer timeline, connections with an older one end: a server
     /// that was silent for a while does not know that it was replaced.
     ///
-    /// Looks whether the rows are the database's own: another one may have taken the place of the one before.
-    /// Whoever looks at the identity from time to time unsets what this sets. Looks as well whether the schema is
-    /// finished, so that nobody who has read from the database takes it for unfinished.
+    /// Sets `is_foreign` if the rows are not the database's own, since another one may be here now; the
+    /// readiness check clears it. Stores whether the schema is finished, so that nobody who has read from the
+    /// database takes it for unfinished.
     fn accept(&self, row: &SimpleQueryRow, own: oneshot::Sender<Timeline>) -> Result<(), Unusable> {
         let number = row.get("timeline").map(|hex| u32::from_str_radix(hex, 16));
         if let (Some(here), Some(Ok(number))) = (row.get("here"), number) {
@@ -407,7 +407,7 @@ impl Connector {
         let (is_done, lost) = (Arc::clone(&self.is_done), Arc::clone(&self.lost));
         let mut newest = self.newest.subscribe();
         let replaced = async move {
-            // Where it is not known, that of the first connection of which it is.
+            // A connection of unknown timeline counts as one of the first timeline that is known.
             let own = match timeline.await {
                 Ok(own) => Ok(own),
                 Err(_) => newest

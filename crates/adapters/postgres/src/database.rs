@@ -357,14 +357,14 @@ impl Database {
         self.reader(Operators, "operator_tokens")
     }
 
-    /// Counts calls of the OAuth endpoints and attempts to sign in; one per server thread, as with
-    /// [`Self::gate`].
+    /// Counts calls of the OAuth endpoints, sign-in attempts, panel pages and journal reads; one per server
+    /// thread, as with [`Self::gate`].
     pub fn rate_counter(&self) -> Arc<dyn RateCounter> {
         Arc::new(Batcher::new(Calls, Arc::clone(self.connector())))
     }
 
-    /// Whether each new connection, and [`Self::identity`], found a schema that is finished: it admits no program
-    /// of the previous release any more. All handles share it.
+    /// Whether the newest connection, or [`Self::identity`] since, found the schema finished, that is, closed
+    /// to programs of the previous release. All handles share the flag.
     pub fn finished_flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.connector().finished)
     }

@@ -1,5 +1,5 @@
-//! What is left to do after a decision about an application, an account or a connection that holds at once:
-//! many rows may hang on it.
+//! Follow-up work of a decision about an application, an account or a connection: the decision holds at once,
+//! and the many rows that may depend on it are changed later.
 //!
 //! The decision is a row that all readers check, and its transaction queues the follow-up, so that it takes
 //! the same short time for the largest. Workers do the rest in batches. What there is to do is read from the
@@ -53,8 +53,8 @@ pub(crate) fn queue_reinstatement(tx: &Tx, client_id: ClientId) {
     tx.write_later(changing_any(insert));
 }
 
-/// A follow-up that a worker has taken; another one takes it over after 30 seconds. One that fails so goes
-/// behind all others.
+/// A follow-up that a worker has taken; another worker takes it over after 30 seconds. So a follow-up that
+/// fails goes behind all others.
 #[derive(QueryableByName)]
 #[diesel(table_name = follow_ups)]
 pub(crate) struct Taken {

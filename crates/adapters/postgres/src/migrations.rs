@@ -61,7 +61,7 @@ pub(crate) fn embedded_versions() -> Vec<String> {
 /// The table as Diesel's own tools make it.
 const CREATE_VERSIONS: &str = "create table if not exists __diesel_schema_migrations \
     (version varchar(50) primary key, run_on timestamp not null default CURRENT_TIMESTAMP)";
-/// From here on each statement is sent alone.
+/// From this migration on, each statement is sent alone: see [`run`].
 const FIRST_ALONE: &str = "0025";
 const LOCK_PAUSE: Duration = Duration::from_millis(100);
 /// Between two looks at an index that is being built.
@@ -174,8 +174,8 @@ pub async fn migrate(url: &str, progress: impl Fn(String) + Sync) -> Result<Vec<
         .batch_execute("set statement_timeout = 0; set lock_timeout = 0; set time zone 'UTC'")
         .await;
     unlimited.map_err(|error| MigrateError::Unreachable(error.into()))?;
-    // Some systems cannot. Elsewhere, what is killed while it builds an index leaves nothing that goes on, into the
-    // next run.
+    // If this program is killed while it builds an index, the server stops, too, instead of going on into the
+    // next run. Fails on servers whose operating system cannot notice it.
     let ends = client.batch_execute("set client_connection_check_interval = '200ms'");
     drop(ends.await);
     let watched = connector.open_bare().await?;

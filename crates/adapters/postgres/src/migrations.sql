@@ -8,7 +8,7 @@ where datname = current_database()
   and phase is not null
 
 -- name: PLACE
--- Whether versions are stored, not another program's elsewhere in the search path; and, where new tables would not be beside those that are there, what leads them there.
+-- Whether the present schema has the table of versions; one of another program elsewhere in the search path does not count. And, if new tables would not be created beside the existing ones, the statement that corrects the search path.
 select to_regclass(quote_ident(current_schema()) || '.__diesel_schema_migrations') is not null,
     (
         select format('ALTER ROLE %I IN DATABASE %I SET search_path = %s;', session_user, current_database(), relnamespace::regnamespace)

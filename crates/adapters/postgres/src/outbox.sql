@@ -11,7 +11,7 @@ from unnest(
 -- $1 the seller; $2 the events' names; $3 their bodies, with nil ids: see `Event::body_without_ids`; $4 their times; $5 when they occurred;
 -- $6 their orders and $7 the orders' numbers, or $8 their offers.
 --
--- - The journal's row stays locked until the commit: see `journal.rs`. It is the last that a transaction locks, but for its key.
+-- - The row in `journals` stays locked until the commit: numbers have no gaps, and the order of the commits. Only the idempotency key's is locked later.
 -- - A subscription receives the event if its queue is live.
 -- - Its row is locked `for key share`, so fan-outs do not wait for each other, nor for a worker. A leased queue is left to its worker,
 --   which looks for deliveries once more after it has put the queue to sleep and this lock is gone. Only the queues of a suspended

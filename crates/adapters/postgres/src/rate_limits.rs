@@ -62,8 +62,8 @@ pub(crate) async fn count_in(tx: &Tx, limiter: Limiter, subject: Subject) -> Res
         .count(window)
 }
 
-/// Counts calls of the OAuth endpoints and attempts to sign in: all in flight on one server thread in one
-/// statement.
+/// Counts calls of the OAuth endpoints, sign-in attempts, panel pages and journal reads: all in flight on one
+/// server thread in one statement.
 #[async_trait]
 impl RateCounter for Batcher<Calls> {
     async fn count(&self, limiter: Limiter, subject: Subject) -> Result<Count, StoreError> {

@@ -120,7 +120,7 @@ struct Walk {
     /// The installation mark that stores where the next batch continues.
     mark: &'static str,
     start: &'static str,
-    /// Whether there is more to delete until it has come to its end.
+    /// Whether [`Cleared::more`] is true until the walk reaches its end, even after a batch that is not full.
     to_its_end: bool,
 }
 

@@ -17,13 +17,13 @@ const WHOLE_EVERY: Duration = Duration::from_secs(15);
 /// The same while they fail.
 const RETRY_EVERY: Duration = Duration::from_secs(5);
 
-/// How long a transaction takes from writing when a row is due to its COMMIT, unless it is slow: it may wait two seconds
-/// for the journal's row.
+/// How long after its `due_at` a row may be committed and still be found at once: a transaction may wait two
+/// seconds for the journal's row. Later ones are found by a search of the whole index.
 const UNDER_WAY: Duration = Duration::from_secs(3);
 
-/// When the first row was due that the last look-up saw, or the time of that look-up if it is earlier. The
-/// next one begins there, less [`UNDER_WAY`]. The whole index is searched now and then: this finds rows that were
-/// committed late, dated back by a clock, or locked at the last look-up.
+/// The `due_at` of the first row that the last look-up saw, or the time of that look-up if none was due. The
+/// next one begins there, less [`UNDER_WAY`]. Now and then the whole index is searched: this finds rows that
+/// were committed late, dated back by a clock, or locked at the last look-up.
 pub(crate) struct Searched(Mutex<State>);
 
 struct State {

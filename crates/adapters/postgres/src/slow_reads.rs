@@ -33,13 +33,13 @@ pub(crate) struct SlowReads {
 }
 
 impl SlowReads {
-    /// Waits until this process reads no other answer that may have fifty megabytes. One caller of each seller waits for
-    /// that, so that no seller's callers stand before another's.
+    /// Waits for the process's one turn at answers of up to fifty megabytes. Only one caller of each seller
+    /// waits for it, so that the callers of one seller do not queue before another's.
     pub(crate) async fn turn_of_long(&self, seller: SellerId) -> Result<[Admission; 2], StoreError> {
         let take = |of| async move { self.long.take(&of, ANSWER_TIMEOUT).await };
         Ok([
             take(LockSet::of_seller(seller)).await?,
-            // One place for all.
+            // Any fixed share will do: it has one place, for all sellers.
             take(LockSet::of_strangers()).await?,
         ])
     }

@@ -59,8 +59,8 @@ struct Queue {
 
 struct Waiter {
     places: Places,
-    /// Which of them was not free at the last look: the next begins with it.
-    taken: usize,
+    /// The index of a place that was not free at the last look: the next look begins with it.
+    busy: usize,
     passed: u32,
     begin: oneshot::Sender<()>,
 }
@@ -111,8 +111,8 @@ impl Turns {
         let mut state = self.0.lock();
         state.arrived += 1;
         let (ticket, (begin, admitted)) = (state.arrived, oneshot::channel());
-        let taken = state.taken(ticket, &places, 0);
-        let is_free = taken.is_none();
+        let busy = state.find_busy(ticket, &places, 0);
+        let is_free = busy.is_none();
         let is_full = |place: &&Place| state.is_full(place, for_marketplace);
         if !is_free && let Some(full) = places.iter().find(is_full) {
             // Only work for the same row or seller is refused.
@@ -127,7 +127,7 @@ impl Turns {
         }
         let waiter = Waiter {
             places: Arc::clone(&places),
-            taken: taken.unwrap_or_default(),
+            busy: busy.unwrap_or_default(),
             passed: 0,
             begin,
         };
@@ -161,8 +161,8 @@ impl State {
         queue.taken < room
     }
 
-    /// Which of these places is not free for this ticket, if there is one; `last` is looked at first.
-    fn taken(&self, ticket: Ticket, places: &[Place], last: usize) -> Option<usize> {
+    /// The index of a place that is not free for this ticket, if there is one; `last` is looked at first.
+    fn find_busy(&self, ticket: Ticket, places: &[Place], last: usize) -> Option<usize> {
         let is_taken = |place: &Place| {
             self.queues.get(place).is_some_and(|queue| {
                 !self.has_room(place, queue) || queue.kept_for.is_some_and(|longest| ticket > longest)
@@ -177,7 +177,7 @@ impl State {
     /// Admits all who can begin now that these places were given up, in the order of arrival. Place by place, a batch of
     /// many rows would pass an earlier order for one of them.
     fn admit_waiting(&mut self, places: &[Place]) {
-        // Who cannot begin now cannot after others have begun either: each is looked at once.
+        // Admitting others never frees a place, so each waiter is checked once.
         let queues = places.iter().filter_map(|place| self.queues.get(place));
         let mut waiting: Vec<Ticket> = queues.flat_map(|queue| &queue.waiting).copied().collect();
         waiting.sort_unstable();
@@ -187,11 +187,11 @@ impl State {
             let Some(waiter) = self.waiting.get(&ticket) else {
                 continue;
             };
-            match self.taken(ticket, &waiter.places, waiter.taken) {
+            match self.find_busy(ticket, &waiter.places, waiter.busy) {
                 None => passed.extend(self.admit(ticket)),
-                Some(taken) => {
+                Some(busy) => {
                     if let Some(waiter) = self.waiting.get_mut(&ticket) {
-                        waiter.taken = taken;
+                        waiter.busy = busy;
                     }
                 }
             }
@@ -225,7 +225,7 @@ impl State {
                 }
             }
         }
-        // Its receiver is gone if it was dropped at this moment: then it gives the places up.
+        // Fails if the waiter is just being dropped: `Admission::drop` then gives the places up.
         let _ = waiter.begin.send(());
         passed
     }
@@ -280,8 +280,8 @@ impl Drop for Admission {
                 queue.taken -= usize::from(waited.is_none());
             }
         }
-        // Who waited gives up nothing but rows that were kept for it, so that a crowd that gives up costs no
-        // look at all who still wait.
+        // One that still waited held nothing but, perhaps, rows kept free for it. Without those nobody else
+        // is checked: a crowd that gives up must not cost a check of all others for each of them.
         if waited.is_none_or(|waiter| waiter.passed >= PASSES) {
             state.admit_waiting(&self.places);
         }
@@ -489,16 +489,16 @@ mod tests {
             share: 1,
             ..State::default()
         };
-        assert_eq!(state.taken(0, &places, 1), None);
+        assert_eq!(state.find_busy(0, &places, 1), None);
         for place in &places {
             state.queues.entry(place.clone()).or_default().taken = 1;
         }
         assert_eq!(
-            [state.taken(0, &places, 0), state.taken(0, &places, 1)],
+            [state.find_busy(0, &places, 0), state.find_busy(0, &places, 1)],
             [Some(0), Some(1)]
         );
         state.queues.remove(&places[1]);
-        assert_eq!(state.taken(0, &places, 1), Some(0));
+        assert_eq!(state.find_busy(0, &places, 1), Some(0));
     }
 
     /// As batches of offers do that have all but one in common: each is looked at once for every end of

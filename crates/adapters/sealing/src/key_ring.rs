@@ -89,7 +89,7 @@ impl Key {
     }
 
     /// Derives the key of one sealed value (HKDF-Expand, RFC 5869 §2.3).
-    fn derive(&self, binding: &[u8], salt: &[u8]) -> Result<LessSafeKey, Unspecified> {
+    fn value_key(&self, binding: &[u8], salt: &[u8]) -> Result<LessSafeKey, Unspecified> {
         let id = length_prefixed(self.id.as_bytes());
         let info = [id.as_slice(), binding, salt];
         let okm = self.root.expand(&info, &AES_256_GCM)?;
@@ -166,7 +166,7 @@ impl KeyRing {
         let nonce = self.randomness.bytes::<NONCE_LEN>();
         let id = self.first.id.as_bytes();
         let id_length = u8::try_from(id.len()).map_err(|_| Unspecified)?;
-        let key = self.first.derive(binding, &salt)?;
+        let key = self.first.value_key(binding, &salt)?;
         let mut text = plain.to_vec();
         let unique = Nonce::assume_unique_for_key(nonce);
         key.seal_in_place_append_tag(unique, Aad::from(binding), &mut text)?;
@@ -179,7 +179,7 @@ impl KeyRing {
         let (salt, rest) = rest.split_first_chunk::<SALT_LEN>()?;
         let (nonce, text) = rest.split_first_chunk::<NONCE_LEN>()?;
         let key = self.keys().find(|key| key.id.as_bytes() == id)?;
-        let key = key.derive(binding, salt).ok()?;
+        let key = key.value_key(binding, salt).ok()?;
         let (nonce, mut text) = (Nonce::assume_unique_for_key(*nonce), text.to_vec());
         let plain = key.open_in_place(nonce, Aad::from(binding), &mut text).ok()?;
         Some(plain.to_vec())

@@ -4,10 +4,10 @@ use chrono::{DateTime, Utc};
 use kernel::{Invalid, Redacted, SellerId, is_mailable};
 
 const MAX_NAME: usize = 200;
-const MAX_EMAIL: usize = 254;
+const MAX_EMAIL: usize = 254; // bytes (RFC 5321 §4.5.3.1.3, without the angle brackets)
 const NO_ADDRESS: &str = "must be an e-mail address such as shop@example.com";
 
-/// The space, fillers of Hangul syllables, and the Braille pattern without dots.
+/// Characters that look blank, although `char::escape_debug` leaves them as they are: see [`is_visible`].
 const BLANK: &str = " \u{115f}\u{1160}\u{2800}\u{3164}\u{ffa0}";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub fn seller_name(name: String) -> Result<String, Invalid> {
     Ok(name)
 }
 
-/// Whether a name can be seen, and has at most so many characters and no control characters.
+/// Whether a name has a visible character, no control characters, and at most `most` characters.
 pub(crate) fn is_name(name: &str, most: usize) -> bool {
     name.contains(is_visible) && !name.contains(char::is_control) && name.chars().count() <= most
 }

@@ -64,7 +64,7 @@ pub trait AccountReader: Send + Sync {
     /// The seller's live personal tokens, newest first.
     async fn personal_tokens(&self, seller: SellerId) -> Result<Vec<PersonalToken>, StoreError>;
 
-    /// Hourly counts of calls of one of the owner's applications since a time, and the requests counted in
+    /// Hourly counts of an application's calls since a time, over all sellers, and the requests counted in
     /// the current minute's window.
     async fn usage(
         &self,
@@ -76,8 +76,8 @@ pub trait AccountReader: Send + Sync {
 /// Reads operator tokens, outside a transaction.
 #[async_trait]
 pub trait OperatorReader: Send + Sync {
-    /// The live operator token with this hash; the inner error is one that was revoked or has expired.
-    /// Records the use of a live one, at most once a minute.
+    /// The live operator token with this hash. The inner error is one that was revoked or has expired; None
+    /// if it is unknown. Records the use of a live one, at most once a minute.
     async fn operator(
         &self,
         hash: SecretHash,
@@ -168,8 +168,8 @@ pub trait AccountStore: Send + Sync {
 
     async fn queue_account_mail(&self, mail: AccountMail) -> Result<(), StoreError>;
 
-    /// Records that a session has sent a form, by the form's number or its mark, with sealed content to be shown
-    /// once. False if that is recorded already, unless content is given and there was none.
+    /// Records that a session has sent a form, by its one-time number or a digest of it, with sealed content
+    /// to be shown once. False if it is recorded already, unless this call adds the first content.
     async fn store_flash(
         &self,
         session: SecretHash,

@@ -1,5 +1,5 @@
-//! Types shared by the whole domain: ids, money, pages, changes, idempotency keys, queued mails, and the
-//! ports below them.
+//! Types shared by the whole domain: ids, money, pages, changes, idempotency keys, queued mails; and ports
+//! that every part of it needs.
 //!
 //! Pure: nothing here accesses a database, a socket or the system clock.
 

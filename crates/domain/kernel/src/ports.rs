@@ -60,8 +60,8 @@ pub trait Sealer: Send + Sync {
     /// The plain value, or an error that does not reveal the cause.
     fn open(&self, purpose: SealPurpose, bound_to: &[u8], sealed: &[u8]) -> Result<Vec<u8>, SealError>;
 
-    /// The secrets that the keys of the ring make of this purpose and input, always the same: first that of
-    /// the key that seals, then those of the others. Without the key nobody can tell them from random bytes.
+    /// Derives a secret from this purpose and input with each key of the ring, always the same: that of the
+    /// sealing key, and those of the others. Without the key a secret cannot be told from random bytes.
     fn derive(&self, purpose: SealPurpose, input: &[u8]) -> ([u8; 32], Vec<[u8; 32]>);
 }
 

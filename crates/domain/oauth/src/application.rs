@@ -27,7 +27,7 @@ kernel::words! {
 
 impl Purpose {
     /// The initial status of an application with this purpose.
-    pub const fn first_status(self) -> ApplicationStatus {
+    pub(crate) const fn first_status(self) -> ApplicationStatus {
         match self {
             Self::OwnUse => ApplicationStatus::Active,
             Self::ForOtherSellers | Self::Other => ApplicationStatus::Pending,

@@ -164,7 +164,7 @@ pub struct ConnectedApplication {
     /// current scopes; empty if there are none.
     pub scopes: ScopeSet,
     pub connected_at: DateTime<Utc>,
-    /// When it last called the API for this seller, accurate to about ten seconds.
+    /// When it last called the API for this seller, to the minute.
     pub used_at: Option<DateTime<Utc>>,
 }
 

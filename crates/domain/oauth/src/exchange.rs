@@ -171,9 +171,9 @@ impl RefreshToken {
         judge(family, self.scopes, is_used, is_expired)
     }
 
-    /// Judges a second use for which [`Self::judge`] would revoke the family, with the key of the first use;
-    /// `next` is the refresh token of its answer. For 24 hours the client may have that answer again, with
-    /// these scopes. Later it is None.
+    /// Judges a second use, for which [`Self::judge`] would revoke the family, with the first one's
+    /// `Idempotency-Key`; `next` is the refresh token of the first answer. For 24 hours that answer may be
+    /// repeated, with these scopes. Later it is None, a replay.
     pub fn judge_repeat(&self, next: &Self, now: DateTime<Utc>) -> Result<Option<ScopeSet>, GrantRefusal> {
         match (self.used_at, next.used_at) {
             (Some(first), None) if now < first + REPEATABLE => Ok(Some(next.scopes)),

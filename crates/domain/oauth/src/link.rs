@@ -9,7 +9,7 @@ use crate::Rule;
 
 const MAX_LINK_LENGTH: usize = 2048;
 
-/// Of the longest name in DNS, with the root's dot and a port.
+/// Maximum bytes of a host: the longest name in DNS (253), the root's dot, and a port such as `:65535`.
 const MAX_HOST: usize = 260;
 
 /// The URL of an application's documentation: `https`, at most 2048 characters.

@@ -29,7 +29,7 @@ impl CodeChallenge {
     }
 
     /// True if the challenge was made from this verifier. Compares in constant time.
-    pub fn is_satisfied_by(&self, verifier: &CodeVerifier) -> bool {
+    pub(crate) fn is_satisfied_by(&self, verifier: &CodeVerifier) -> bool {
         self.0.as_bytes().ct_eq(verifier.challenge().0.as_bytes()).into()
     }
 }

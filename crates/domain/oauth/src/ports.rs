@@ -32,10 +32,10 @@ pub trait Gate: Send + Sync {
     async fn look_up(&self, token: TokenKey) -> Result<Result<Principal, Option<DeadToken>>, StoreError>;
 }
 
-/// Counts what has a limit beside the requests of an application, shared by all replicas: see [`Subject`].
+/// Counts calls against all limits other than an application's requests, for all replicas: see [`Limiter`].
 ///
-/// An adapter MUST give each call its own place, even if it counts several in one step. A count whose
-/// response is lost is an error and MUST NOT be repeated.
+/// An adapter MUST give each call its own number in the window, even if it counts several in one step. A
+/// count whose response is lost is an error and MUST NOT be repeated.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait RateCounter: Send + Sync {
@@ -165,7 +165,7 @@ pub struct NewConsent {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AccessToken {
     pub scopes: ScopeSet,
-    /// When it was revoked, if it was; None for a personal token that does not expire.
+    /// When it expires, or was revoked if that is earlier; None for a personal token that does not expire.
     pub expires_at: Option<DateTime<Utc>>,
 }
 

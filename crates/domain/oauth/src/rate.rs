@@ -1,4 +1,4 @@
-//! Rate limits of `/v1`, the token and consent endpoints, sign-in, and manual deliveries (contract: Limits).
+//! The rate limiters, one for each variant of [`Limiter`], and what they count (contract: Limits).
 
 use std::net::IpAddr;
 
@@ -34,7 +34,7 @@ pub enum Limiter {
     Registrations = 10,
     /// Mails with a link to an account, in an hour.
     LinkMails = 11,
-    /// Looks of an application at a seller's journal.
+    /// An application's reads of a seller's event journal (`GET /v1/events`).
     Events = 12,
 }
 
@@ -71,7 +71,7 @@ impl Subject {
         Self(Uuid::from_u128(bits))
     }
 
-    /// The web pages that are open at an address.
+    /// Calls by web pages from an address: they count apart from those by programs.
     pub fn pages_at(address: IpAddr) -> Self {
         Self::hashed(&format!("pages at {}", Self::address(address).0))
     }

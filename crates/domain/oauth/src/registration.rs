@@ -7,7 +7,7 @@ use crate::{ClientType, Purpose, Rule, Scope, ScopeSet, documentation_link, redi
 
 const NAME: std::ops::RangeInclusive<usize> = 3..=40;
 const MAX_DESCRIPTION: usize = 2000;
-/// The most redirect addresses of an application.
+/// Maximum number of redirect URIs of an application.
 pub const MAX_REDIRECT_URIS: usize = 20;
 
 /// A submitted registration, not validated yet.
@@ -101,7 +101,7 @@ pub fn application_name(name: String) -> Result<String, Rule> {
     Ok(name)
 }
 
-/// What only the owner sees: at most 2000 characters; an empty text means none.
+/// A description, which only the owner sees: at most 2000 characters; an empty text means none.
 pub fn description(text: Option<String>) -> Result<Option<String>, Rule> {
     let text = text.filter(|text| !text.is_empty());
     if text
@@ -134,7 +134,7 @@ pub(crate) fn redirect_uris(given: Vec<String>, violations: &mut BrokenRules<Rul
     valid
 }
 
-/// At most so many unknown scopes are named.
+/// Maximum number of unknown scopes that are reported, each by its name.
 const MAX_UNKNOWN_SCOPES: usize = 20;
 
 /// The named scopes. Adds a violation for each of the first 20 unknown ones, and one if no scope is given.

@@ -109,7 +109,7 @@ impl ScopeSet {
     }
 
     /// True if every member is also in `other`.
-    pub const fn is_subset_of(self, other: Self) -> bool {
+    pub(crate) const fn is_subset_of(self, other: Self) -> bool {
         self.0 & !other.0 == 0
     }
 

@@ -9,7 +9,7 @@ use subtle::ConstantTimeEq;
 use uuid::Uuid;
 
 kernel::uuid_id! {
-    /// The id of a token family: all tokens of one consent, or of one `client_credentials` call.
+    /// The id of a token family: of one consent, one `client_credentials` call, or one personal token.
     FamilyId
 }
 

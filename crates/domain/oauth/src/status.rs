@@ -31,7 +31,7 @@ pub enum TransitionRefusal {
     /// The status does not allow the transition.
     #[error("the application is {}: it cannot be {}", .0.as_str(), .1.as_str())]
     Impossible(ApplicationStatus, Transition),
-    /// The operator accepts a request that is not the current one, which this is.
+    /// The operator accepts other scopes than those requested; holds the current request.
     #[error("the application requests different scopes: {}", if .0.is_empty() { "none".to_owned() } else { .0.to_string() })]
     Request(ScopeSet),
 }

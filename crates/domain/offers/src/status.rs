@@ -22,7 +22,7 @@ kernel::words! {
 
 impl OfferStatus {
     /// True if only moderation may change the status.
-    pub const fn is_locked(self) -> bool {
+    pub(crate) const fn is_locked(self) -> bool {
         matches!(self, Self::Proposed | Self::Rejected)
     }
 }

@@ -54,8 +54,8 @@ impl SellerOrder {
         }
     }
 
-    /// Checks whether a shipment may be recorded: not cancelled, paid, not shipped, one seller, in this
-    /// order. Only the marketplace ships an order of several sellers.
+    /// The time of payment, if a shipment may be recorded: not cancelled, paid, not shipped, one seller,
+    /// checked in this order. Only the marketplace ships an order of several sellers.
     pub fn check_shippable(&self, cause: Cause) -> Result<DateTime<Utc>, Refusal> {
         let refuse = |reason| self.refuse(Command::Ship, reason);
         match self.state {
@@ -107,7 +107,7 @@ impl SellerOrder {
     }
 
     /// Corrects the shipment of a part in transit. The carrier's reports about the former parcel are forgotten.
-    /// What the shipment has already is no correction, so it is never refused.
+    /// Values that the shipment already has are no correction, and never refused.
     pub fn correct(
         self,
         correction: Correction,

@@ -94,7 +94,7 @@ pub trait OrderDirectory: Send + Sync {
 /// The result of searching some orders.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BuyerSearch {
-    /// Placement and number of the orders that were found, once for each part.
+    /// `placed_at` and number of each order found, once for each part.
     pub found: Vec<(DateTime<Utc>, String)>,
     /// The last order searched; None at the end.
     pub next: Option<OrderId>,
@@ -136,7 +136,7 @@ pub trait OrderStore<A>: Send + Sync {
     /// Queues a mail to the buyer, to be sent at least once after the commit.
     async fn queue_mail(&self, mail: ShipmentMail) -> Result<(), StoreError>;
 
-    /// Queues a mail that was given up again, with all its attempts; None if there is no such mail.
+    /// Queues a given-up mail anew, with all its attempts; returns its order, None without such a mail.
     async fn requeue_mail(&self, mail: MailId) -> Result<Option<OrderId>, StoreError>;
 
     /// Deletes the mails about an order that were tried, but not sent: a later one has overtaken them.

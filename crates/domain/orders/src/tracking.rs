@@ -97,7 +97,7 @@ pub struct DueParcel {
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait TrackingQueue: Send + Sync {
-    /// Leases the due parcel of a carrier that has waited longest for `lease`, whoever sells it.
+    /// Leases for `lease` the carrier's due parcel that has waited longest, whoever sells it.
     async fn lease_parcel(
         &self,
         carrier: Carrier,

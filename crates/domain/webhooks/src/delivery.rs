@@ -18,7 +18,7 @@ pub struct Delivery {
     /// As it is sent at every attempt.
     pub body: Vec<u8>,
     pub state: DeliveryState,
-    /// An attempt was lost with its worker after those that have ended, and does not count.
+    /// The latest attempt was lost with its worker, and does not count.
     pub is_lost: bool,
 }
 
@@ -64,7 +64,7 @@ impl Delivery {
         Self { state, ..self }
     }
 
-    /// The last attempt, if there was one that was not lost.
+    /// The last attempt; None if there was none, or the latest one was lost.
     pub fn last(&self) -> Option<&Attempted> {
         self.state.last().filter(|_| !self.is_lost)
     }

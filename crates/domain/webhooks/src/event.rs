@@ -77,7 +77,7 @@ pub enum Subject {
     },
 }
 
-/// What an event is about: an order, an offer, or neither.
+/// The subject of a stored delivery, as read from its body: the id of an order, of an offer, or neither.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 pub struct About {
     pub order_id: Option<String>,

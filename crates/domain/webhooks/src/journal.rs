@@ -11,7 +11,7 @@ use crate::{Event, EventId, WebhookEvent};
 /// Default and largest number of events on a page.
 pub const DEFAULT_EVENTS: u16 = 50;
 pub const MAX_EVENTS: u16 = 200;
-/// How many events one page looks at: those that its reader may not see are passed over.
+/// Maximum number of events examined for one page: those that its reader may not see are skipped.
 pub const MAX_LOOKED_AT: u16 = 5_000;
 
 /// An event of the journal.
@@ -74,8 +74,8 @@ pub enum JournalRefusal {
 }
 
 impl JournalState {
-    /// Whether all events behind a place are kept. `present` is the event that has the place's number; `kept_since`
-    /// is the time before which events are cleared, the oldest first, or from which on there are any.
+    /// Whether all events behind a place are kept. `present` is the event with the place's number;
+    /// `kept_since` the start of the journals or, if later, the time before which events are cleared.
     pub fn admits(
         self,
         place: JournalPlace,

@@ -1,5 +1,5 @@
-//! What becomes of a delivery whose attempt has ended. A worker decides it, and the store keeps it if the
-//! delivery is still as it was when it was given out.
+//! The next state of a delivery after an attempt. A worker decides it, and the store keeps it if the delivery
+//! is still as it was when it was given out.
 
 use chrono::TimeDelta;
 
@@ -35,7 +35,7 @@ impl Progress {
         self.lost > LOSSES_FORGIVEN
     }
 
-    /// Its attempt has ended. For `jitter` see [`RetrySchedule::delay`].
+    /// The progress after an attempt, and the phase that follows. For `jitter` see [`RetrySchedule::delay`].
     #[must_use]
     pub fn end(self, outcome: &Outcome, schedule: &RetrySchedule, jitter: u32) -> (Self, Phase) {
         let next = Self {

@@ -34,7 +34,7 @@ fn key(secret: &WebhookSecret) -> hmac::Key {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SigningSecrets {
     first: WebhookSecret,
-    /// The one that replaces it at this instant, by the last rotation.
+    /// The secret of the last rotation, and when it replaces the first one.
     next: Option<(WebhookSecret, DateTime<Utc>)>,
 }
 
@@ -68,7 +68,7 @@ impl SigningSecrets {
         .at(now)
     }
 
-    /// When the secret of the last rotation replaces the present one; None if it was there from the start.
+    /// When the secret of the last rotation replaces the first one; None without such a rotation.
     pub fn next_from(&self) -> Option<DateTime<Utc>> {
         self.next.as_ref().map(|(_, from)| *from)
     }
@@ -83,8 +83,8 @@ impl SigningSecrets {
         iter::once(&self.first).chain(self.next.as_ref().map(|(next, _)| next))
     }
 
-    /// The plain text, to be sealed: the first secret, and if there is a next one, that and its first
-    /// microsecond since 1970, separated by spaces.
+    /// The plain text, to be sealed: the first secret and, if there is a next one, that and the time from
+    /// which it signs, in microseconds since 1970, separated by spaces.
     pub fn reveal(&self) -> String {
         match &self.next {
             None => self.first.reveal().to_owned(),

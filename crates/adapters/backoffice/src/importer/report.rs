@@ -7,8 +7,8 @@ use web::{Entry, Violations};
 /// The most rejected lines listed; all are counted (D100).
 const MAX_LISTED: usize = 10_000;
 
-/// Beyond about this size only the first error of each line is listed: a column that no line should have is an error
-/// in all of them.
+/// Estimated bytes of the report beyond which only the first error of each line is listed: an unknown column
+/// is an error in every line.
 const MAX_BYTES: usize = 8 * 1_024 * 1_024;
 
 /// The longest listed path or message, in characters: both can quote a name from a line.
@@ -68,7 +68,7 @@ fn shortened(entry: &Entry) -> Entry {
     }
 }
 
-/// About what it takes, in memory and in the answer.
+/// Its estimated bytes in memory and in the answer: 200 beside its texts.
 fn size(entry: &Entry) -> usize {
     200 + entry.message().len() + entry.path().map_or(0, str::len)
 }

@@ -24,7 +24,7 @@ const CODES: CodeTable = &[
     (Status::Returning, &["230403", "230408"]),
 ];
 
-const MAX_NODES: u32 = 50_000;
+const MAX_NODES: u32 = 50_000; // Bounds memory: a body may hold 250 000 nodes, `<a/>` each.
 
 /// Counts every `=` in the body. The XML parser compares each attribute with those before it, and copies each
 /// declared prefix to every descendant that declares another: a megabyte of attributes would take minutes, or
@@ -82,7 +82,7 @@ impl Api for Dpd {
 }
 
 fn envelope(body: &[u8]) -> Result<Reading, Failure> {
-    let text = std::str::from_utf8(body).map_err(|_| Failure::Unreadable("no UTF-8"))?;
+    let text = std::str::from_utf8(body).map_err(|_| Failure::Unreadable("not UTF-8"))?;
     if text.bytes().filter(|byte| *byte == b'=').count() > MAX_ATTRIBUTES {
         return Err(Failure::Unreadable("too many attributes"));
     }
@@ -91,7 +91,7 @@ fn envelope(body: &[u8]) -> Result<Reading, Failure> {
         nodes_limit: MAX_NODES,
         ..ParsingOptions::default()
     };
-    let document = Document::parse_with_options(text, options).map_err(|_| Failure::Unreadable("no XML"))?;
+    let document = Document::parse_with_options(text, options).map_err(|_| Failure::Unreadable("not XML"))?;
     let elements = || document.root().descendants().filter(Node::is_element);
     if let Some(fault) = elements().find(|node| node.tag_name().name() == "Fault") {
         return Err(failure(fault));
@@ -170,7 +170,7 @@ mod tests {
             format!("<r>{}</r>", "<a/>".repeat(200_000)),
         );
         for flood in [bomb, &deep, &wide] {
-            assert_eq!(envelope(flood.as_bytes()), Err(Failure::Unreadable("no XML")));
+            assert_eq!(envelope(flood.as_bytes()), Err(Failure::Unreadable("not XML")));
         }
         let attributes: Vec<_> = (0..40_000).map(|n| format!("a{n}=''")).collect();
         let answer = envelope(format!("<r {}/>", attributes.join(" ")).as_bytes());

@@ -104,7 +104,7 @@ impl OAuthError {
         Self::of(Code::RATE_LIMITED, Problem::rate_limited(seconds))
     }
 
-    /// 500 with a fixed description; 429 if the seller's own requests take all its places.
+    /// 500 with a fixed description; 429 if the seller's own requests use up its share of the database.
     pub(super) fn failed(failure: Error) -> Self {
         let code = match failure.problem().status() {
             StatusCode::TOO_MANY_REQUESTS => Code::RATE_LIMITED,

@@ -19,7 +19,7 @@ kernel::words! {
     }
 }
 
-/// Failures of a mail. They never contain the server's text, which often includes the buyer's address.
+/// Failures of a mail. They never contain the server's text, which often includes the recipient's address.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SmtpFailure {
     /// A 4xx or 5xx reply.

@@ -39,7 +39,7 @@ pub(crate) async fn change_password(request: SignedInRequest) -> PageResult {
     limit_attempts(&request, &request.seller().email).await?;
     let place = take_place(&request)?;
     let given = request.fields.get("current_password");
-    let current = panel.panel.password(request.seller().id).await?;
+    let current = panel.accounts.password(request.seller().id).await?;
     let fits = panel.passwords.verify(given, current.clone()).await?;
     let wrong = || Issues::one("current_password", t.passwords.current_wrong);
     let mut issues = if fits { Issues::none() } else { wrong() };
@@ -73,7 +73,7 @@ pub(crate) async fn change_password(request: SignedInRequest) -> PageResult {
 }
 
 async fn render(request: &SignedInRequest, issues: Issues) -> PageResult {
-    let password = request.panel.panel.password(request.seller().id).await?;
+    let password = request.panel.accounts.password(request.seller().id).await?;
     let template = AccountPage {
         frame: request.frame(request.texts().frame.account),
         issues,

@@ -68,7 +68,7 @@ pub(crate) async fn page(request: SignedInRequest) -> PageResult {
 
 async fn screen(request: &SignedInRequest, ticket: &ConsentTicket, application: Application) -> PageResult {
     let t = &request.texts().consent;
-    let owner = request.panel.panel.seller(application.owner).await?;
+    let owner = request.panel.accounts.seller(application.owner).await?;
     let address = &ticket.request.redirect_uri;
     let url = Url::parse(address).ok();
     let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();

@@ -50,7 +50,7 @@ pub(crate) async fn submit(mut request: PageRequest) -> PageResult {
 }
 
 async fn send(request: &mut PageRequest, email: &str) -> PageResult<()> {
-    let account = request.panel.panel.account(email).await?;
+    let account = request.panel.accounts.account(email).await?;
     let open = account.filter(|account| account.seller.closed_at.is_none());
     let Some(account) = open else { return Ok(()) };
     request.seller = Some(account.seller.id);

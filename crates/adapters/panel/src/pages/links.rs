@@ -76,7 +76,7 @@ async fn unexpired(request: &PageRequest) -> PageResult<(LinkKind, Seller)> {
     // Anybody can invent links, and their look-ups share the strangers' connections with those of sign-ins.
     let place = request.panel.places.link_lookup(request.client);
     let _place = place.ok_or(PageError::Busy)?;
-    let found = request.panel.panel.link(hash(request)).await?;
+    let found = request.panel.accounts.link(hash(request)).await?;
     let found = found.map(|(link, seller)| (link.kind, seller));
     let is_here = |kind: LinkKind| is_under(&request.path, &format!("/panel/{}", kind.as_str()));
     let valid = found.filter(|(kind, seller)| is_here(*kind) && seller.closed_at.is_none());

@@ -36,7 +36,7 @@ struct SignInPage {
 pub(crate) async fn page(request: PageRequest) -> PageResult {
     let next = Next::of(&request.query);
     let is_notified = request.query.get("done") == Some("password-set");
-    match request.panel.panel.signed_in(request.browser.hash()).await? {
+    match request.panel.accounts.signed_in(request.browser.hash()).await? {
         Some(_) if !is_notified => see_other(&next.path()),
         _ => render(&request, next, String::new(), Issues::none()),
     }
@@ -48,7 +48,7 @@ pub(crate) async fn submit(mut request: PageRequest) -> PageResult {
     let email = request.fields.get("email").trim().to_owned();
     limit_attempts(&request, &email).await?;
     let place = take_place(&request)?;
-    let (accounts, passwords) = (request.panel.panel.as_ref(), request.panel.passwords.as_ref());
+    let (accounts, passwords) = (request.panel.accounts.as_ref(), request.panel.passwords.as_ref());
     let checked = check_password(accounts, passwords, &email, request.fields.get("password")).await?;
     drop(place);
     let issues = Issues::one("password", request.texts().sign_in.wrong);

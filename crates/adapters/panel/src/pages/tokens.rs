@@ -88,10 +88,11 @@ fn end_of_day(text: &str) -> Result<Option<DateTime<Utc>>, ()> {
 
 /// The page, with the values of the submitted form.
 async fn render(request: &SignedInRequest, number: Uuid, issues: Issues) -> PageResult {
+    let tokens = request.panel.accounts.personal_tokens(request.seller().id);
     let template = TokensPage {
         frame: request.frame(request.texts().frame.tokens),
         issues,
-        tokens: request.panel.panel.personal_tokens(request.seller().id).await?,
+        tokens: tokens.await?,
         number,
         scopes: scope_options(&request.fields.scopes()),
         given_name: request.fields.text("name"),

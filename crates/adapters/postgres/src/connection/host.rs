@@ -88,7 +88,7 @@ impl HostFailure {
     /// Advice about this failure, if there is any; never names the server.
     pub(super) fn advice(&self) -> Option<&'static str> {
         if matches!(self.error, Unusable::Replaced) {
-            return Some("if this server is meant, after all or as a restored backup, restart the process");
+            return Some("if this server is the intended primary, or a restored backup, restart the process");
         }
         let of_tls = self.refusal().and_then(tls::advice);
         of_tls.or_else(|| login_advice(&self.rejection()?))

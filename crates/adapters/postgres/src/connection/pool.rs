@@ -88,10 +88,10 @@ pub(crate) struct Connections {
 }
 
 impl Connections {
-    /// Takes a turn and a connection, and begins with them. One time limit, that of a read, covers all of it. Who
-    /// gives up after the turn leaves the rest to a task: a connection that is closed, or not opened to its end,
-    /// is one more to open for the next, who then has less time for it. The task begins nothing for who has gone
-    /// before it has a connection.
+    /// Takes a turn and a connection and calls `begin`, all within the time limit of a read. After the turn,
+    /// the work is a task's: if the caller gives up, a connection that is being opened is still finished, and
+    /// is in the pool for the next caller, who would have less time to open one. `begin` is not called for a
+    /// caller that has gone.
     pub(crate) async fn take<T, F>(
         &self,
         locks: &LockSet,
@@ -127,7 +127,7 @@ impl Connections {
 #[derive(Clone)]
 pub(crate) struct Autocommit {
     connections: Connections,
-    /// The seller in whose share of the pool the statements run; none for the statements of others.
+    /// The shares of the pool in which the statements run; empty for those outside of all shares.
     locks: LockSet,
     /// Whether they run in a database that is not adopted too.
     for_any_database: bool,

@@ -185,11 +185,11 @@ pub(super) fn advice(error: &tokio_postgres::Error) -> Option<&'static str> {
     match invalid {
         // A signer with the same name but another key produces a bad signature.
         CertificateError::UnknownIssuer | CertificateError::BadSignature => Some(
-            "no certificate that is trusted has signed the server's: name the file of the signer's in sslrootcert",
+            "no trusted authority has signed the server's certificate: name the authority's in sslrootcert",
         ),
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => Some(
-            "the server's certificate is made for another name: connect by the name that it is made for, or check no \
-             names with sslmode=verify-ca",
+            "the server's certificate is made for another name: connect by that name, or turn off the \
+             check of names with sslmode=verify-ca",
         ),
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => Some(
             "the server's certificate has expired by this machine's clock: renew it on the server, or set the clock right",

@@ -123,8 +123,8 @@ join offers as o on o.seller_id = $1 and o.id = page.id
 order by o.created_at desc, o.id desc
 
 -- name: BY_CODE
--- A page of the offers with an external id or, where that is null, with an EAN. Of these it looks at no more for those that match the other
--- filters than a page without filters has rows: others' pages wait behind it. `is_end` marks the row at which it ended, which may not match.
+-- A page of the offers with an external id or, where that is null, with an EAN. It examines at most 201 of them for the other filters, as
+-- many rows as a page has: other pages wait behind it. `is_end` marks the row at which it ended, which may not match.
 -- $1 the seller; $2 the external id, or null; $3 the EAN, or null; $4 the instant after which the rows were updated, or null; $5 and $6 the
 -- time and id after which the page begins; $7 the status that it is filtered by, or null; $8 how many rows at most.
 --

@@ -25,7 +25,7 @@ use crate::statement::statements;
 statements! {
     "queues.sql";
     RECONCILE: (SqlUuid, SqlUuid, BigInt) -> Reconciled;
-    SUSPEND: (Array<SqlUuid>, Array<SqlUuid>);
+    PUT_TO_SLEEP: (Array<SqlUuid>, Array<SqlUuid>);
 }
 
 /// Queues that one statement of a reconciliation passes. A suspended application's waiting queues are passed
@@ -70,7 +70,7 @@ impl SubscriptionQueues for StoredQueues {
             claimed
         };
         let (mut claimed, not_live) = self.statements.ask(claiming).await?;
-        claimed.more |= !not_live.is_empty() && self.suspend(&not_live).await;
+        claimed.more |= !not_live.is_empty() && self.put_to_sleep(&not_live).await;
         Ok(claimed)
     }
 
@@ -136,8 +136,8 @@ impl StoredQueues {
     /// Puts queues to sleep that are not live. The follow-up of the end of a queue stops its deliveries,
     /// which may be any number. Returns whether there were any. A failure here is retried by the next claim,
     /// since the queues stay due.
-    async fn suspend(&self, queues: &[QueueKey]) -> bool {
-        let asleep = self.statements.execute(SUSPEND.bind(columns(queues))).await;
+    async fn put_to_sleep(&self, queues: &[QueueKey]) -> bool {
+        let asleep = self.statements.execute(PUT_TO_SLEEP.bind(columns(queues))).await;
         asleep.map_or_else(
             |error| {
                 tracing::warn!(error = %error, "delivery queues that are not live could not be put to sleep: it is retried");

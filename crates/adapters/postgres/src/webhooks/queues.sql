@@ -68,11 +68,10 @@ select (select count(*) from woken) as woken, p.seller_id, p.subscription_id
 from (select) as one
 left join pending as p on p.passed = $3
 
--- name: SUSPEND
+-- name: PUT_TO_SLEEP
 -- $1, $2 sellers and subscriptions of queues that are not live.
 -- Puts queues to sleep: those of suspended applications until reinstatement wakes them, ended ones until they have a last
--- delivery, if ever. Locked
--- rows are skipped and examined the next time.
+-- delivery, if ever. Locked rows are skipped and examined the next time.
 with queues as materialized (
     select q.seller_id, q.id, q.client_id, q.state
     from unnest($1::uuid[], $2::uuid[]) as k (seller_id, id)

@@ -96,8 +96,8 @@ where wake_at is null
 
 -- name: CONTENDED
 -- $1, $2 sellers and subscriptions of queues that were put to sleep; $3 the ends of their pauses.
--- Returns those that a transaction has locked which may be queueing deliveries. It is found without waiting, and
--- without holding a lock once it has ended. The commit is asynchronous, so that a transaction that queues deliveries
+-- Returns those locked by another transaction, which may be queueing deliveries. It waits for none, and its own locks
+-- end with it. The commit is asynchronous, so that a transaction that queues deliveries
 -- waits for no disk.
 with setting as materialized (
     select set_config('synchronous_commit', 'off', true) as mode

@@ -53,7 +53,7 @@ fn a_values_key_is_derived_from_its_binding() {
     let (nonce, text) = rest.split_first_chunk::<NONCE_LEN>().unwrap();
     let own = binding(FOR, b"");
     let opens_with_key_for = |derived_for: &[u8]| {
-        let key = ring.first.derive(derived_for, salt).unwrap();
+        let key = ring.first.value_key(derived_for, salt).unwrap();
         let nonce = Nonce::assume_unique_for_key(*nonce);
         key.open_in_place(nonce, Aad::from(&own), &mut text.to_vec())
             .is_ok()
