@@ -43,8 +43,6 @@ const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy"
 /// Facts from a request's checks; kept when one of them refuses it.
 pub struct ResponseContext {
     quota: Quota,
-    /// The name of the quota's policy: the journal has one of its own.
-    policy: &'static str,
     /// The seller and the application that the request counts for.
     counted: Option<(SellerId, ClientId)>,
 }
@@ -78,7 +76,6 @@ impl Listener for Public {
                 resets_at: now.trunc_subsecs(0) + TimeDelta::seconds(left),
                 counted_at: now.trunc_subsecs(0),
             },
-            policy: "default",
             counted: None,
         }
     }
@@ -95,14 +92,13 @@ impl Listener for Public {
         let token = bearer(request.headers()).and_then(BearerToken::presented);
         let token = token.ok_or_else(unauthorized)?;
         let reads = matches!(*request.method(), Method::GET | Method::HEAD);
-        let (policy, limit, admission) =
-            if reads && self.ports.is_finished() && request.path() == events::PATH {
-                let admission = self.admit_to_journal(token.key());
-                ("events", "events", request.deadline().run(admission).await?)
-            } else {
-                let admission = self.gate.admit(token.key());
-                ("default", "api", request.deadline().run(admission).await?)
-            };
+        let (limit, admission) = if reads && self.ports.is_finished() && request.path() == events::PATH {
+            let admission = self.admit_to_journal(token.key());
+            ("events", request.deadline().run(admission).await?)
+        } else {
+            let admission = self.gate.admit(token.key());
+            ("api", request.deadline().run(admission).await?)
+        };
         let admission = admission.map_err(Error::before_execution)?;
         let record = |client_id, seller| {
             request.record_caller(|caller| {
@@ -119,7 +115,7 @@ impl Listener for Public {
             unauthorized().because(end)
         })?;
 
-        (context.quota, context.policy) = (quota, policy);
+        context.quota = quota;
         context.counted = Some((principal.seller, principal.client_id));
         record(principal.client_id, principal.seller);
         if !admits(limit, &quota) {
@@ -161,7 +157,7 @@ impl Listener for Public {
                 response.headers_mut().insert(DATE, date);
             }
         }
-        write_quota(&context, response.headers_mut());
+        write_quota(&context.quota, response.headers_mut());
     }
 }
 
@@ -208,15 +204,16 @@ fn starts_with_name_and_version(text: &[u8]) -> bool {
 }
 
 /// Writes the rate-limit headers of every `/v1` response: the contract's three (Common rules), and the two of
-/// draft-ietf-httpapi-ratelimit-headers-11 that client libraries know, with the same values. The time until the
-/// reset equals the `Retry-After` of a spent limit, as §6 of the draft requires.
-fn write_quota(ResponseContext { quota, policy, .. }: &ResponseContext, headers: &mut HeaderMap) {
+/// draft-ietf-httpapi-ratelimit-headers-11 that client libraries know, with the same values for the policy
+/// `default`, also of the journal. The time until the reset equals the `Retry-After` of a spent limit, as §6 of the
+/// draft requires.
+fn write_quota(quota: &Quota, headers: &mut HeaderMap) {
     let (limit, remaining, resets_in) = (quota.limit, quota.remaining(), quota.retry_after());
     headers.insert(LIMIT, HeaderValue::from(limit));
     headers.insert(REMAINING, HeaderValue::from(remaining));
     headers.insert(RESET, HeaderValue::from(quota.resets_at.timestamp()));
-    let current = format!("\"{policy}\";r={remaining};t={resets_in}");
-    let policy = format!("\"{policy}\";q={limit};w={WINDOW_SECONDS}");
+    let current = format!("\"default\";r={remaining};t={resets_in}");
+    let policy = format!("\"default\";q={limit};w={WINDOW_SECONDS}");
     for (name, value) in [(RATE_LIMIT, current), (RATE_LIMIT_POLICY, policy)] {
         if let Ok(value) = HeaderValue::try_from(value) {
             headers.insert(name, value);

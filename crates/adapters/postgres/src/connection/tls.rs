@@ -185,7 +185,7 @@ pub(super) fn advice(error: &tokio_postgres::Error) -> Option<&'static str> {
     match invalid {
         // A signer with the same name but another key produces a bad signature.
         CertificateError::UnknownIssuer | CertificateError::BadSignature => Some(
-            "no trusted authority has signed the server's certificate: name the authority's in sslrootcert",
+            "no trusted authority has signed the server's certificate: name a file with the authority's in sslrootcert",
         ),
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => Some(
             "the server's certificate is made for another name: connect by that name, or turn off the \

@@ -19,13 +19,13 @@ of_full_owners as materialized (
     -- Each half matches an index. A deleted application's queues are put to sleep.
     select client_id, owner_id
     from applications
-    where owner_id = any($5 || $6)
+    where owner_id = any($5::uuid[] || $6)
       and deleted_at is null
       and not built_in
     union all
     select client_id, owner_id
     from applications
-    where owner_id = any($5 || $6)
+    where owner_id = any($5::uuid[] || $6)
       and built_in
 ),
 healthy as materialized (

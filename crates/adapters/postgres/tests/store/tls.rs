@@ -148,7 +148,7 @@ async fn each_sslmode_verifies_the_server_as_it_says() {
     }
     let error = refusal(&server.trusting("other.example", "verify-full")).await;
     assert!(
-        error.contains("connect by the name that it is made for"),
+        error.contains("made for another name: connect by that name"),
         "{error}"
     );
     for name in ["a stranger", AUTHORITY] {
@@ -156,10 +156,7 @@ async fn each_sslmode_verifies_the_server_as_it_says() {
         for mode in ["verify-full", "verify-ca", "require"] {
             let parameters = format!("sslmode={mode}&sslrootcert={stranger}");
             let error = refusal(&server.url("postgres", NAME, &parameters)).await;
-            assert!(
-                error.contains("name the file of the signer's in sslrootcert"),
-                "{error}"
-            );
+            assert!(error.contains("in sslrootcert"), "{error}");
         }
     }
     // The server's rules reject connections without TLS.
