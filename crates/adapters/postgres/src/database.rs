@@ -324,7 +324,7 @@ impl Database {
 
     /// Looks up applications of all owners.
     pub fn application_directory(&self) -> Arc<dyn ApplicationDirectory> {
-        Arc::new(self.autocommit("applications"))
+        Arc::new(self.of_readers("applications"))
     }
 
     /// Issues tokens; one per server thread, as with [`Self::gate`].
@@ -349,7 +349,7 @@ impl Database {
 
     /// Reads accounts for the marketplace.
     pub fn sellers(&self) -> Arc<dyn AccountReader> {
-        self.reader(Sessions, "sellers")
+        self.reader_by(Sessions, self.of_readers("sellers"))
     }
 
     /// Finds operator tokens.
@@ -457,11 +457,18 @@ impl Database {
         Autocommit::new(self.units.connections.clone(), statement)
     }
 
+    /// For reads of the back office, all of which together have one share of the pool.
+    fn of_readers(&self, statement: &'static str) -> Autocommit {
+        self.autocommit(statement).sharing(LockSet::of_readers())
+    }
+
     fn reader<G: BatchQuery>(&self, query: G, statement: &'static str) -> Arc<Reader<G>> {
-        Arc::new(Reader {
-            batches: Batcher::new(query, Arc::clone(self.connector())),
-            statements: self.autocommit(statement),
-        })
+        self.reader_by(query, self.autocommit(statement))
+    }
+
+    fn reader_by<G: BatchQuery>(&self, query: G, statements: Autocommit) -> Arc<Reader<G>> {
+        let batches = Batcher::new(query, Arc::clone(self.connector()));
+        Arc::new(Reader { batches, statements })
     }
 }
 

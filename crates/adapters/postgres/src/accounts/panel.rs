@@ -210,8 +210,7 @@ impl AccountReader for Reader<Sessions> {
             .order(sellers::seller_no)
             .limit(limit.into())
             .select(SellerRow::as_select());
-        let readers = self.statements.sharing(LockSet::of_readers());
-        let rows = readers.rows(some).await?;
+        let rows = self.statements.rows(some).await?;
         Ok(rows.into_iter().map(Seller::from).collect())
     }
 

@@ -151,12 +151,13 @@ impl Autocommit {
         self.sharing(LockSet::of_seller(seller))
     }
 
-    /// For statements in these shares of the pool.
+    /// For statements in these shares of the pool, unless this handle has shares already.
     pub(crate) fn sharing(&self, locks: LockSet) -> Self {
-        Self {
-            locks,
-            ..self.clone()
+        let mut shared = self.clone();
+        if shared.locks == LockSet::default() {
+            shared.locks = locks;
         }
+        shared
     }
 
     /// For statements about the database itself, which run in one that is not adopted too.

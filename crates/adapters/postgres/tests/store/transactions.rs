@@ -137,6 +137,7 @@ async fn look_ups_have_shares_and_delay_no_other_seller() {
     let database = fixture.another(4);
     let (panel, feed, hash) = (database.panel(), database.change_reader(), SecretHash::of("x"));
     let (orders, applications) = (database.order_directory(), database.applications());
+    let (office, directory) = (database.sellers(), database.application_directory());
     let (own, other) = (fixture.seller().await, fixture.seller().await);
     let order = OrderRef::Id(Uuid::nil().into());
     let strangers: Vec<LocalBoxFuture<'_, ()>> = vec![
@@ -153,9 +154,14 @@ async fn look_ups_have_shares_and_delay_no_other_seller() {
         feed.changes(None, 1)
             .map(|page| assert!(page.unwrap().items.is_empty()))
             .boxed_local(),
-        panel
+        office
             .sellers(0, 1)
             .map(|found| assert_eq!(found.unwrap().len(), 1))
+            .boxed_local(),
+        office.seller(own).map(|found| drop(found.unwrap())).boxed_local(),
+        directory
+            .applications_at(own, None, 1)
+            .map(|found| assert!(found.unwrap().is_empty()))
             .boxed_local(),
         orders
             .parts(&order)
