@@ -71,8 +71,8 @@ impl LockSet {
         }
     }
 
-    /// A page of the change feed or of sellers, or a whole order. All together have one share: the marketplace's,
-    /// under the strangers' id.
+    /// Reads by the back office: of the change feed, sellers, applications, whole orders. All together have one share:
+    /// the marketplace's, under the strangers' id.
     pub fn of_readers() -> Self {
         Self::of_marketplace(Uuid::nil().into())
     }
