@@ -7,7 +7,7 @@ use std::{pin::pin, time::Duration};
 use kernel::{Claim, Claimed, OfferId, Page};
 use oauth::Scope;
 use offers::{
-    ExternalIdChange, MAX_EXTERNAL_ID, Offer, OfferFilter, OfferPatch, OfferStatus, PatchRefusal,
+    ExternalIdChange, MAX_EXTERNAL_ID, Offer, OfferCode, OfferFilter, OfferPatch, OfferStatus, PatchRefusal,
     SellerStatus, Stock, StockChange,
 };
 use tokio::time::timeout;
@@ -19,7 +19,7 @@ use web::operation::{Call, Incoming, Read, Unclaimed, Write};
 use web::query::{self, Selection};
 use web::reply::Reply;
 use web::resources::{OfferView, money, offer_status, stock, stock_adjustment};
-use web::schema::date_time;
+use web::schema::{Node, date_time};
 use web::view::View;
 use web::{Code, Entry, Error, MapRefusal, Problem, Violations, both, if_match};
 
@@ -56,9 +56,6 @@ fn reply(offer: &Offer, fields: Selection) -> Result<Reply, Error> {
     Ok(Reply::ok(&OfferView::new(offer, fields))?.tagged(offer.etag()))
 }
 
-/// The longest EAN that offers are looked for by. The marketplace may feed any text of up to 500 characters.
-const MAX_EAN: usize = 64;
-
 /// Lists a page of the seller's offers, or those with some ids, newest first.
 pub(crate) struct ListOffers {
     filter: OfferFilter,
@@ -81,8 +78,8 @@ impl Read<Public> for ListOffers {
         query::FIELDS,
         Parameter::new("status", offer_status),
         Parameter::new("updated_after", date_time),
-        Parameter::new("external_id", || text_of(0..=MAX_EXTERNAL_ID).schema()),
-        Parameter::new("ean", || text_of(0..=MAX_EAN).schema()),
+        Parameter::new("external_id", || code(OfferCode::EXTERNAL_ID)),
+        Parameter::new("ean", || code(OfferCode::EAN)),
         page::IDS,
     ];
 
@@ -93,8 +90,10 @@ impl Read<Public> for ListOffers {
             let filter = OfferFilter {
                 status: list.status(&OfferStatus::ALL, OfferStatus::as_str),
                 updated_after: list.date_time("updated_after"),
-                external_id: list.words("external_id", MAX_EXTERNAL_ID),
-                ean: list.words("ean", MAX_EAN),
+                codes: OfferCode::ALL
+                    .into_iter()
+                    .filter_map(|code| Some((code, list.words(code.name(), code.max_length())?)))
+                    .collect(),
             };
             let page = PageRequest::read(list, call);
             Some(Self { filter, page })
@@ -110,6 +109,10 @@ impl Read<Public> for ListOffers {
         };
         page.reply(&call, &found, OfferView::new).await
     }
+}
+
+fn code(code: OfferCode) -> Node {
+    text_of(0..=code.max_length()).schema()
 }
 
 /// Changes price, stock, status or external id of one of the seller's offers: all that is sent, or nothing.

@@ -1,6 +1,6 @@
 //! Offers: their rows, reading and saving them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use ::offers::{
     Offer, OfferFilter, OfferReader, OfferStatus, OfferStore, Price, PriceSource, Product, Stock,
@@ -41,7 +41,7 @@ statements! {
     ) -> Walked<OfferRow> = "n, matches, is_end", OfferRow;
     BY_IDS: (SqlUuid, Array<SqlUuid>) -> Walked<OfferRow> = "n, matches, is_end", OfferRow;
     BY_CODE: (
-        SqlUuid, Nullable<Text>, Nullable<Text>, Nullable<Timestamptz>, Timestamptz, SqlUuid, Nullable<Text>, BigInt
+        SqlUuid, Text, Json, Nullable<Timestamptz>, Timestamptz, SqlUuid, Nullable<Text>, BigInt
     ) -> Walked<OfferRow> = "n, matches, is_end", OfferRow;
 }
 
@@ -222,17 +222,19 @@ impl OfferReader for List<SellerOffers> {
         let OfferFilter {
             status,
             updated_after,
-            external_id,
-            ean,
+            codes,
         } = filter;
         let status = status.map(OfferStatus::as_str);
-        if external_id.is_some() || ean.is_some() {
+        let mut codes = codes.into_iter().map(|(code, text)| (code.name(), text));
+        if let Some((code, text)) = codes.next() {
+            let others = Document::of(&codes.collect::<HashMap<_, _>>())?;
             let Keyset { at, id } = after.unwrap_or(NEWEST);
             let (of, rows) = (seller.uuid(), i64::from(size.get()) + 1);
-            let values = (of, external_id, ean, updated_after, at, id, status, rows);
-            let read = self.pages.alone(seller, |connection| async move {
-                connection.rows(BY_CODE.bind(values)).await
-            });
+            let values = (of, text, others, updated_after, at, id, status, rows);
+            let by_code = BY_CODE.with_column("external_id", code).bind(values);
+            let read = self
+                .pages
+                .alone(seller, |connection| async move { connection.rows(by_code).await });
             return Self::page_of(seller, size, read.await?);
         }
         let filter = Filter {

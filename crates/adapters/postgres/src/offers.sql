@@ -8,13 +8,8 @@ join offers as o on o.seller_id = k.seller_id and o.id = k.id
 
 -- name: INSERT_OFFERS
 -- $1 the rows. An existing offer is a conflict on `offers_pkey`.
-insert into offers (
-    seller_id, id, created_at, updated_at, price_amount, stock, status, price_source, title, handle, ean, brand, signature,
-    thumbnail, url, external_id
-)
-select
-    seller_id, id, created_at, updated_at, price_amount, stock, status, price_source, title, handle, ean, brand, signature,
-    thumbnail, url, external_id
+insert into offers
+select *
 from json_populate_recordset(null::offers, $1)
 
 -- name: UPDATE_OFFERS

@@ -9,6 +9,7 @@
 //! builder names their columns: `select n, … from (the statement) as offers` is sent, and read by position.
 //! Of `*` itself PostgreSQL would refuse the prepared statement once a migration has added a column.
 
+use std::borrow::Cow;
 use std::marker::PhantomData;
 
 use diesel::deserialize::{self, FromSql, FromSqlRow};
@@ -58,6 +59,8 @@ pub(crate) use statements;
 pub(crate) struct Statement<Parameters, Row> {
     pub(crate) text: &'static str,
     selection: Option<Selection>,
+    /// A column of the text, and the one in place of it.
+    column: Option<(&'static str, &'static str)>,
     of: PhantomData<fn(Parameters) -> Row>,
 }
 
@@ -115,6 +118,7 @@ impl<Parameters: 'static, Row> Statement<Parameters, Row> {
         Self {
             text: text.trim_ascii(),
             selection: None,
+            column: None,
             of: PhantomData,
         }
     }
@@ -129,17 +133,27 @@ impl<Parameters: 'static, Row> Statement<Parameters, Row> {
         self
     }
 
+    /// The same with another column in place of one, wherever the text has it.
+    pub(crate) fn with_column(mut self, column: &'static str, other: &'static str) -> Self {
+        self.column = Some((column, other));
+        self
+    }
+
     /// Writes the text that is sent.
     fn write(&self, out: &mut PgQueryBuilder) -> QueryResult<()> {
+        let text = match self.column {
+            Some((column, other)) => Cow::from(self.text.replace(column, other)),
+            None => self.text.into(),
+        };
         let Some(Selection { own, columns, table }) = self.selection else {
-            out.push_sql(self.text);
+            out.push_sql(&text);
             return Ok(());
         };
         for part in ["select ", own, ", "] {
             out.push_sql(part);
         }
         columns(out)?;
-        for part in [" from (", self.text, ") as ", table] {
+        for part in [" from (", &text, ") as ", table] {
             out.push_sql(part);
         }
         Ok(())

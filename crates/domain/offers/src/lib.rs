@@ -30,10 +30,36 @@ pub struct OfferFilter {
     pub status: Option<OfferStatus>,
     /// Only offers whose `updated_at` is later than this.
     pub updated_after: Option<DateTime<Utc>>,
-    /// Only offers with exactly this external id.
-    pub external_id: Option<String>,
-    /// Only offers with exactly this EAN.
-    pub ean: Option<String>,
+    /// Only offers with exactly these.
+    pub codes: Vec<(OfferCode, String)>,
+}
+
+/// What names offers, though no single one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OfferCode {
+    name: &'static str,
+    max_length: usize,
+}
+
+impl OfferCode {
+    pub const EXTERNAL_ID: Self = Self::new("external_id", MAX_EXTERNAL_ID);
+    pub const EAN: Self = Self::new("ean", 64);
+    /// In this order, which open cursors of a list know.
+    pub const ALL: [Self; 2] = [Self::EXTERNAL_ID, Self::EAN];
+
+    const fn new(name: &'static str, max_length: usize) -> Self {
+        Self { name, max_length }
+    }
+
+    /// The name of the field.
+    pub const fn name(self) -> &'static str {
+        self.name
+    }
+
+    /// The most characters that are looked for.
+    pub const fn max_length(self) -> usize {
+        self.max_length
+    }
 }
 
 /// Reads offers outside a transaction.

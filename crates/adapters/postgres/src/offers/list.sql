@@ -123,10 +123,11 @@ join offers as o on o.seller_id = $1 and o.id = page.id
 order by o.created_at desc, o.id desc
 
 -- name: BY_CODE
--- A page of the offers with an external id or, where that is null, with an EAN. It examines at most 201 of them for the other filters, as
--- many rows as a page has: other pages wait behind it. `is_end` marks the row at which it ended, which may not match.
--- $1 the seller; $2 the external id, or null; $3 the EAN, or null; $4 the instant after which the rows were updated, or null; $5 and $6 the
--- time and id after which the page begins; $7 the status that it is filtered by, or null; $8 how many rows at most.
+-- A page of the offers with an external id; to find them by another code, its column is put in place of this one. It examines at most 201
+-- of them for the other filters, as many rows as a page has: other pages wait behind it. `is_end` marks the row at which it ended, which may
+-- not match.
+-- $1 the seller; $2 the code; $3 other codes, by column; $4 the instant after which the rows were updated, or null; $5 and $6 the time and id
+-- after which the page begins; $7 the status that it is filtered by, or null; $8 how many rows at most.
 --
 -- Any number of offers may have the same code. Compared by `=`, it would be no part of the order, and a planner that expects all offers to
 -- have it would take the list's index, to pass all of them where none has. Only the index on the code has this order.
@@ -136,29 +137,16 @@ from (
         (
             status = coalesce($7, status)
             and updated_at > coalesce($4::timestamptz, '-infinity')
-            and ean is not distinct from coalesce($3, ean)
+            and ($3::json::text = '{}' or to_jsonb(walked) @> $3::jsonb)
         ) as matches
     from (
-        (
-            select *, row_number() over (order by external_id desc, created_at desc, id desc) as n
-            from offers
-            where seller_id = $1
-              and external_id >= $2
-              and (external_id, created_at, id) < ($2, $5, $6)
-            order by external_id desc, created_at desc, id desc
-            limit 201
-        )
-        union all
-        (
-            select *, row_number() over (order by ean desc, created_at desc, id desc) as n
-            from offers
-            where $2::text is null
-              and seller_id = $1
-              and ean >= $3
-              and (ean, created_at, id) < ($3, $5, $6)
-            order by ean desc, created_at desc, id desc
-            limit 201
-        )
+        select *, row_number() over (order by external_id desc, created_at desc, id desc) as n
+        from offers
+        where seller_id = $1
+          and external_id >= $2
+          and (external_id, created_at, id) < ($2, $5, $6)
+        order by external_id desc, created_at desc, id desc
+        limit 201
     ) as walked
 ) as looked_at
 where matches

@@ -6,7 +6,7 @@ use accounts::{UsageCount, UsageKey};
 use adapter_postgres::Database;
 use chrono::TimeDelta;
 use kernel::{Keyset, PageSize, SellerId};
-use offers::{OfferFilter, OfferStatus};
+use offers::{OfferCode, OfferFilter, OfferStatus};
 use orders::{OrderFilter, OrderRef, OrderStatus};
 use uuid::Uuid;
 use webhooks::DeliveryFilter;
@@ -94,19 +94,24 @@ const LISTS: &str = "
     insert into changes (seller_id, at, kind, order_id) select seller, t, 'order.shipped', id from things where n % 100 = 0";
 
 async fn coded_offers_are_read_by_their_index(fixture: &Fixture, seller: SellerId, size: PageSize) {
-    // Two of a name, of all offers none, and of all a page, matching or not.
+    // Of all offers none, two, and a page, matching or not.
+    let absent = OfferCode::ALL.map(|code| (code, "another", None, (0, false), 12));
     let coded = [
-        (Some("SKU-7"), None, None, (2, false), 12),
-        (None, Some("another"), None, (0, false), 12),
-        (None, Some("same"), None, (200, true), PAGE),
-        (None, Some("same"), Some(OfferStatus::Rejected), (0, true), PAGE),
+        (OfferCode::EXTERNAL_ID, "SKU-7", None, (2, false), 12),
+        (OfferCode::EAN, "same", None, (200, true), PAGE),
+        (
+            OfferCode::EAN,
+            "same",
+            Some(OfferStatus::Rejected),
+            (0, true),
+            PAGE,
+        ),
     ];
-    for (external_id, ean, status, expected, most) in coded {
+    for (code, text, status, expected, most) in absent.into_iter().chain(coded) {
         let filter = OfferFilter {
             status,
             updated_after: None,
-            external_id: external_id.map(str::to_owned),
-            ean: ean.map(str::to_owned),
+            codes: vec![(code, text.to_owned())],
         };
         let what = format!("{filter:?}");
         let read = async |database: &Database| {

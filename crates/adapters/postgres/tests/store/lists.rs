@@ -6,7 +6,7 @@ use adapter_postgres::DatabaseSettings;
 use futures_util::future::{OptionFuture, join_all};
 use futures_util::{FutureExt as _, join};
 use kernel::{Keyset, Page, PageSize, SellerId};
-use offers::{Offer, OfferFilter, OfferStatus};
+use offers::{Offer, OfferCode, OfferFilter, OfferStatus};
 use orders::{OrderFilter, OrderId, OrderNumber, OrderRef, OrderStatus, SellerOrder};
 use testkit::{PgBouncer, StatementProxy};
 
@@ -42,7 +42,7 @@ const FILL: &str = "
       (select n, timestamptz '2026-01-01Z' + n / 3 * interval '1 s' as t from generate_series(1, {rows}) n) x;
     insert into offers (seller_id, id, created_at, updated_at, status, title, handle, url, ean, external_id)
       select '{seller}', md5(n::text)::uuid, t, updated, case when n % 2 = 0 then 'draft' else 'published' end, 't', 'h', 'u',
-        case when n % 3 > 0 then 'E' end, case when n % 5 < 3 then 'X' end from items;
+        case when n % 3 > 0 then 'ean' end, case when n % 5 < 3 then 'external_id' end from items;
     insert into seller_orders (seller_id, order_id, placed_at, updated_at, cancelled_at, is_test, several_sellers, status, number, items)
       select '{seller}', md5(n::text)::uuid, t, updated, case when n % 2 = 0 then t end, n % 7 = 0, false,
         case when n % 2 = 0 then 'cancelled' else 'pending' end, 'N-' || n,
@@ -74,19 +74,25 @@ async fn every_combination_of_filters_and_page_sizes_reads_each_row_once_in_orde
         }
         for updated in updates {
             let updated_after = updated.map(|at| at.parse().unwrap());
-            for filters in 0..8 {
-                let [draft, coded, named] = [1, 2, 4].map(|filter| filters & filter != 0);
+            for filters in 0..2 << OfferCode::ALL.len() {
+                let draft = filters & 1 == 1;
+                let is_set = |(n, code)| (filters & 2 << n != 0).then_some(code);
+                let codes: Vec<_> = OfferCode::ALL
+                    .into_iter()
+                    .enumerate()
+                    .filter_map(is_set)
+                    .collect();
+                let matching = codes.iter().map(|code| format!(" and {0} = '{0}'", code.name()));
                 // All fields are named, so that a new filter is combined here with the others.
                 let filter = OfferFilter {
                     status: draft.then_some(OfferStatus::Draft),
                     updated_after,
-                    external_id: named.then(|| "X".to_owned()),
-                    ean: coded.then(|| "E".to_owned()),
+                    codes: codes.iter().map(|code| (*code, code.name().to_owned())).collect(),
                 };
                 let expected = fixture.texts(&format!(
                     "select id::text from offers where seller_id = '{seller}' and (status = 'draft' or not {draft}) \
-                       and (ean = 'E' or not {coded}) and (external_id = 'X' or not {named}){} order by created_at desc, id desc",
-                    later("updated_at", updated))).await;
+                       {}{} order by created_at desc, id desc",
+                    matching.collect::<String>(), later("updated_at", updated))).await;
                 for size in sizes {
                     let read = all(
                         *size,
