@@ -141,8 +141,25 @@ async fn a_role_without_rights_or_login_gets_the_reason() {
         "GRANT USAGE ON SCHEMA public TO pg_monitor",
     ];
     refused_everywhere(&without_rights(&database), &commands[1..], &reason).await;
-    let warned = warns(empty.url()).await;
-    assert!(warned.contains("leads to another database"), "{warned}");
+    let refused = run_alone(
+        "migrate",
+        &[
+            ("DATABASE_URL", database.url()),
+            ("SELLER_API__DATABASE__DIRECT_URL", empty.url()),
+        ],
+    )
+    .await;
+    let refused = refused.ended(1).stderr;
+    assert!(refused.contains("leads to another database"), "{refused}");
+    assert!(
+        empty
+            .connect()
+            .await
+            .query("select from pg_tables where schemaname = 'public'", &[])
+            .await
+            .unwrap()
+            .is_empty()
+    );
     let refused = run_over(&without_rights(&empty), "migrate").await.ended(4).stderr;
     assert!(refused.contains("may not change the schema"), "{refused}");
     let unknown = database.url().replacen("//postgres@", "//nobody_at_all@", 1);

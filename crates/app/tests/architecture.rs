@@ -84,7 +84,7 @@ impl Workspace {
             "app" => Some(Layer::App),
             "testkit" | "bench" | "fuzz" | "tests" => Some(Layer::Development),
             "web" => Some(Layer::Web),
-            "private-postgres" => None,
+            "outgoing-tls" | "private-postgres" => None,
             other => panic!("{other} has no layer: add it here"),
         }
     }

@@ -77,6 +77,17 @@ impl LockSet {
         Self::of_marketplace(Uuid::nil().into())
     }
 
+    /// The same as the marketplace's work. What names no seller has one share in common, so that it does not take the
+    /// connections of the sellers.
+    #[must_use]
+    pub fn by_marketplace(mut self) -> Self {
+        self.for_marketplace = true;
+        if self.sellers.is_empty() {
+            self.sellers.insert(Uuid::max().into());
+        }
+        self
+    }
+
     pub fn of_row(row: Row) -> Self {
         Self::default().and(row)
     }

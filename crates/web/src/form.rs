@@ -12,9 +12,12 @@ use thiserror::Error;
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Form(Vec<(String, String)>);
 
-/// The body is not a form: broken percent-encoding, invalid UTF-8, or NUL.
+/// No form has as many fields as this.
+const MAX_PAIRS: usize = 256;
+
+/// The body is not a form: broken percent-encoding, invalid UTF-8, NUL, or too many fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("The form must be percent-encoded UTF-8 without NUL.")]
+#[error("The form must be percent-encoded UTF-8 without NUL, of at most {MAX_PAIRS} fields.")]
 pub struct InvalidForm;
 
 impl Form {
@@ -22,7 +25,11 @@ impl Form {
     pub fn parse(text: &[u8]) -> Result<Self, InvalidForm> {
         let text = std::str::from_utf8(text).map_err(|_| InvalidForm)?;
         let pairs = raw_pairs(text).map(|(name, value)| Some((form_decode(name)?, form_decode(value)?)));
-        pairs.collect::<Option<_>>().ok_or(InvalidForm)
+        let pairs = pairs.take(MAX_PAIRS + 1).collect::<Option<Vec<_>>>();
+        pairs
+            .filter(|pairs| pairs.len() <= MAX_PAIRS)
+            .map(Self)
+            .ok_or(InvalidForm)
     }
 
     /// The first value of this name; it may be empty.
@@ -92,6 +99,13 @@ mod tests {
     fn debug_output_has_no_values() {
         let form = Form::parse(b"client_secret=pss_1").unwrap();
         assert_eq!(format!("{form:?}"), r#"["client_secret"]"#);
+    }
+
+    #[test]
+    fn a_form_of_too_many_fields_is_read_no_further() {
+        let form = |fields: usize| Form::parse("&&a=b".repeat(fields).as_bytes());
+        assert_eq!(form(256).unwrap().pairs().count(), 256);
+        assert_eq!(form(257), Err(InvalidForm));
     }
 
     #[test]

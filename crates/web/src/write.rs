@@ -166,7 +166,7 @@ async fn execute<L: Listener, W: Write<L>>(
             KeySpace::Seller(seller) => {
                 locks.sellers.insert(seller);
             }
-            KeySpace::Operator => locks.for_marketplace = true,
+            KeySpace::Operator => locks = locks.by_marketplace(),
         }
         retry(|| attempt(&operation, &call, claim, &locks)).await
     };

@@ -26,7 +26,7 @@ pub use report::{ImportReport, RejectedLine};
 const MAX_LINE_LENGTH: usize = 64 * 1024;
 
 /// A chunk is also full at this many bytes of lines, in case they are long.
-const MAX_CHUNK_SIZE: usize = 8 * 1024 * 1024;
+const MAX_CHUNK_SIZE: usize = 1024 * 1024;
 
 /// Imports the offers of one existing seller, line by line (D100).
 ///
@@ -125,10 +125,7 @@ impl Importer {
         if !chunk.offers.is_empty() {
             let (units, input) = (Arc::clone(&self.units), (self.seller, chunk.offers));
             let offers = input.1.iter().map(|offer| (self.seller, offer.id));
-            let locks = LockSet {
-                for_marketplace: true,
-                ..LockSet::of_offers(offers)
-            };
+            let locks = LockSet::of_offers(offers).by_marketplace();
             let place = Arc::clone(&self.places).acquire_owned().await;
             let place = place.map_err(StoreError::unexpected)?;
             let writing = self.tasks.run(async move {

@@ -33,7 +33,7 @@ pub struct Carriers {
 pub enum SetupError {
     /// For example, the machine has no root certificates.
     #[error("the HTTP client for carriers could not be set up")]
-    Http(#[source] reqwest::Error),
+    Http(#[source] Box<dyn std::error::Error + Send + Sync>),
     #[error("the credentials of {} contain characters that a header cannot carry", .0.as_str())]
     Credentials(Carrier),
 }
@@ -47,7 +47,7 @@ impl Carriers {
             return Ok(Self::of(clients));
         }
         let started = clock.now();
-        let http = Http::new(settings, clock).map_err(SetupError::Http)?;
+        let http = Http::new(settings, clock)?;
         for account in &settings.accounts {
             let carrier = account.carrier;
             let key = |prefix| secret_header(carrier, prefix, &account.secret);

@@ -39,10 +39,10 @@ pub(crate) struct Response {
 }
 
 impl Http {
-    pub(crate) fn new(settings: &CarrierSettings, clock: Arc<dyn Clock>) -> Result<Self, reqwest::Error> {
-        // Fails if a provider is already installed; that one is used then.
-        drop(rustls::crypto::ring::default_provider().install_default());
+    pub(crate) fn new(settings: &CarrierSettings, clock: Arc<dyn Clock>) -> Result<Self, SetupError> {
+        let tls = outgoing_tls::client_config(None).map_err(SetupError::Http)?;
         let client = Client::builder()
+            .tls_backend_preconfigured(tls)
             .user_agent(&settings.user_agent)
             .connect_timeout(CONNECT_TIMEOUT.min(settings.deadline))
             .redirect(reqwest::redirect::Policy::none())
@@ -50,7 +50,8 @@ impl Http {
             .no_proxy()
             // `CarrierClient` retries, since it knows the deadline.
             .retry(reqwest::retry::never())
-            .build()?;
+            .build()
+            .map_err(|error| SetupError::Http(error.into()))?;
         Ok(Self {
             client,
             clock,

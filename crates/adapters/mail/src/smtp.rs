@@ -2,7 +2,7 @@
 
 mod dialer;
 mod failure;
-mod starttls_guard;
+mod short_replies;
 
 use std::{sync::Arc, time::Duration};
 

@@ -7,7 +7,7 @@
 use std::sync::atomic::Ordering;
 
 use accounts::{Action, Actor};
-use diesel::QueryResult;
+use diesel::{QueryResult, sql_types::Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _, SimpleAsyncConnection as _};
 use kernel::{StoreError, TransactionError};
 
@@ -16,10 +16,11 @@ use crate::connection::error::store_error;
 use crate::connection::{BEGIN_UNLIMITED, IDENTITY, Identity};
 use crate::database::{Database, SET_MARK};
 use crate::schema::changes;
-use crate::statement::{Prepared, statements};
+use crate::statement::{Only, Prepared, statements};
 
 statements! {
     "identity.sql";
+    HERE: () -> Only<Text, String>;
     BEGIN_FEED: ();
     AHEAD: ();
 }
@@ -47,6 +48,13 @@ pub enum Adoption {
 }
 
 impl Database {
+    /// Which database this is, also before it has tables.
+    pub async fn here(&self) -> Result<Option<String>, StoreError> {
+        let statements = self.autocommit("schema").of_any_database();
+        let here = statements.row(HERE.bare()).await?;
+        Ok(here.map(|row| row.0))
+    }
+
     /// Which database this is, and in which one its rows were written. Needs the schema.
     pub async fn identity(&self) -> Result<Identity, StoreError> {
         let statements = self.autocommit("schema").of_any_database();

@@ -1,3 +1,9 @@
+-- name: HERE
+select s.system_identifier || '/' || d.oid as here
+from pg_control_system() s
+cross join pg_database d
+where d.datname = current_database()
+
 -- name: IDENTITY
 -- Standbys and physical backups share the cluster's identifier and the database's oid. A promotion begins another timeline.
 select s.system_identifier || '/' || d.oid as here,

@@ -5,12 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustls::client::WebPkiServerVerifier;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::ring::default_provider;
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
 use tokio_rustls::TlsConnector;
@@ -23,10 +18,6 @@ use crate::{SenderSettings, SettingsError, failure};
 /// How many of a host's addresses are tried. Each try gets an equal share of the remaining time.
 const MAX_ADDRESSES: usize = 4;
 
-/// The certificates beside a receiver's own that are considered, in the order in which they came. Most receivers send one
-/// or two.
-const MAX_INTERMEDIATES: usize = 3;
-
 pub(crate) struct Dialer {
     tls: TlsConnector,
     timeout: Duration,
@@ -34,8 +25,11 @@ pub(crate) struct Dialer {
 
 impl Dialer {
     pub(crate) fn new(settings: &SenderSettings) -> Result<Self, SettingsError> {
+        let tls = outgoing_tls::client_config(settings.extra_roots.as_deref());
+        let mut tls = tls.map_err(SettingsError::Tls)?;
+        tls.alpn_protocols = vec![b"http/1.1".to_vec()];
         Ok(Self {
-            tls: TlsConnector::from(Arc::new(tls(settings.extra_roots.as_deref())?)),
+            tls: TlsConnector::from(Arc::new(tls)),
             timeout: settings.connect_timeout,
         })
     }
@@ -89,81 +83,5 @@ fn server_name(host: &Host) -> Result<ServerName<'static>, AttemptFailure> {
         Host::Address(address) => Ok(ServerName::from(*address)),
         Host::Name(name) => ServerName::try_from(name.clone())
             .map_err(|_| AttemptFailure::tls("no certificate can be valid for the host's name")),
-    }
-}
-
-/// TLS 1.2 and 1.3 over `ring`, HTTP/1.1 only. Trusts the machine's certificates, which its owner can update
-/// without a new release.
-fn tls(extra_roots: Option<&str>) -> Result<ClientConfig, SettingsError> {
-    let refused = |why: rustls::Error| SettingsError::Tls(why.into());
-    let mut roots = RootCertStore::empty();
-    let machine = rustls_native_certs::load_native_certs();
-    roots.add_parsable_certificates(machine.certs);
-    if let Some(pem) = extra_roots {
-        let before = roots.len();
-        for root in CertificateDer::pem_slice_iter(pem.as_bytes()) {
-            let root = root.map_err(|why| SettingsError::Tls(why.into()))?;
-            roots.add(root).map_err(refused)?;
-        }
-        if roots.len() == before {
-            return Err(SettingsError::Tls(
-                "the additional certificates file contains no certificate".into(),
-            ));
-        }
-    }
-    if roots.is_empty() {
-        let why = machine.errors.into_iter().next();
-        let nothing = || "the machine has no trusted certificates".into();
-        return Err(SettingsError::Tls(why.map_or_else(nothing, Into::into)));
-    }
-    let provider = Arc::new(default_provider());
-    let webpki = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
-    let webpki = webpki.build().map_err(|why| SettingsError::Tls(why.into()))?;
-    let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-    let builder = builder.map_err(refused)?.dangerous();
-    let builder = builder.with_custom_certificate_verifier(Arc::new(ShortChains(webpki)));
-    let mut config = builder.with_no_client_auth();
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok(config)
-}
-
-/// Verifies short chains alone. Hundreds of certificates that fit each other would hold up a thread for many seconds, and
-/// with it all other deliveries: no deadline interrupts that.
-#[derive(Debug)]
-struct ShortChains(Arc<WebPkiServerVerifier>);
-
-impl ServerCertVerifier for ShortChains {
-    fn verify_server_cert(
-        &self,
-        certificate: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        name: &ServerName<'_>,
-        ocsp: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        let first = intermediates.get(..MAX_INTERMEDIATES).unwrap_or(intermediates);
-        self.0.verify_server_cert(certificate, first, name, ocsp, now)
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.0.verify_tls12_signature(message, certificate, signed)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.0.verify_tls13_signature(message, certificate, signed)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_verify_schemes()
     }
 }

@@ -131,6 +131,7 @@ fn options(time: Duration) -> ResolverOpts {
     options.positive_max_ttl = Some(MAX_TTL);
     options.negative_max_ttl = Some(MAX_NEGATIVE_TTL);
     options.max_active_requests = 1024;
-    options.cache_size = 512;
+    // A name may have four thousand addresses, of which each entry keeps a megabyte.
+    options.cache_size = 64;
     options
 }

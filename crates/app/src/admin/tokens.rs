@@ -147,7 +147,9 @@ async fn revoke_from_stdin(database: &Database, format: Format) -> anyhow::Resul
             // Invalid input is not echoed: it may be a secret.
             Ok(None) => {
                 malformed += 1;
-                not_revoked(&format!("the line has no token: {PREFIXES}"))
+                not_revoked(&format!(
+                    "the line is not a whole token and nothing else: {PREFIXES}"
+                ))
             }
             Err(Failure::Refused(refusal)) => {
                 unknown += 1;

@@ -238,6 +238,12 @@ async fn deliver_all_again(
     format: Format,
 ) -> anyhow::Result<()> {
     const AT_A_TIME: u16 = 1000;
+    if since > Utc::now() {
+        bail!(command::Failure(
+            Exit::Usage,
+            "--since lies in the future".to_owned()
+        ));
+    }
     let (mut given_up, mut before) = (Vec::new(), None);
     loop {
         let mut page = database.undelivered(filter, before, AT_A_TIME).await?;
@@ -248,6 +254,9 @@ async fn deliver_all_again(
             .iter()
             .map(|row| (row.seller, row.subscription, row.delivery.id));
         given_up.extend(keys);
+    }
+    if given_up.is_empty() {
+        note("no delivery since then was given up");
     }
     let mut printed = Ok(());
     for (seller, subscription, delivery) in given_up.into_iter().rev() {

@@ -47,6 +47,16 @@ pub(super) async fn migrate(loaded: &Loaded, options: &Options) -> anyhow::Resul
          postgres://user:password@host:5432/name",
     )?;
     let settings = |url: &Secret| loaded.config.database_settings(url.expose());
+    let serving = database.url.as_ref().filter(|_| database.direct_url.is_some());
+    if let Some(serving) = serving
+        && let Ok(there) = Database::new(settings(serving))?.here().await
+    {
+        let here = Database::new(settings(url))?.here().await?;
+        anyhow::ensure!(
+            here == there,
+            "`database.direct_url` leads to another database than `database.url`; nothing was changed"
+        );
+    }
     let was_finished = is_finished(settings(url), !options.finish).await?;
     if options.finish {
         adapter_postgres::finish(url.expose()).await?;
@@ -90,9 +100,8 @@ pub(super) async fn migrate(loaded: &Loaded, options: &Options) -> anyhow::Resul
         };
         printed = printed.and(format.changed(&json!({ "distributed": is_new }), done));
     }
-    let serving = database.url.as_ref().filter(|_| database.direct_url.is_some());
     if let Some(serving) = serving {
-        let fault = serving_fault(settings(url), settings(serving)).await;
+        let fault = serving_fault(settings(serving)).await;
         let cannot = |error: anyhow::Error| {
             Some(format!(
                 "`database.url` cannot be used: {}",
@@ -115,12 +124,8 @@ async fn is_finished(settings: DatabaseSettings, migrates: bool) -> anyhow::Resu
 }
 
 /// Why the processes that serve cannot use what was migrated.
-async fn serving_fault(
-    migrated: DatabaseSettings,
-    serving: DatabaseSettings,
-) -> anyhow::Result<Option<String>> {
-    let (migrated, serving) = (Database::new(migrated)?, Database::new(serving)?);
-    let other = "`database.url` leads to another database than `database.direct_url`";
+async fn serving_fault(serving: DatabaseSettings) -> anyhow::Result<Option<String>> {
+    let serving = Database::new(serving)?;
     let state = serving.schema_state().await?;
     if !matches!(state, SchemaState::Ready | SchemaState::Missing) {
         return Ok(Some(format!("for `database.url`, {state}")));
@@ -129,13 +134,8 @@ async fn serving_fault(
         let forbidden = SchemaState::Forbidden { statements };
         return Ok(Some(format!("for `database.url`, {forbidden}")));
     }
-    if state == SchemaState::Missing {
-        return Ok(Some(format!(
-            "{other}, or by its search_path to another schema: there are no tables"
-        )));
-    }
-    let (there, here) = (serving.identity().await?.here, migrated.identity().await?.here);
-    Ok((there != here).then(|| format!("{other}: {there} and {here}")))
+    let elsewhere = "`database.url` leads by its search_path to another schema: there are no tables";
+    Ok((state == SchemaState::Missing).then(|| elsewhere.to_owned()))
 }
 
 impl Listed for MissingMigration {

@@ -26,10 +26,13 @@ const CODES: CodeTable = &[
 
 const MAX_NODES: u32 = 50_000; // Bounds memory: a body may hold 250 000 nodes, `<a/>` each.
 
-/// Counts every `=` in the body. The XML parser compares each attribute with those before it, and copies each
-/// declared prefix to every descendant that declares another: a megabyte of attributes would take minutes, or
-/// gigabytes.
+/// Counts every `=` in the body. The XML parser compares each attribute with those before it: a megabyte of them would
+/// take minutes.
 const MAX_ATTRIBUTES: usize = 2_000;
+
+/// Counts every `xmlns` in the body. The parser copies each declared prefix to every descendant that declares another,
+/// and compares it with those already there: two thousand would take seconds.
+const MAX_NAMESPACES: usize = 100;
 
 pub(crate) struct Dpd {
     /// The `authDataV1` element.
@@ -85,6 +88,9 @@ fn envelope(body: &[u8]) -> Result<Reading, Failure> {
     let text = std::str::from_utf8(body).map_err(|_| Failure::Unreadable("not UTF-8"))?;
     if text.bytes().filter(|byte| *byte == b'=').count() > MAX_ATTRIBUTES {
         return Err(Failure::Unreadable("too many attributes"));
+    }
+    if text.matches("xmlns").count() > MAX_NAMESPACES {
+        return Err(Failure::Unreadable("too many namespaces"));
     }
     let options = ParsingOptions {
         allow_dtd: false,
@@ -163,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn dtds_and_floods_of_nodes_and_attributes_are_refused() {
+    fn dtds_and_floods_of_nodes_attributes_and_namespaces_are_refused() {
         let bomb = r#"<!DOCTYPE a [<!ENTITY b "c">]><getEventsForWaybillV1Response>&b;</getEventsForWaybillV1Response>"#;
         let (deep, wide) = (
             "<a>".repeat(300_000),
@@ -175,5 +181,15 @@ mod tests {
         let attributes: Vec<_> = (0..40_000).map(|n| format!("a{n}=''")).collect();
         let answer = envelope(format!("<r {}/>", attributes.join(" ")).as_bytes());
         assert_eq!(answer, Err(Failure::Unreadable("too many attributes")));
+        let namespaces: Vec<_> = (0..500).map(|n| format!("xmlns:a{n}='b{n}'")).collect();
+        let answer = format!(
+            "<r {}>{}</r>",
+            namespaces.join(" "),
+            "<a xmlns:z='z'/>".repeat(500)
+        );
+        assert_eq!(
+            envelope(answer.as_bytes()),
+            Err(Failure::Unreadable("too many namespaces"))
+        );
     }
 }

@@ -1,18 +1,20 @@
 //! Opens connections to the server and checks them before reuse.
 
-use std::{io, net::SocketAddr, time::Duration};
+use std::{error::Error, io, net::SocketAddr, sync::Arc, time::Duration};
 
 use deadpool::managed::{Manager, Metrics, RecycleError, RecycleResult};
-use lettre::transport::smtp::Error as SmtpError;
 use lettre::transport::smtp::authentication::{Credentials as Account, DEFAULT_MECHANISMS};
-use lettre::transport::smtp::client::{AsyncSmtpConnection, Certificate, TlsParameters};
-use lettre::transport::smtp::extension::ClientId;
+use lettre::transport::smtp::client::AsyncSmtpConnection;
+use lettre::transport::smtp::commands::Starttls;
+use lettre::transport::smtp::extension::{ClientId, Extension};
 use secrecy::ExposeSecret as _;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, join, split};
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::timeout;
+use tokio_rustls::{TlsConnector, rustls::pki_types::ServerName};
 
 use super::failure::{SmtpFailure, Stage};
-use super::starttls_guard::StartTlsGuard;
+use super::short_replies::{MAX_REPLY, ShortReplies};
 use crate::{Credentials, Security, SettingsError, SmtpSettings};
 
 /// Maximum number of mails per connection; many servers allow at most a hundred.
@@ -24,17 +26,19 @@ const NOOP_TIMEOUT: Duration = Duration::from_secs(2);
 pub(super) struct Dialer {
     host: String,
     port: u16,
-    protection: Protection,
+    tls: Option<Tls>,
     credentials: Option<Credentials>,
     hello: ClientId,
     idle_timeout: Duration,
     connect_timeout: Duration,
 }
 
-enum Protection {
-    None,
-    StartTls(TlsParameters),
-    Tls(TlsParameters),
+/// TLS with the server of this name.
+struct Tls {
+    connector: TlsConnector,
+    server_name: ServerName<'static>,
+    /// Whether the server is asked for it first.
+    by_command: bool,
 }
 
 /// A connection that is ready for a mail.
@@ -46,15 +50,10 @@ pub(super) struct Session {
 
 impl Dialer {
     pub(super) fn new(settings: &SmtpSettings) -> Result<Self, SettingsError> {
-        let tls = || tls_parameters(settings).map_err(|why| SettingsError::Tls(why.into()));
         Ok(Self {
             host: settings.host.clone(),
             port: settings.port.unwrap_or(settings.security.default_port()),
-            protection: match settings.security {
-                Security::Plain => Protection::None,
-                Security::StartTls => Protection::StartTls(tls()?),
-                Security::Tls => Protection::Tls(tls()?),
-            },
+            tls: tls(settings).map_err(SettingsError::Tls)?,
             credentials: settings.credentials.clone(),
             hello: settings
                 .hello_name
@@ -66,42 +65,67 @@ impl Dialer {
     }
 
     async fn open(&self) -> Result<AsyncSmtpConnection, SmtpFailure> {
-        let opened = match &self.protection {
-            Protection::None => {
-                let stream = Box::new(StartTlsGuard::new(self.connect().await?));
-                AsyncSmtpConnection::connect_with_transport(stream, &self.hello).await
-            }
-            Protection::StartTls(tls) => {
-                let stream = StartTlsGuard::new(self.connect().await?);
-                self.upgrade(stream, tls.clone()).await
-            }
-            Protection::Tls(tls) => {
-                let server = (self.host.as_str(), self.port);
-                let limit = Some(self.connect_timeout);
-                AsyncSmtpConnection::connect_tokio1(server, limit, &self.hello, Some(tls.clone()), None).await
-            }
+        let (mut stream, peer) = self.connect().await?;
+        let Some(tls) = &self.tls else {
+            return self.greet(stream, peer, MAX_REPLY).await;
         };
-        opened.map_err(|error| SmtpFailure::at(Stage::Connect, error))
+        // The client expects a greeting of every server, and gets none within TLS that was asked for.
+        let mut greeting: &[u8] = b"";
+        if tls.by_command {
+            stream = self.ask_for_tls(stream, peer).await?;
+            greeting = b"220 TLS\r\n";
+        }
+        let stream = tls.connector.connect(tls.server_name.clone(), stream).await;
+        let (reader, writer) = split(stream.map_err(SmtpFailure::Tls)?);
+        self.greet(join(greeting.chain(reader), writer), peer, MAX_REPLY)
+            .await
     }
 
-    async fn upgrade(
+    /// Sends `STARTTLS`, and returns the stream on which the handshake may begin.
+    ///
+    /// The client reads one byte at a time, so that it reads nothing beyond the reply: a man in the middle could append
+    /// more to it, which belongs to no session ("response injection", see RFC 3207 §6). It reaches the handshake, which fails.
+    async fn ask_for_tls(&self, stream: TcpStream, peer: SocketAddr) -> Result<TcpStream, SmtpFailure> {
+        let stream = stream.into_std().map_err(SmtpFailure::Unreachable)?;
+        let again = stream.try_clone().and_then(TcpStream::from_std);
+        let mut client = self
+            .greet(again.map_err(SmtpFailure::Unreachable)?, peer, 1)
+            .await?;
+        if !client.server_info().supports_feature(Extension::StartTls) {
+            return Err(SmtpFailure::NoStartTls);
+        }
+        let asked = client.command(Starttls).await;
+        asked.map_err(|error| SmtpFailure::at(Stage::Connect, error))?;
+        TcpStream::from_std(stream).map_err(SmtpFailure::Unreachable)
+    }
+
+    /// Reads the greeting and sends `EHLO`.
+    async fn greet<S>(
         &self,
-        stream: StartTlsGuard,
-        tls: TlsParameters,
-    ) -> Result<AsyncSmtpConnection, SmtpError> {
-        let mut connection =
-            AsyncSmtpConnection::connect_with_transport(Box::new(stream), &self.hello).await?;
-        connection.starttls(tls, &self.hello).await?;
-        Ok(connection)
+        stream: S,
+        peer: SocketAddr,
+        at_once: usize,
+    ) -> Result<AsyncSmtpConnection, SmtpFailure>
+    where
+        S: AsyncRead + AsyncWrite + Send + Sync + Unpin + std::fmt::Debug + 'static,
+    {
+        let stream = Box::new(ShortReplies {
+            stream,
+            peer,
+            at_once,
+            reply: 0,
+        });
+        let greeted = AsyncSmtpConnection::connect_with_transport(stream, &self.hello).await;
+        greeted.map_err(|error| SmtpFailure::at(Stage::Connect, error))
     }
 
     /// Tries the server's addresses in turn.
-    async fn connect(&self) -> Result<TcpStream, SmtpFailure> {
+    async fn connect(&self) -> Result<(TcpStream, SocketAddr), SmtpFailure> {
         let mut last = io::Error::new(io::ErrorKind::NotFound, "the server's name has no address");
         let addresses = lookup_host((self.host.as_str(), self.port)).await;
         for address in addresses.map_err(SmtpFailure::Unreachable)? {
             match timeout(self.connect_timeout, connect_to(address)).await {
-                Ok(Ok(stream)) => return Ok(stream),
+                Ok(Ok(stream)) => return Ok((stream, address)),
                 Ok(Err(error)) => last = error,
                 Err(elapsed) => last = elapsed.into(),
             }
@@ -153,11 +177,14 @@ async fn connect_to(address: SocketAddr) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// TLS 1.2 or later. Trusts the machine's certificates and those of the settings.
-fn tls_parameters(settings: &SmtpSettings) -> Result<TlsParameters, SmtpError> {
-    let mut tls = TlsParameters::builder(settings.host.clone());
-    if let Some(roots) = &settings.extra_roots {
-        tls = tls.add_root_certificate(Certificate::from_pem(roots.as_bytes())?);
+/// None for [`Security::Plain`].
+fn tls(settings: &SmtpSettings) -> Result<Option<Tls>, Box<dyn Error + Send + Sync>> {
+    if settings.security == Security::Plain {
+        return Ok(None);
     }
-    tls.build()
+    Ok(Some(Tls {
+        connector: Arc::new(outgoing_tls::client_config(settings.extra_roots.as_deref())?).into(),
+        server_name: settings.host.clone().try_into()?,
+        by_command: settings.security == Security::StartTls,
+    }))
 }

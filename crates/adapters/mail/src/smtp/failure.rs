@@ -32,7 +32,10 @@ pub(crate) enum SmtpFailure {
     },
     #[error("the server could not be reached")]
     Unreachable(#[source] io::Error),
-    /// Includes failures of TLS and missing extensions.
+    #[error("the server offers no STARTTLS")]
+    NoStartTls,
+    #[error("TLS cannot be set up with the server")]
+    Tls(#[source] io::Error),
     #[error("the connection failed while {}", .stage.as_str())]
     Broken {
         stage: Stage,

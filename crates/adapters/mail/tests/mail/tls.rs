@@ -93,14 +93,16 @@ async fn a_server_without_tls_gets_no_mail() {
 }
 
 #[tokio::test]
-async fn a_reply_without_end_before_tls_is_read_no_further_than_its_limit() {
+async fn a_reply_without_end_is_read_no_further_than_its_limit() {
     let endless: &'static str = Box::leak(format!("220 {}", "a".repeat(1_000_000)).into());
-    for security in [Security::Plain, Security::StartTls] {
-        let stub = SmtpServer::start(SmtpScript::default().at("CONNECT", SmtpAction::Reply(endless))).await;
-        let settings = SmtpSettings {
-            security,
-            ..settings(stub.port())
-        };
+    let (config, root) = server_for("127.0.0.1");
+    for (script, security) in [
+        (SmtpScript::default(), Security::Plain),
+        (SmtpScript::default(), Security::StartTls),
+        (SmtpScript::default().tls_first(config), Security::Tls),
+    ] {
+        let stub = SmtpServer::start(script.at("CONNECT", SmtpAction::Reply(endless))).await;
+        let settings = protected(&stub, security, &root);
         let text = transient(mailer(&settings).send(&mail()).await);
         assert!(text.contains("4096 bytes and no end"), "{text}");
     }

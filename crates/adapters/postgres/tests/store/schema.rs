@@ -159,21 +159,21 @@ async fn the_schema_state_follows_versions_and_writability() {
         let remove = format!("delete from {table} where version = '9999'");
         fixture.tamper(&remove).await;
     }
-    // A server that only reads is not usable, nor are single statements in a stricter isolation.
+    // A server that only reads is not usable, until it takes writes again: in new sessions, where a setting was changed.
+    let serving = fixture.another(1);
+    for (value, expected) in [("on", SchemaState::ReadOnly), ("off", SchemaState::Ready)] {
+        fixture.set("default_transaction_read_only", value).await;
+        assert_eq!(serving.schema_state().await.unwrap(), expected);
+    }
+    // Nor are single statements in a stricter isolation.
     let serializable = SchemaState::NotReadCommitted {
         isolation: "serializable".to_owned(),
     };
-    for (setting, value, expected) in [
-        ("default_transaction_read_only", "on", SchemaState::ReadOnly),
-        ("default_transaction_read_only", "off", SchemaState::Ready),
-        (
-            "default_transaction_isolation",
-            "read uncommitted",
-            SchemaState::Ready,
-        ),
-        ("default_transaction_isolation", "serializable", serializable),
+    for (value, expected) in [
+        ("read uncommitted", SchemaState::Ready),
+        ("serializable", serializable),
     ] {
-        fixture.set(setting, value).await;
+        fixture.set("default_transaction_isolation", value).await;
         let next = fixture.another(1);
         assert_eq!(next.schema_state().await.unwrap(), expected);
     }
