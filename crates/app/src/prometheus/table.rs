@@ -85,7 +85,7 @@ const ROUTE: Label = any("route", "its template, such as `/v1/offers/{id}`, or `
 const STATUS: Label = any("status", "the status");
 const APPLICATION: Label = any(
     "client_id",
-    "the application's, of the first 200 of a process that were refused 20 times in a quarter of an hour; `unnamed`: the rest of these; or `other`",
+    "the application's, of the first 200 of a process that were refused 20 times in a quarter of an hour; `unnamed`: the rest of these, until a restart; or `other`",
 );
 const ID: Label = any("id", "the cluster's system identifier and the database's oid");
 const TIMELINE: Label = any(

@@ -69,8 +69,17 @@ def _next_batch(store: Store, file: Path) -> Any:
     with file.open("rb") as lines:
         lines.seek(end)
         for line in islice(lines, ITEMS_AT_ONCE):
-            # The last line may not be whole yet. Another change of an offer belongs to the next batch.
-            if not line.endswith(b"\n") or (item := json.loads(line))["id"] in items:
+            # The last line may not be whole yet.
+            if not line.endswith(b"\n"):
+                break
+            try:
+                item = json.loads(line)
+            except ValueError as error:
+                if not items:
+                    raise Unavailable(f"{file} has no JSON at byte {end}: {error}") from error
+                break  # What comes before it is sent.
+            # Another change of an offer belongs to the next batch.
+            if item["id"] in items:
                 break
             if items and end + len(line) - begin > BYTES_AT_ONCE:
                 break

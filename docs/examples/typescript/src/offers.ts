@@ -82,7 +82,14 @@ function nextBatch(store: Store, file: string): Batch | undefined {
   // The last line may not be whole yet.
   const lines = content.subarray(end).toString("utf8").split("\n").slice(0, -1);
   for (const line of lines.slice(0, ITEMS_AT_ONCE)) {
-    const [item, length] = [JSON.parse(line) as Change, Buffer.byteLength(line) + 1];
+    const length = Buffer.byteLength(line) + 1;
+    let item: Change;
+    try {
+      item = JSON.parse(line) as Change;
+    } catch (error) {
+      if (items.size === 0) throw new Unavailable(`${file} has no JSON at byte ${end}: ${String(error)}`);
+      break; // What comes before it is sent.
+    }
     // Another change of an offer belongs to the next batch.
     if (items.has(item.id)) break;
     if (items.size > 0 && end + length - begin > BYTES_AT_ONCE) break;
