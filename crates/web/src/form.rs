@@ -37,12 +37,12 @@ impl Form {
         self.pairs().find(|(key, _)| *key == name).map(|(_, value)| value)
     }
 
-    /// The first name that occurs more than once.
-    pub fn repeated(&self) -> Option<&str> {
+    /// The first name that occurs more than once, but for one that may.
+    pub fn repeated(&self, repeatable: Option<&str>) -> Option<&str> {
         let mut earlier = std::collections::HashSet::with_capacity(self.0.len());
         self.pairs()
             .map(|(name, _)| name)
-            .find(|name| !earlier.insert(*name))
+            .find(|name| Some(*name) != repeatable && !earlier.insert(*name))
     }
 
     pub fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {

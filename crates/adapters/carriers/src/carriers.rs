@@ -47,7 +47,7 @@ impl Carriers {
             return Ok(Self::of(clients));
         }
         let started = clock.now();
-        let http = Http::new(settings, clock)?;
+        let http = Http::new(settings, clock).map_err(SetupError::Http)?;
         for account in &settings.accounts {
             let carrier = account.carrier;
             let key = |prefix| secret_header(carrier, prefix, &account.secret);

@@ -1,7 +1,7 @@
 //! The HTTP client of all carriers: no redirects, no proxies from the environment, limited answers, a span
 //! per exchange.
 
-use std::{sync::Arc, time::Duration};
+use std::{error::Error, sync::Arc, time::Duration};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Clock, SPANS, error_chain};
@@ -39,8 +39,11 @@ pub(crate) struct Response {
 }
 
 impl Http {
-    pub(crate) fn new(settings: &CarrierSettings, clock: Arc<dyn Clock>) -> Result<Self, SetupError> {
-        let tls = outgoing_tls::client_config(None).map_err(SetupError::Http)?;
+    pub(crate) fn new(
+        settings: &CarrierSettings,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, Box<dyn Error + Send + Sync>> {
+        let tls = outgoing_tls::client_config(None)?;
         let client = Client::builder()
             .tls_backend_preconfigured(tls)
             .user_agent(&settings.user_agent)
@@ -50,8 +53,7 @@ impl Http {
             .no_proxy()
             // `CarrierClient` retries, since it knows the deadline.
             .retry(reqwest::retry::never())
-            .build()
-            .map_err(|error| SetupError::Http(error.into()))?;
+            .build()?;
         Ok(Self {
             client,
             clock,

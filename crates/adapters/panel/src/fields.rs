@@ -14,11 +14,8 @@ pub(crate) struct Fields(Form);
 impl Fields {
     /// Wraps a form; `None` if a field is repeated that may not be.
     pub(crate) fn new(form: Form) -> Option<Self> {
-        let mut seen = std::collections::HashSet::new();
-        let once = form
-            .pairs()
-            .all(|(name, _)| name == REPEATABLE || seen.insert(name.to_owned()));
-        once.then_some(Self(form))
+        let is_unique = form.repeated(Some(REPEATABLE)).is_none();
+        is_unique.then_some(Self(form))
     }
 
     /// The value of a field; empty if it is absent.

@@ -238,12 +238,6 @@ async fn deliver_all_again(
     format: Format,
 ) -> anyhow::Result<()> {
     const AT_A_TIME: u16 = 1000;
-    if since > Utc::now() {
-        bail!(command::Failure(
-            Exit::Usage,
-            "--since lies in the future".to_owned()
-        ));
-    }
     let (mut given_up, mut before) = (Vec::new(), None);
     loop {
         let mut page = database.undelivered(filter, before, AT_A_TIME).await?;

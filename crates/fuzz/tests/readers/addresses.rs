@@ -222,7 +222,7 @@ fn a_redirect_goes_only_to_a_registered_uri() {
                 assert!(!request.scopes.is_empty());
                 assert_eq!(request.scopes.intersection(application.scopes), request.scopes);
                 assert_eq!(sent("code_challenge"), Some(request.challenge.as_str()));
-                assert_eq!(form.repeated(), None);
+                assert_eq!(form.repeated(None), None);
             }
             Err(AuthorizationRefusal::Redirected {
                 redirect_uri,

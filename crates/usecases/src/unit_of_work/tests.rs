@@ -70,3 +70,12 @@ async fn lost_transactions_are_repeated_three_times_and_unknown_outcomes_never()
         assert_eq!(units.begun.into_inner(), begun, "{expected}");
     }
 }
+
+#[test]
+fn what_the_marketplace_writes_has_a_share_also_without_a_seller() {
+    let seller = Uuid::from_u128(1).into();
+    let at_seller = LockSet::of_seller(seller).by_marketplace();
+    assert_eq!(at_seller, LockSet::of_marketplace(seller));
+    let elsewhere = LockSet::default().by_marketplace();
+    assert!(elsewhere.sellers.len() == 1 && elsewhere.sellers != LockSet::of_readers().sellers);
+}

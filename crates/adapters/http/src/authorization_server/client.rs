@@ -57,7 +57,7 @@ impl Parameters {
 
 fn from_form(body: &[u8]) -> Result<Form, OAuthError> {
     let form = Form::parse(body).map_err(|error| OAuthError::invalid_request(error.to_string()))?;
-    match form.repeated() {
+    match form.repeated(None) {
         None => Ok(form),
         Some(name) => Err(OAuthError::invalid_request(format!(
             "Send the parameter {name} once."
