@@ -10,6 +10,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use crate::{webhook_retries::unused_url, world, world_of_hooks};
 
 const PAGE: &str = "/panel/deliveries";
+/// The mark of a test event in the list.
+const SAMPLE: &str = "<span class=\"tag\">Test</span>";
 
 /// A signed-in seller, and an application of the seller.
 async fn looking(world: &World) -> (Member, Integration) {
@@ -107,10 +109,12 @@ async fn a_delivery_is_repeated_by_hand() {
     let receiver = Receiver::start().await;
     let Hook { id: hook, secret } = world.hook(&own.token, &receiver).await;
     receiver.answers_first(&[Reply::Status(500)]);
-    world.any_order(&own.seller).await;
+    let order = world.any_order(&own.seller).await;
     let first = world.attempted(&own.token, &hook, 1).await;
     let page = member.browser.page(&format!("{PAGE}?failed=1")).await;
     page.hides(&secret);
+    page.shows(&format!("<code>{}</code>", order.number));
+    page.hides(SAMPLE);
     // The URL is whole for the application's owner.
     assert!(page.html.matches(&receiver.url).count() >= 3, "{}", page.html);
     let action = format!("{PAGE}/{}/again", id(&first));
@@ -197,7 +201,9 @@ async fn the_panels_limits_are_those_of_the_application() {
     let test = || world.testing(&own.token, &hook).send();
     let action = format!("{PAGE}/{hook}/test");
     let form = member.browser.page(PAGE).await.form(&action);
-    member.browser.sent(&form).await.shows("A test event is queued.");
+    let told = member.browser.sent(&form).await;
+    told.shows("A test event is queued.");
+    told.shows(SAMPLE);
     for _ in 1..10 {
         test().await.expect(201);
     }

@@ -77,11 +77,15 @@ pub enum Subject {
     },
 }
 
-/// The subject of a stored delivery, as read from its body: the id of an order, of an offer, or neither.
+/// The subject of a stored delivery, as read from its body: an order, an offer, or neither.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 pub struct About {
     pub order_id: Option<String>,
+    pub order_number: Option<String>,
     pub offer_id: Option<String>,
+    /// Whether it is a sample.
+    #[serde(default)]
+    pub test: bool,
 }
 
 impl About {
@@ -198,6 +202,7 @@ mod tests {
         let expected = format!(
             r#"{{"id":"{nil}","event":"order.paid","occurred_at":"1970-01-01T00:00:00.000000Z","data":{{"order_id":"{nil}","order_number":"A-1","seller_id":"{max}","event_id":"{max}"}}}}"#
         );
+        assert!(!About::of(&body).test);
         assert_eq!(String::from_utf8(body).unwrap(), expected);
         let without = event.body_without_ids(at).unwrap();
         let (id, end) = (nil.to_string(), without.len() - 3);
@@ -216,13 +221,19 @@ mod tests {
             let body: serde_json::Value = serde_json::from_slice(&body.unwrap()).unwrap();
             assert_eq!(body["data"]["test"], true, "{body}");
             assert_eq!(body["data"], serde_json::to_value(event.data(id)).unwrap());
-            let id = Some(Uuid::max().to_string());
-            let (order_id, offer_id) = match name {
-                WebhookEvent::OfferRejected => (None, id),
-                WebhookEvent::ConnectionEnded => (None, None),
-                _ => (id, None),
+            let (id, number) = (Some(Uuid::max().to_string()), Some("TEST".to_owned()));
+            let (order_id, order_number, offer_id) = match name {
+                WebhookEvent::OfferRejected => (None, None, id),
+                WebhookEvent::ConnectionEnded => (None, None, None),
+                _ => (id, number, None),
             };
-            assert_eq!(about, About { order_id, offer_id });
+            let expected = About {
+                order_id,
+                order_number,
+                offer_id,
+                test: true,
+            };
+            assert_eq!(about, expected);
         }
         assert_eq!(About::of(b"x"), About::default());
     }

@@ -340,6 +340,7 @@ texts! {
         since => "Subscribed", "Utworzona";
         new_secret => "Signed with a new secret from", "Nowy sekret podpisu od";
         test => "Send a test event", "Wyślij zdarzenie testowe";
+        sample => "Test", "Testowe";
         deliveries => "Deliveries", "Dostawy";
         to => "Subscription", "Subskrypcja";
         every => "All", "Wszystkie";
