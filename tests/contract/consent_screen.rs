@@ -99,6 +99,7 @@ async fn consent_and_registration_show_each_scopes_label_word_for_word() {
         page.shows("It cannot create offers.");
     }
     consent.hides("it permits nothing yet");
+    consent.shows(" asks for access to your account · ");
     world.set_scopes(&app, &["messaging"]).await;
     let asking = world.asking(&app, "messaging");
     let consent = world.screen(&mut member.browser, &asking).await;

@@ -85,6 +85,10 @@ async fn each_failed_sign_in_has_the_same_text_and_takes_the_same_work() {
         seen.push(html.replace(email, ""));
     }
     assert!(seen.iter().all(|html| *html == seen[0]), "{seen:#?}");
+    assert!(
+        seen[0].contains("tabindex=\"-1\" autofocus>The e-mail or"),
+        "{seen:#?}"
+    );
     let takes = async |email: &str| {
         let mut browser = world.visitor();
         let page = browser.open("/panel/sign-in").await;

@@ -177,7 +177,7 @@ async fn a_seller_deletes_a_subscription_whoever_made_it() {
     let hook = world.hook(&own.token, &receiver).await.id;
     let action = format!("{PAGE}/{hook}/delete");
     let asked = member.browser.page(&action).await;
-    asked.shows(&format!("of {} to {}?", own.application.name, receiver.url));
+    asked.shows(&format!("({}) to {}?", own.application.name, receiver.url));
     let mut stranger = world.member().await;
     stranger.browser.open(&action).await.expect(404);
     let theirs = stranger.browser.form("/panel/account").await;

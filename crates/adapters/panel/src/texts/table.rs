@@ -238,8 +238,7 @@ texts! {
         limit_text: fn(u64, u32) -> String =>
             |used, limit| format!("{used} of {limit} calls used"),
             |used, limit| format!("Wykorzystano {used} z {limit} wywołań");
-        none => "No calls yet.", "Nie było jeszcze wywołań.";
-        status => "Status", "Status";
+        none => "No calls have been counted yet. New calls appear here within half a minute.", "Nie policzono jeszcze żadnych wywołań. Nowe pojawią się tu w ciągu pół minuty.";
         meaning => "Meaning", "Znaczenie";
         calls => "Calls", "Wywołania";
         hour => "Hour", "Godzina";
@@ -299,7 +298,7 @@ texts! {
         empty =>
             "No application is connected with your account.",
             "Żadna aplikacja nie jest połączona z Twoim kontem.";
-        may => "May", "Może";
+        may => "It may", "Może";
         no_access =>
             "Has no access any more. It may still receive notifications.",
             "Nie ma już dostępu. Może nadal otrzymywać powiadomienia.";
@@ -330,7 +329,7 @@ texts! {
             "The connection has ended, or the account of the application's owner is closed. At most the notice of that (connection.ended) is still sent here.",
             "Połączenie zostało zakończone albo konto właściciela aplikacji jest zamknięte. Wyślemy tu jeszcze najwyżej powiadomienie o tym (connection.ended).";
         confirm_title: fn(&str, &str) -> String =>
-            |name, address| format!("Delete the subscription of {name} to {address}?"),
+            |name, address| format!("Delete the subscription ({name}) to {address}?"),
             |name, address| format!("Usunąć subskrypcję ({name}) na adres {address}?");
         confirm_text =>
             "Nothing more is sent for this subscription, and its deliveries are no longer shown. Whoever has access to your account's webhooks can subscribe again. This cannot be undone.",
@@ -411,8 +410,8 @@ texts! {
             ("There is no such page", "The address may be mistyped, or what it led to is gone."),
             ("Nie ma takiej strony", "Adres może zawierać błąd albo to, do czego prowadził, już nie istnieje.");
         stale_form: Message =>
-            ("This form is out of date", "Nothing was done. Open the page again and repeat what you were doing. If it happens again, allow cookies for this site."),
-            ("Ten formularz jest nieaktualny", "Nic nie zostało wykonane. Otwórz stronę ponownie i powtórz czynność. Jeśli to się powtórzy, zezwól tej stronie na używanie plików cookie.");
+            ("This form is out of date", "Nothing was done: your session may have ended. The Back button of the browser may still have what you typed. Open the page again and repeat what you were doing. If it happens again, allow cookies for this site."),
+            ("Ten formularz jest nieaktualny", "Nic nie zostało wykonane: być może sesja wygasła. Przycisk „Wstecz” w przeglądarce może jeszcze przywrócić wpisane dane. Otwórz stronę ponownie i powtórz czynność. Jeśli to się powtórzy, zezwól tej stronie na używanie plików cookie.");
         malformed: Message =>
             ("This request cannot be read", "Nothing was done. Open the page again and repeat what you were doing."),
             ("Nie można odczytać tego żądania", "Nic nie zostało wykonane. Otwórz stronę ponownie i powtórz czynność.");
