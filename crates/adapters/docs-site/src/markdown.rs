@@ -6,6 +6,9 @@ use std::collections::HashMap;
 use pulldown_cmark::html::push_html;
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
+/// Stands before and after each block of code in the text of a section.
+pub(crate) const CODE: &str = "\u{1}";
+
 /// A rendered file.
 #[derive(Debug, Default)]
 pub(crate) struct Rendered {
@@ -38,6 +41,7 @@ pub(crate) fn render(text: &str, follow: impl Fn(&str) -> Option<String>) -> Ren
     for mut event in Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH) {
         let text = match &event {
             Event::Text(text) | Event::Code(text) | Event::Html(text) | Event::InlineHtml(text) => text,
+            Event::Start(Tag::CodeBlock(_)) | Event::End(TagEnd::CodeBlock) => CODE,
             Event::SoftBreak | Event::End(TagEnd::Paragraph | TagEnd::Item | TagEnd::TableCell) => " ",
             _ => "",
         };

@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 
 use snowball_stemmers_rs::{Algorithm, Stemmer};
 
+use crate::markdown::CODE;
 use crate::sources::ASIDE;
 
 /// The longest query, in characters; the rest is ignored.
@@ -164,13 +165,17 @@ fn number(count: usize) -> f32 {
     u16::try_from(count).unwrap_or(u16::MAX).into()
 }
 
-/// An excerpt of the text around the first of these words of a query.
+/// An excerpt of the text around the first of these words of a query: without code, if one is in the prose.
 fn excerpt(text: &str, query: &[&str]) -> String {
-    let words: Vec<_> = text.split_whitespace().collect();
     let is_match = |word: &&str| {
         let word = word.to_lowercase();
         query.iter().any(|term| word.contains(term))
     };
+    let parts = text.split(CODE);
+    let mut words: Vec<_> = parts.clone().step_by(2).flat_map(str::split_whitespace).collect();
+    if !words.iter().any(is_match) {
+        words = parts.flat_map(str::split_whitespace).collect();
+    }
     let start = words
         .iter()
         .position(is_match)

@@ -15,6 +15,7 @@ use futures_util::future::{join, join_all};
 use web::{ServiceSettings, TrustedProxies};
 
 use crate::markdown::{self, Rendered};
+use crate::search::{Index, Passage};
 use crate::site::Site;
 use crate::sources::Audience;
 use crate::{Docs, changelog, configure, sources};
@@ -312,6 +313,24 @@ fn a_search_finds_passages_with_all_words_and_otherwise_says_that_they_are_the_n
     assert!(both.len() < one.len());
     let (is_nearest, some) = addresses("cursor xyzzy");
     assert!(is_nearest && !some.is_empty());
+}
+
+#[test]
+fn an_excerpt_has_code_where_the_prose_has_no_word_of_the_query() {
+    let text = "Ask for the status.\n\n```sh\ncurl status\n```\n\nThen wait.\n";
+    let index = Index::new(vec![Passage {
+        address: String::new(),
+        section: sources::GUIDES,
+        title: String::new(),
+        heading: String::new(),
+        text: rendered(text).sections[0].text.clone(),
+    }]);
+    for (query, expected) in [
+        ("status", "Ask for the status. Then wait."),
+        ("curl", "Ask for the status. curl status Then wait."),
+    ] {
+        assert_eq!(index.search(query).groups[0].1[0].excerpt, expected);
+    }
 }
 
 #[test]
