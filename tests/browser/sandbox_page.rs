@@ -128,6 +128,9 @@ async fn a_trade_is_played_with_the_keyboard_alone_on_a_phone() {
         press(&browser, "2", false).await;
         player.press("button.primary").await;
         browser.wait_for("#outcome", "order_number").await;
+        let basket = "return document.querySelector(\"input[name^='q/0/']\").value";
+        assert_eq!(browser.run(basket).await, "0", "the basket is empty again");
+        browser.wait_for_content("pre[hx-post]", "\"items\":[]").await;
         player.press("#outcome form.call button:not([type])").await;
         browser.wait_for("#outcome", "processing").await;
         browser.wait_for_content("#timeline", "order.paid").await;
@@ -158,6 +161,8 @@ async fn a_trade_is_played_with_the_keyboard_alone_on_a_phone() {
         player.press("#timeline a[href^='/sandbox/mail/']").await;
         browser.wait_for("body", "to ewa@poczta.example").await;
         browser.wait_for("body", "TRANSIT").await;
+        assert_eq!(browser.run("return document.compatMode").await, "CSS1Compat");
+        browser.follow("a[href='/sandbox/timeline']").await;
 
         // A refused call leaves what was typed.
         player.open("/sandbox/marketplace").await;

@@ -145,13 +145,36 @@ async fn only_this_machine_uses_it_and_only_from_its_own_pages() {
     // A refusal is a page that leads on; programs get its sentence.
     let nothing = Client::new().get(&format!("{base_url}/sandbox/nothing"));
     let nothing = nothing.send().await.expect(404);
-    assert!(String::from_utf8_lossy(&nothing.bytes).contains("href=\"/sandbox/shop\""));
+    let page = String::from_utf8_lossy(&nothing.bytes);
+    assert!(page.contains("<h1>Not Found</h1>") && page.contains("<a href=\"/sandbox\">First steps</a></p>"));
     let preview = Client::new().post(&format!("{base_url}/sandbox/preview"));
     let preview = preview.header("Origin", &base_url).form("token=stale").send();
     assert!(!String::from_utf8_lossy(&preview.await.expect(403).bytes).contains("<html"));
-    let unknown = Client::new().get(&format!("{base_url}/sandbox/api/timeline?kind=webhook"));
-    let unknown = unknown.send().await.expect(400);
-    assert!(unknown.bytes.starts_with(b"`kind` is one of request, event, "));
+    let api = format!("{base_url}/sandbox/api");
+    for (query, told) in [
+        ("kind=webhook", "`kind` is one of request, event, "),
+        ("order=1", "The parameters are about, application, "),
+        ("limit=ten", "`limit` and `before` are whole numbers."),
+        ("before=-1", "`limit` and `before` are whole numbers."),
+    ] {
+        let unknown = Client::new().get(&format!("{api}/timeline?{query}")).send().await;
+        assert!(unknown.expect(400).bytes.starts_with(told.as_bytes()), "{query}");
+    }
+    let one = Client::new()
+        .get(&format!("{api}/timeline?limit=1&before=99999"))
+        .send();
+    assert_eq!(one.await.expect(200).json()["items"].as_array().unwrap().len(), 1);
+    for (path, form, told) in [
+        ("receiver", "behaviour=gone", "`behaviour`: one of accept, fail, "),
+        ("carrier", "tracking_number=AB12&status=gone", "`status`: one of "),
+    ] {
+        let unknown = Client::new().post(&format!("{api}/{path}"));
+        let unknown = unknown
+            .header("Origin", &base_url)
+            .form(&format!("token={token}&{form}"));
+        let unknown = unknown.send().await.expect(400);
+        assert!(unknown.bytes.starts_with(told.as_bytes()), "{path}");
+    }
 }
 
 #[tokio::test]
@@ -237,8 +260,11 @@ impl Player {
         let basket = shop
             .forms()
             .into_iter()
-            .find(|form| form.value("basket").is_some());
-        let basket = offers.iter().fold(basket.unwrap(), |basket, start| {
+            .find(|form| form.value("basket").is_some())
+            .unwrap();
+        let refused = self.browser.submit(&basket).await.expect(400);
+        refused.shows("The basket is empty");
+        let basket = offers.iter().fold(basket, |basket, start| {
             let mut names = basket.fields.iter().map(|(name, _)| name.clone());
             let name = names.find(|name| name.starts_with(start.as_str())).unwrap();
             basket.with(&name, "1")
@@ -304,6 +330,9 @@ async fn the_buttons_of_marketplace_and_carriers_do_what_they_say() {
     let page = player.browser.page(MARKETPLACE).await;
     let (_, refused) = player.sends(&page, set, &[("/status", "lost")]).await;
     refused.shows("Status 400");
+    let irrevocable = "hx-confirm=\"Erase the buyer? This cannot be undone.\"";
+    page.shows(irrevocable);
+    player.browser.page("/sandbox/shop").await.hides(irrevocable);
     player
         .sends(&page, set, &[("/status", "delivered")])
         .await

@@ -18,7 +18,12 @@ document.addEventListener("htmx:afterSwap", (event) => {
   if (!event.target.firstElementChild) event.target.textContent = event.detail.xhr.responseText;
   event.target.focus();
   // After a success the lists of the page load themselves anew; after a failure they keep what was entered.
-  if (event.target.querySelector(".notice")) htmx.trigger(document.body, "called");
+  if (!event.target.querySelector(".notice")) return;
+  htmx.trigger(document.body, "called");
+  // Its basket is empty again, and so is the command.
+  const basket = event.detail.requestConfig.elt.querySelectorAll("[name^='q/']");
+  for (const pieces of basket) pieces.value = 0;
+  basket[0]?.dispatchEvent(new Event("input", { bubbles: true }));
 });
 
 document.addEventListener("htmx:beforeSwap", (event) => {

@@ -91,8 +91,7 @@ fn verify(secret: &WebhookSecret, headers: &HeaderMap, body: &[u8], now: DateTim
     let seconds: i64 = timestamp.parse().unwrap_or_default();
     let age = now.timestamp().saturating_sub(seconds);
     let delivery = id.parse::<DeliveryId>().ok();
-    let standard = delivery.map(|id| standard_signature(secret, id, seconds, body));
-    let standard = standard.unwrap_or_default();
+    let standard = delivery.map_or_else(String::new, |id| standard_signature(secret, id, seconds, body));
     let (signatures, length) = (header("webhook-signature"), body.len());
     let place = signatures.split(' ').position(|one| one == standard);
     let (n, all) = (place.map_or(0, |n| n + 1), signatures.split(' ').count());
@@ -285,8 +284,9 @@ fn url(settings: &Settings, n: usize) -> String {
 /// `POST /sandbox/api/receiver`: sets how a seller's receiver answers from now on.
 pub(crate) fn behave(page: &SandboxPage, (n, _): Chosen<'_>, form: &Form) -> Shown {
     let word = form.get("behaviour").unwrap_or_default();
+    let all = Behaviour::ALL.map(Behaviour::as_str).join(", ");
     let behaviour =
-        Behaviour::parse(word).ok_or_else(|| Refusal::bad("Receivers have no such behaviour."))?;
+        Behaviour::parse(word).ok_or_else(|| Refusal::bad(format!("`behaviour`: one of {all}.")))?;
     page.inbox.with(n, |receiver| receiver.behaviour = behaviour);
     Ok(HttpResponse::Ok().body(format!("The receiver's behaviour from now on: {word}.\n")))
 }

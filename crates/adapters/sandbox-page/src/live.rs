@@ -84,8 +84,14 @@ pub(crate) fn timeline(page: &SandboxPage, query: &Form, sent: &str) -> Shown {
 
 /// `GET /sandbox/api/timeline`: the same for programs, newest first. `before` and `limit` page through it.
 pub(crate) fn json(page: &SandboxPage, query: &Form) -> Shown {
-    let limit = query.get("limit").and_then(|limit| limit.parse().ok());
-    let before = query.get("before").and_then(|number| number.parse().ok());
+    let known = "about, application, before, kind, limit, seller, trace";
+    let is_known = |(name, _): (&str, &str)| known.split(", ").any(|one| one == name);
+    if !query.pairs().all(is_known) {
+        return Err(Refusal::bad(format!("The parameters are {known}.")));
+    }
+    let invalid = |_| Refusal::bad("`limit` and `before` are whole numbers.");
+    let limit = query.get("limit").map(str::parse).transpose().map_err(invalid)?;
+    let before = query.get("before").map(str::parse).transpose().map_err(invalid)?;
     let rows = page.settings.timeline.rows(query, before.unwrap_or(u64::MAX))?;
     let item = |row: &Arc<Row>| {
         json!({
@@ -152,10 +158,7 @@ async fn mail_text(page: &SandboxPage, id: &str) -> Option<String> {
 }
 
 #[derive(Template)]
-#[template(
-    source = "<p><strong>{{ subject }}</strong><br>from {{ from }} to {{ to }}</p><hr>{{ html|safe }}",
-    ext = "html"
-)]
+#[template(path = "mail.html")]
 struct Mail<'a> {
     subject: &'a str,
     from: String,

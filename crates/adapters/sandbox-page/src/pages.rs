@@ -126,7 +126,7 @@ pub(crate) fn refused(page: &SandboxPage, path: &str, Refusal(status, sentence):
         return HttpResponse::build(status).body(sentence + "\n");
     }
     let mut response = html(&OutcomePage {
-        frame: page.frame("The answer"),
+        frame: page.frame(status.canonical_reason().unwrap_or_default()),
         curl: String::new(),
         answer: Err(sentence),
         next: Vec::new(),
@@ -186,6 +186,9 @@ fn call_of(page: &SandboxPage, form: &Form) -> Shown<Call> {
 /// `POST /sandbox/call`: makes the call of a form.
 pub(crate) async fn call(page: &SandboxPage, form: &Form) -> Shown {
     let call = call_of(page, form)?;
+    if call.body.get("items") == Some(&serde_json::json!([])) {
+        return Err(Refusal::bad("The basket is empty: set the pieces of an offer."));
+    }
     let answer = page.make(&call).await;
     let done = answer.as_ref().ok().filter(|answer| answer.status.is_success());
     let next = done.map(|answer| trade::after(page, &call, answer));

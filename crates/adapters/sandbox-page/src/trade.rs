@@ -318,16 +318,15 @@ pub(crate) async fn carrier(page: &SandboxPage, form: &Form) -> Shown {
     let (number, status) = (field("tracking_number"), field("status"));
     let parcel = TrackingNumber::new(number.to_owned())
         .map_err(|invalid| Refusal::bad(format!("The tracking number {invalid}.")))?;
-    let said = TrackingStatus::parse(status)
-        .ok_or_else(|| Refusal::bad("Carriers know no such status: choose one of the list."))?;
+    let all = TrackingStatus::ALL.map(TrackingStatus::as_str).join(", ");
+    let said =
+        TrackingStatus::parse(status).ok_or_else(|| Refusal::bad(format!("`status`: one of {all}.")))?;
     let set = (page.settings.set_parcel)(parcel, said).await;
     set.map_err(|error| {
         let Refusal(status, _) = error.into();
         Refusal::new(status, "It is set, but the database does not answer now.")
     })?;
-    Ok(HttpResponse::Ok().body(format!(
-        "Carriers say of {number} from now on: {status}. They are asked within a quarter of a minute.\n"
-    )))
+    Ok(HttpResponse::Ok().body(format!("Carriers say of {number} within 15 seconds: {status}.\n")))
 }
 
 /// The latest orders of all sellers, newest first, with what can be done to each.
