@@ -401,9 +401,13 @@ pub(crate) async fn changes_of_offers(shop: &Shop, example: &mut Example) {
     assert_eq!([items(&sent[5]), items(&sent[6])].concat(), changes);
     assert_eq!(items(&sent[7]), [json!({"id": id, "price": price, "stock": 0})]);
     assert_eq!(shop.offer().await["stock"], 0);
-    shop.change(&format!("{}\n", json!({"id": id, "stock": 100})));
+    // So is what stands before a line that is no change.
+    let whole = shop.change(&format!("{}\n", json!({"id": id, "stock": 100})));
+    shop.change("{}\n");
     shop.calls.has(9, "POST", BATCH).await;
     assert_eq!(shop.offer().await["stock"], 100);
+    wait_for_output(example, &format!("no change of an offer at byte {whole}")).await;
+    shop.keep_changes(whole);
 
     // Nothing of a malformed batch is done.
     let malformed = json!({"id": id, "price": {"amount": -1, "currency": "PLN"}});

@@ -2,7 +2,7 @@
 //! directions.
 
 use std::collections::HashMap;
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
 use std::path::PathBuf;
 
@@ -116,11 +116,22 @@ impl Shop {
         self.calls.has(readings + 1, "GET", CATCHING_UP).await;
     }
 
-    /// Appends to the changes of offers that the example is to send for its owner.
-    pub(crate) fn change(&self, text: &str) {
+    /// The changes of offers that the example is to send for its owner.
+    fn changes(&self) -> File {
         let file = self.folder.path().join("owner.jsonl");
         let file = OpenOptions::new().create(true).append(true).open(file);
-        file.unwrap().write_all(text.as_bytes()).unwrap();
+        file.unwrap()
+    }
+
+    /// Appends to the changes, and returns how long they are.
+    pub(crate) fn change(&self, text: &str) -> u64 {
+        let mut file = self.changes();
+        file.write_all(text.as_bytes()).unwrap();
+        file.metadata().unwrap().len()
+    }
+
+    pub(crate) fn keep_changes(&self, length: u64) {
+        self.changes().set_len(length).unwrap();
     }
 
     /// The files in which the example keeps its state.

@@ -323,6 +323,10 @@ async fn tokens_from_stdin_are_revoked_line_by_line_and_never_printed() {
     let pair = world.pair(&mut member.browser, &partner, "offers:read").await;
     revoke(&world, &pair.refresh).await.success();
     assert!(!world.works(&pair.access).await, "the family is revoked");
+    let before = audit(&world, "").await.len();
+    let both = format!("{}\n{}\n", pair.access, pair.refresh);
+    revoke(&world, &both).await.success();
+    assert_eq!(audit(&world, "").await.len(), before, "they had ended");
 }
 
 #[tokio::test]

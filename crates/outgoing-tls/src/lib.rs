@@ -1,4 +1,4 @@
-//! TLS of the connections that the program opens to webhook receivers, carriers and the mail server.
+//! TLS with webhook receivers, carriers and the mail server.
 
 use std::error::Error;
 use std::sync::Arc;

@@ -145,37 +145,7 @@ mod tests {
 
     use super::*;
     use crate::MockTransaction;
-    use crate::test_support::{now, offer, refusal};
-
-    #[tokio::test]
-    async fn only_an_effective_change_of_an_existing_offer_is_saved() {
-        let patch = async |exists: bool, status, saves| {
-            let mut store = MockTransaction::new();
-            store.expect_lock_offers().returning(move |seller, ids| {
-                Ok(exists.then(|| offer(seller, ids[0])).into_iter().collect())
-            });
-            store
-                .expect_save_offers()
-                .times(saves)
-                .withf(|_, changes| {
-                    let [announced] = changes[0].events.as_slice() else {
-                        return false;
-                    };
-                    announced.item.is_some() && announced.event.is_none()
-                })
-                .returning(|_, _| Ok(()));
-            let (seller, id) = (Uuid::from_u128(1).into(), Uuid::from_u128(2).into());
-            let patch = OfferPatch {
-                status: Some(status),
-                ..OfferPatch::default()
-            };
-            patch_offer(&store, seller, id, patch, now()).await
-        };
-        patch(true, SellerStatus::Published, 0).await.unwrap();
-        patch(true, SellerStatus::Draft, 1).await.unwrap();
-        let refused = refusal(patch(false, SellerStatus::Draft, 0).await);
-        assert_eq!(refused, Refusal::NoSuchOffer);
-    }
+    use crate::test_support::{now, offer};
 
     #[tokio::test]
     async fn the_changes_of_a_batch_that_are_made_are_saved_together() {

@@ -172,7 +172,7 @@ mod tests {
 
     use super::*;
     use crate::MockTransaction;
-    use crate::test_support::{chance, deadlock, family, now, refusal};
+    use crate::test_support::{chance, deadlock, family, now};
 
     fn pair() -> TokenPair {
         TokenPair::new(&chance(), family().id)
@@ -193,12 +193,12 @@ mod tests {
         Presented::RefreshToken(key, client_id)
     }
 
-    fn stored_code(used_at: Option<DateTime<Utc>>) -> StoredCredential {
+    fn stored_code() -> StoredCredential {
         StoredCredential::Code(Code {
             redirect_uri: "https://app.example/cb".to_owned(),
             challenge: CodeChallenge::new("E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM".to_owned()).unwrap(),
             expires_at: now() + TimeDelta::minutes(1),
-            used_at,
+            used_at: None,
         })
     }
 
@@ -235,7 +235,7 @@ mod tests {
     async fn a_code_or_refresh_token_is_exchanged_for_the_pair_with_the_remaining_scopes() {
         let scopes: ScopeSet = [Scope::OffersRead].into_iter().collect();
         let own = family().client_id;
-        for (presented, stored) in [(code(own), stored_code(None)), (token(own), stored_token(None))] {
+        for (presented, stored) in [(code(own), stored_code()), (token(own), stored_token(None))] {
             let (asked, key) = (exchange_of(&presented), presented.key());
             let expected = asked.pair(scopes, now());
             assert_eq!(expected.access_expires_at, now() + TimeDelta::hours(12));
@@ -247,33 +247,6 @@ mod tests {
                 .returning(|_, _| Ok(()));
             let granted = exchange(&tx, &asked, &[], now()).await.unwrap();
             assert_eq!(granted, Granted::Pair(family().grant(scopes)));
-        }
-    }
-
-    #[tokio::test]
-    async fn a_second_use_revokes_the_family_but_not_by_another_client() {
-        let (own, other, used_at) = (family().client_id, Uuid::from_u128(77).into(), Some(now()));
-        for (presented, stored) in [
-            (code(own), stored_code(used_at)),
-            (token(own), stored_token(used_at)),
-        ] {
-            let mut tx = finding(&presented, Some((family(), stored)));
-            tx.expect_revoke_family()
-                .once()
-                .withf(|id| *id == family().id)
-                .returning(|_| Ok(()));
-            let granted = exchange(&tx, &exchange_of(&presented), &[], now()).await.unwrap();
-            assert_eq!(granted, Granted::Replayed);
-        }
-        for (presented, found) in [
-            (token(other), Some((family(), stored_token(used_at)))),
-            (token(own), None),
-            // No credential of one kind has the key of another.
-            (token(own), Some((family(), stored_code(None)))),
-        ] {
-            let tx = finding(&presented, found);
-            let refused = exchange(&tx, &exchange_of(&presented), &[], now()).await;
-            assert_eq!(refusal(refused), GrantRefusal::Unknown);
         }
     }
 

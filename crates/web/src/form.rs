@@ -12,12 +12,12 @@ use thiserror::Error;
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Form(Vec<(String, String)>);
 
-/// No form has as many fields as this.
-const MAX_PAIRS: usize = 256;
+/// The longest form is the sandbox's basket, of 200 offers.
+const MAX_FIELDS: usize = 256;
 
 /// The body is not a form: broken percent-encoding, invalid UTF-8, NUL, or too many fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("The form must be percent-encoded UTF-8 without NUL, of at most {MAX_PAIRS} fields.")]
+#[error("The form must be percent-encoded UTF-8 without NUL, with at most {MAX_FIELDS} fields.")]
 pub struct InvalidForm;
 
 impl Form {
@@ -25,9 +25,9 @@ impl Form {
     pub fn parse(text: &[u8]) -> Result<Self, InvalidForm> {
         let text = std::str::from_utf8(text).map_err(|_| InvalidForm)?;
         let pairs = raw_pairs(text).map(|(name, value)| Some((form_decode(name)?, form_decode(value)?)));
-        let pairs = pairs.take(MAX_PAIRS + 1).collect::<Option<Vec<_>>>();
+        let pairs = pairs.take(MAX_FIELDS + 1).collect::<Option<Vec<_>>>();
         pairs
-            .filter(|pairs| pairs.len() <= MAX_PAIRS)
+            .filter(|pairs| pairs.len() <= MAX_FIELDS)
             .map(Self)
             .ok_or(InvalidForm)
     }

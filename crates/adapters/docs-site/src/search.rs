@@ -165,7 +165,7 @@ fn number(count: usize) -> f32 {
     u16::try_from(count).unwrap_or(u16::MAX).into()
 }
 
-/// An excerpt of the text around the first of these words of a query: without code, if one is in the prose.
+/// An excerpt of the text around the first of these words of a query: with code only if none is in the prose.
 fn excerpt(text: &str, query: &[&str]) -> String {
     let is_match = |word: &&str| {
         let word = word.to_lowercase();
@@ -173,8 +173,9 @@ fn excerpt(text: &str, query: &[&str]) -> String {
     };
     let parts = text.split(CODE);
     let mut words: Vec<_> = parts.clone().step_by(2).flat_map(str::split_whitespace).collect();
-    if !words.iter().any(is_match) {
-        words = parts.flat_map(str::split_whitespace).collect();
+    let with_code: Vec<_> = parts.flat_map(str::split_whitespace).collect();
+    if !words.iter().any(is_match) && with_code.iter().any(is_match) {
+        words = with_code;
     }
     let start = words
         .iter()

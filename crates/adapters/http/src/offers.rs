@@ -78,8 +78,8 @@ impl Read<Public> for ListOffers {
         query::FIELDS,
         Parameter::new("status", offer_status),
         Parameter::new("updated_after", date_time),
-        Parameter::new("external_id", || code(OfferCode::EXTERNAL_ID)),
-        Parameter::new("ean", || code(OfferCode::EAN)),
+        Parameter::new("external_id", || code_schema(OfferCode::EXTERNAL_ID)),
+        Parameter::new("ean", || code_schema(OfferCode::EAN)),
         page::IDS,
     ];
 
@@ -111,7 +111,7 @@ impl Read<Public> for ListOffers {
     }
 }
 
-fn code(code: OfferCode) -> Node {
+fn code_schema(code: OfferCode) -> Node {
     text_of(0..=code.max_length()).schema()
 }
 

@@ -2,7 +2,7 @@
 
 mod dialer;
 mod failure;
-mod short_replies;
+mod reply_limit;
 
 use std::{sync::Arc, time::Duration};
 

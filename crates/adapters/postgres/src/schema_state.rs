@@ -113,7 +113,7 @@ impl Database {
         let facts =
             facts?.ok_or_else(|| StoreError::unexpected("the server returned no row about itself"))?;
         if !facts.takes_writes {
-            // New ones may lead to the primary, or see that a setting of the role has changed.
+            // New connections may lead to the primary, or see that a setting of the role has changed.
             self.units.connections.pool.retain(|_, _| false);
             return Ok(SchemaState::ReadOnly);
         }

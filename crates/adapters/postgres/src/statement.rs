@@ -135,6 +135,7 @@ impl<Parameters: 'static, Row> Statement<Parameters, Row> {
 
     /// The same with another column in place of one, wherever the text has it.
     pub(crate) fn with_column(mut self, column: &'static str, other: &'static str) -> Self {
+        debug_assert!(self.text.contains(column), "the statement has no {column}");
         self.column = Some((column, other));
         self
     }

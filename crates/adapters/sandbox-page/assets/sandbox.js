@@ -20,7 +20,7 @@ document.addEventListener("htmx:afterSwap", (event) => {
   // After a success the lists of the page load themselves anew; after a failure they keep what was entered.
   if (!event.target.querySelector(".notice")) return;
   htmx.trigger(document.body, "called");
-  // Its basket is empty again, and so is the command.
+  // The basket of the form that was sent is emptied, and its command shown anew.
   const basket = event.detail.requestConfig.elt.querySelectorAll("[name^='q/']");
   for (const pieces of basket) pieces.value = 0;
   basket[0]?.dispatchEvent(new Event("input", { bubbles: true }));

@@ -177,7 +177,7 @@ impl SandboxPage {
         let form = if is_post {
             self.form(request).await?
         } else {
-            Form::parse(request.query().as_bytes()).unwrap_or_default()
+            Form::parse(request.query().as_bytes()).map_err(Refusal::bad)?
         };
         // A filter of the timeline, which has the same name, is an id.
         let n = form.get("seller").and_then(|n| n.parse::<usize>().ok());

@@ -21,7 +21,7 @@ use crate::{Chosen, SandboxPage, SandboxSeller, shippable};
 
 /// How many offers of each seller are listed, and of all in the catalogue: each is a field of the basket's form.
 const LISTED: i64 = 100;
-const CATALOGUE: usize = 1_000;
+const CATALOGUE: usize = 200;
 /// The most orders that are shown.
 const LATEST: i64 = 12;
 
@@ -326,7 +326,9 @@ pub(crate) async fn carrier(page: &SandboxPage, form: &Form) -> Shown {
         let Refusal(status, _) = error.into();
         Refusal::new(status, "It is set, but the database does not answer now.")
     })?;
-    Ok(HttpResponse::Ok().body(format!("Carriers say of {number} within 15 seconds: {status}.\n")))
+    Ok(HttpResponse::Ok().body(format!(
+        "{number} is `{status}` from now on, which carriers say within 15 seconds.\n"
+    )))
 }
 
 /// The latest orders of all sellers, newest first, with what can be done to each.

@@ -131,7 +131,7 @@ fn options(time: Duration) -> ResolverOpts {
     options.positive_max_ttl = Some(MAX_TTL);
     options.negative_max_ttl = Some(MAX_NEGATIVE_TTL);
     options.max_active_requests = 1024;
-    // A name may have four thousand addresses, of which each entry keeps a megabyte.
+    // Answers, of which a name has two. One with four thousand addresses takes a megabyte or two.
     options.cache_size = 64;
     options
 }

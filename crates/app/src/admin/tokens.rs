@@ -148,7 +148,7 @@ async fn revoke_from_stdin(database: &Database, format: Format) -> anyhow::Resul
             Ok(None) => {
                 malformed += 1;
                 not_revoked(&format!(
-                    "the line is not a whole token and nothing else: {PREFIXES}"
+                    "the line must be one whole token and nothing else: {PREFIXES}"
                 ))
             }
             Err(Failure::Refused(refusal)) => {

@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Rule {
     #[error(
-        "must be 3 to 40 characters: letters without accents, digits, '.', '_', '-', and single spaces between them"
+        "must be 3 to 40 characters: letters A to Z in either case, digits, '.', '_', '-', and single spaces between them"
     )]
     Name,
     #[error("must be another name: this one is reserved for personal tokens")]

@@ -34,7 +34,7 @@ pub struct OfferFilter {
     pub codes: Vec<(OfferCode, String)>,
 }
 
-/// What names offers, though no single one.
+/// A code by which offers are found; several may have the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OfferCode {
     name: &'static str,
@@ -43,15 +43,16 @@ pub struct OfferCode {
 
 impl OfferCode {
     pub const EXTERNAL_ID: Self = Self::new("external_id", MAX_EXTERNAL_ID);
+    /// Feeds may have longer ones.
     pub const EAN: Self = Self::new("ean", 64);
-    /// In this order, which open cursors of a list know.
+    /// New ones stand last: open cursors know the order.
     pub const ALL: [Self; 2] = [Self::EXTERNAL_ID, Self::EAN];
 
     const fn new(name: &'static str, max_length: usize) -> Self {
         Self { name, max_length }
     }
 
-    /// The name of the field.
+    /// The name of the field, and of its column.
     pub const fn name(self) -> &'static str {
         self.name
     }

@@ -48,69 +48,6 @@ fn store(parts: Vec<SellerOrder>, saves: usize, in_transit: usize) -> MockTransa
     store
 }
 
-/// The outcome of a correction of a part, with this many saves, new parcels, and mails.
-async fn corrected(
-    part: SellerOrder,
-    tracking_number: &str,
-    [saves, parcels, mails]: [usize; 3],
-) -> Result<SellerOrder, Failure<CorrectionRefusal>> {
-    let mut store = MockTransaction::new();
-    let (seller, shipment) = (part.seller, part.shipment().map(|shipment| shipment.id));
-    let found = part.clone();
-    store.expect_lock_part().return_once(|_, _| Ok(Some(found)));
-    store.expect_save_parts().times(saves).returning(|_| Ok(()));
-    store.expect_end_tracking().times(saves).returning(|_, _| Ok(()));
-    store
-        .expect_drop_retried_mails()
-        .times(saves)
-        .returning(|_| Ok(()));
-    let begun = store.expect_begin_tracking().times(parcels);
-    begun.returning(|_| Ok(()));
-    let queued = store.expect_queue_mail().times(mails);
-    queued.withf(|mail| mail.is_correction).returning(|_| Ok(()));
-    let correction = Correction {
-        carrier: None,
-        tracking_number: TrackingNumber::new(tracking_number.to_owned()).ok(),
-    };
-    let (order, shipment) = (OrderRef::Id(part.id), shipment.unwrap_or(Uuid::nil().into()));
-    let shipment = (&order, shipment);
-    correct_shipment(&store, &chance(), seller, shipment, &correction, SCHEDULE, now()).await
-}
-
-fn shipped(part: SellerOrder, carrier: Carrier) -> SellerOrder {
-    let new = NewShipment {
-        id: Uuid::from_u128(5).into(),
-        carrier,
-        tracking_number: number(),
-        tracking_report: None,
-    };
-    part.ship(new, Cause::Seller, now()).unwrap().after
-}
-
-#[tokio::test]
-async fn a_correction_begins_the_tracking_anew_and_is_told_to_the_buyer_once() {
-    let in_transit = || shipped(paid(1), Carrier::Gls);
-    let after = corrected(in_transit(), "NEW-1", [1, 1, 1]).await.unwrap();
-    assert_eq!(after.shipment().unwrap().tracking_number.as_str(), "NEW-1");
-    // What the shipment has already.
-    let same = corrected(in_transit(), number().as_str(), [0, 0, 0]).await;
-    assert_eq!(same.unwrap(), in_transit());
-    let untracked = shipped(paid(1), Carrier::Other);
-    corrected(untracked, "NEW-1", [1, 0, 1]).await.unwrap();
-    let erased = in_transit().erase_buyer(now()).after;
-    corrected(erased, "NEW-1", [1, 1, 0]).await.unwrap();
-    let mut test = paid(1);
-    test.is_test = true;
-    corrected(shipped(test, Carrier::Gls), "NEW-1", [1, 0, 0])
-        .await
-        .unwrap();
-    let locked = corrected(in_transit().deliver(now()).unwrap().after, "NEW-1", [0, 0, 0]).await;
-    let delivered = CorrectionRefusal::Locked(ShipmentLocked::NotInTransit);
-    assert_eq!(refusal(locked), delivered);
-    let unknown = corrected(paid(1), "NEW-1", [0, 0, 0]).await;
-    assert_eq!(refusal(unknown), CorrectionRefusal::NoSuchShipment);
-}
-
 fn marketplace(seller: Option<u128>) -> MarketplaceShipment {
     MarketplaceShipment {
         order: OrderRef::Id(Uuid::from_u128(9).into()),

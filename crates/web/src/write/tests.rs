@@ -102,6 +102,7 @@ async fn a_panic_and_a_claim_with_a_lost_answer_release_the_key() {
         claims.expect_release().times(released).returning(|_| Ok(()));
         let mut units = MockUnitOfWork::new();
         let begin = units.expect_begin().times(begun);
+        let begin = begin.withf(|locks| *locks == LockSet::default().by_marketplace());
         begin.returning(|_| Ok(Box::new(MockTransaction::new())));
         let service = ServiceSettings {
             public_url: String::new(),

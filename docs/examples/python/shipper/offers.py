@@ -74,16 +74,17 @@ def _next_batch(store: Store, file: Path) -> Any:
                 break
             try:
                 item = json.loads(line)
-            except ValueError as error:
+                offer = str(item["id"])
+            except (ValueError, TypeError, KeyError) as error:
                 if not items:
-                    raise Unavailable(f"{file} has no JSON at byte {end}: {error}") from error
-                break  # What comes before it is sent.
+                    raise Unavailable(f"{file} has no change of an offer at byte {end}: {error!r}") from error
+                break  # What stands before it is sent.
             # Another change of an offer belongs to the next batch.
-            if item["id"] in items:
+            if offer in items:
                 break
             if items and end + len(line) - begin > BYTES_AT_ONCE:
                 break
-            items[item["id"]] = item
+            items[offer] = item
             end += len(line)
     if batch := _batch(list(items.values()), end):
         store.remember(batch=json.dumps(batch))

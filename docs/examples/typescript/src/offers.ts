@@ -83,12 +83,10 @@ function nextBatch(store: Store, file: string): Batch | undefined {
   const lines = content.subarray(end).toString("utf8").split("\n").slice(0, -1);
   for (const line of lines.slice(0, ITEMS_AT_ONCE)) {
     const length = Buffer.byteLength(line) + 1;
-    let item: Change;
-    try {
-      item = JSON.parse(line) as Change;
-    } catch (error) {
-      if (items.size === 0) throw new Unavailable(`${file} has no JSON at byte ${end}: ${String(error)}`);
-      break; // What comes before it is sent.
+    const item = changeIn(line);
+    if (item === undefined) {
+      if (items.size === 0) throw new Unavailable(`${file} has no change of an offer at byte ${end}`);
+      break; // What stands before it is sent.
     }
     // Another change of an offer belongs to the next batch.
     if (items.has(item.id)) break;
@@ -99,6 +97,15 @@ function nextBatch(store: Store, file: string): Batch | undefined {
   const batch = newBatch([...items.values()], end);
   if (batch) store.remember({ batch });
   return batch;
+}
+
+function changeIn(line: string): Change | undefined {
+  try {
+    const item = JSON.parse(line) as Partial<Change> | null;
+    return typeof item?.id === "string" ? (item as Change) : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** A batch with its key; undefined without items. */

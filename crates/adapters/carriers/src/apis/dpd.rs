@@ -32,7 +32,7 @@ const MAX_ATTRIBUTES: usize = 2_000;
 
 /// Counts every `xmlns` in the body. The parser copies each declared prefix to every descendant that declares another,
 /// and compares it with those already there: two thousand would take seconds.
-const MAX_NAMESPACES: usize = 100;
+const MAX_NAMESPACES: usize = 200;
 
 pub(crate) struct Dpd {
     /// The `authDataV1` element.

@@ -1,20 +1,22 @@
 //! Opens connections to the server and checks them before reuse.
 
-use std::{error::Error, io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use deadpool::managed::{Manager, Metrics, RecycleError, RecycleResult};
 use lettre::transport::smtp::authentication::{Credentials as Account, DEFAULT_MECHANISMS};
 use lettre::transport::smtp::client::AsyncSmtpConnection;
 use lettre::transport::smtp::commands::Starttls;
 use lettre::transport::smtp::extension::{ClientId, Extension};
+use lettre::transport::smtp::response::Severity;
 use secrecy::ExposeSecret as _;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, join, split};
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::timeout;
 use tokio_rustls::{TlsConnector, rustls::pki_types::ServerName};
 
+use super::expect;
 use super::failure::{SmtpFailure, Stage};
-use super::short_replies::{MAX_REPLY, ShortReplies};
+use super::reply_limit::{Limits, PLAIN, ReplyLimit, WITHIN_TLS};
 use crate::{Credentials, Security, SettingsError, SmtpSettings};
 
 /// Maximum number of mails per connection; many servers allow at most a hundred.
@@ -53,7 +55,7 @@ impl Dialer {
         Ok(Self {
             host: settings.host.clone(),
             port: settings.port.unwrap_or(settings.security.default_port()),
-            tls: tls(settings).map_err(SettingsError::Tls)?,
+            tls: tls(settings)?,
             credentials: settings.credentials.clone(),
             hello: settings
                 .hello_name
@@ -67,7 +69,7 @@ impl Dialer {
     async fn open(&self) -> Result<AsyncSmtpConnection, SmtpFailure> {
         let (mut stream, peer) = self.connect().await?;
         let Some(tls) = &self.tls else {
-            return self.greet(stream, peer, MAX_REPLY).await;
+            return self.greet(stream, peer, PLAIN).await;
         };
         // The client expects a greeting of every server, and gets none within TLS that was asked for.
         let mut greeting: &[u8] = b"";
@@ -77,25 +79,25 @@ impl Dialer {
         }
         let stream = tls.connector.connect(tls.server_name.clone(), stream).await;
         let (reader, writer) = split(stream.map_err(SmtpFailure::Tls)?);
-        self.greet(join(greeting.chain(reader), writer), peer, MAX_REPLY)
+        self.greet(join(greeting.chain(reader), writer), peer, WITHIN_TLS)
             .await
     }
 
     /// Sends `STARTTLS`, and returns the stream on which the handshake may begin.
     ///
-    /// The client reads one byte at a time, so that it reads nothing beyond the reply: a man in the middle could append
-    /// more to it, which belongs to no session ("response injection", see RFC 3207 §6). It reaches the handshake, which fails.
+    /// The client reads one byte at a time, and so nothing beyond the reply. What a man in the middle appended to it
+    /// ("response injection", see RFC 3207 §6) then reaches the handshake, which fails.
     async fn ask_for_tls(&self, stream: TcpStream, peer: SocketAddr) -> Result<TcpStream, SmtpFailure> {
         let stream = stream.into_std().map_err(SmtpFailure::Unreachable)?;
         let again = stream.try_clone().and_then(TcpStream::from_std);
         let mut client = self
-            .greet(again.map_err(SmtpFailure::Unreachable)?, peer, 1)
+            .greet(again.map_err(SmtpFailure::Unreachable)?, peer, PLAIN)
             .await?;
         if !client.server_info().supports_feature(Extension::StartTls) {
             return Err(SmtpFailure::NoStartTls);
         }
-        let asked = client.command(Starttls).await;
-        asked.map_err(|error| SmtpFailure::at(Stage::Connect, error))?;
+        let answer = client.command(Starttls).await;
+        expect(Stage::Connect, answer, Severity::PositiveCompletion)?;
         TcpStream::from_std(stream).map_err(SmtpFailure::Unreachable)
     }
 
@@ -104,15 +106,15 @@ impl Dialer {
         &self,
         stream: S,
         peer: SocketAddr,
-        at_once: usize,
+        limits: Limits,
     ) -> Result<AsyncSmtpConnection, SmtpFailure>
     where
         S: AsyncRead + AsyncWrite + Send + Sync + Unpin + std::fmt::Debug + 'static,
     {
-        let stream = Box::new(ShortReplies {
+        let stream = Box::new(ReplyLimit {
             stream,
             peer,
-            at_once,
+            limits,
             reply: 0,
         });
         let greeted = AsyncSmtpConnection::connect_with_transport(stream, &self.hello).await;
@@ -178,13 +180,15 @@ async fn connect_to(address: SocketAddr) -> io::Result<TcpStream> {
 }
 
 /// None for [`Security::Plain`].
-fn tls(settings: &SmtpSettings) -> Result<Option<Tls>, Box<dyn Error + Send + Sync>> {
+fn tls(settings: &SmtpSettings) -> Result<Option<Tls>, SettingsError> {
     if settings.security == Security::Plain {
         return Ok(None);
     }
+    let server_name = settings.host.clone().try_into();
+    let config = outgoing_tls::client_config(settings.extra_roots.as_deref());
     Ok(Some(Tls {
-        connector: Arc::new(outgoing_tls::client_config(settings.extra_roots.as_deref())?).into(),
-        server_name: settings.host.clone().try_into()?,
+        server_name: server_name.map_err(|_| SettingsError::Host)?,
+        connector: Arc::new(config.map_err(SettingsError::Tls)?).into(),
         by_command: settings.security == Security::StartTls,
     }))
 }

@@ -194,7 +194,7 @@ texts! {
             "Nazwy, dokumentacji, przeznaczenia i rodzaju nie można później zmienić.";
         name => "Name", "Nazwa";
         name_hint =>
-            "3 to 40 characters: letters without accents, digits, “.”, “_”, “-” and single spaces. Sellers see it when asked for consent.",
+            "3 to 40 characters: letters A to Z in either case, digits, “.”, “_”, “-” and single spaces. Sellers see it when asked for consent.",
             "Od 3 do 40 znaków: litery bez znaków diakrytycznych, cyfry, „.”, „_”, „-” i pojedyncze spacje. Sprzedawcy widzą ją na ekranie zgody.";
         name_taken =>
             "Another application has this name, or had it before it was deleted.",

@@ -256,9 +256,11 @@ async fn a_corrected_parcel_is_leased_anew_and_its_former_lease_changes_nothing(
         .texts("select carrier from mails where is_correction")
         .await;
     assert_eq!(mails, ["gls"]);
-    // A carrier that is not asked.
+    // A carrier that is not asked; and the mail before this one was tried in vain, and is dropped.
+    fixture.tamper("update mails set attempts = 1").await;
     fixture.run(&CorrectShipment(&corrected, Carrier::Other)).await;
     assert_eq!(fixture.rows_of("parcels").await, 0);
+    assert_eq!(fixture.rows_of("mails").await, 1);
 }
 
 #[tokio::test]

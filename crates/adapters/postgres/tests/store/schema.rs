@@ -165,7 +165,7 @@ async fn the_schema_state_follows_versions_and_writability() {
         fixture.set("default_transaction_read_only", value).await;
         assert_eq!(serving.schema_state().await.unwrap(), expected);
     }
-    // Nor are single statements in a stricter isolation.
+    // Nor is one where single statements have a stricter isolation.
     let serializable = SchemaState::NotReadCommitted {
         isolation: "serializable".to_owned(),
     };

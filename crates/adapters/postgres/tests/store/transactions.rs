@@ -180,11 +180,17 @@ async fn look_ups_have_shares_and_delay_no_other_seller() {
             .boxed_local(),
     ];
     let owner = panel.seller(own).map(|found| assert!(found.unwrap().is_some()));
+    let (units, elsewhere) = (database.units(), LockSet::default().by_marketplace());
+    let write = units.begin(&elsewhere);
     for (share, look_ups) in [
         (LockSet::of_strangers(), strangers),
         (LockSet::of_readers(), readers),
         (LockSet::of_marketplace(own), vec![owner.boxed_local()]),
         (LockSet::of_seller(own), sellers),
+        (
+            elsewhere.clone(),
+            vec![write.map(|begun| drop(begun.unwrap())).boxed_local()],
+        ),
     ] {
         let held = database.units().begin(&share).await.unwrap();
         let mut waiting: FuturesUnordered<_> = look_ups.into_iter().collect();

@@ -1,4 +1,4 @@
-//! A stream to a server of which every reply is short.
+//! A stream that fails at a reply that is too long.
 
 use std::io;
 use std::net::SocketAddr;
@@ -8,37 +8,53 @@ use std::task::{Context, Poll};
 use lettre::transport::smtp::client::AsyncTokioStream;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// The most bytes in one reply. The SMTP client has limits of its own, but looks at them once a line has ended, and reads a
-/// reply from its start again at each line.
-pub(super) const MAX_REPLY: usize = 4096;
+/// The SMTP client has limits of its own, but looks at them once a line has ended, and reads a reply from its start again
+/// at each line.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    max_reply: usize,
+    /// How many bytes one read returns at most.
+    max_read: usize,
+}
+
+/// Without TLS anybody may answer. No read returns what stands behind a reply.
+pub(super) const PLAIN: Limits = Limits {
+    max_reply: 4 * 1024,
+    max_read: 1,
+};
+
+pub(super) const WITHIN_TLS: Limits = Limits {
+    max_reply: 16 * 1024,
+    max_read: usize::MAX,
+};
 
 #[derive(Debug)]
-pub(super) struct ShortReplies<S> {
+pub(super) struct ReplyLimit<S> {
     pub(super) stream: S,
     pub(super) peer: SocketAddr,
-    /// How many bytes one read returns at most.
-    pub(super) at_once: usize,
+    pub(super) limits: Limits,
     /// Bytes read since the last write.
     pub(super) reply: usize,
 }
 
-impl<S: AsyncRead + AsyncWrite + Send + Sync + Unpin + std::fmt::Debug> AsyncTokioStream for ShortReplies<S> {
+impl<S: AsyncRead + AsyncWrite + Send + Sync + Unpin + std::fmt::Debug> AsyncTokioStream for ReplyLimit<S> {
     fn peer_addr(&self) -> io::Result<SocketAddr> {
         Ok(self.peer)
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for ShortReplies<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for ReplyLimit<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if self.reply == MAX_REPLY {
-            let text = format!("a reply of the mail server has {MAX_REPLY} bytes and no end");
+        let Limits { max_reply, max_read } = self.limits;
+        if self.reply == max_reply {
+            let text = format!("a reply of the mail server has more than {max_reply} bytes");
             return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, text)));
         }
-        let most = buffer.remaining().min(self.at_once).min(MAX_REPLY - self.reply);
+        let most = buffer.remaining().min(max_read).min(max_reply - self.reply);
         let mut part = ReadBuf::new(buffer.initialize_unfilled_to(most));
         let read = Pin::new(&mut self.stream).poll_read(context, &mut part);
         let length = part.filled().len();
@@ -48,7 +64,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for ShortReplies<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for ShortReplies<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for ReplyLimit<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
