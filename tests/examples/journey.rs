@@ -407,7 +407,9 @@ pub(crate) async fn changes_of_offers(shop: &Shop, example: &mut Example) {
     shop.calls.has(9, "POST", BATCH).await;
     assert_eq!(shop.offer().await["stock"], 100);
     wait_for_output(example, &format!("no change of an offer at byte {whole}")).await;
+    example.crash();
     shop.keep_changes(whole);
+    shop.start_again(example).await;
 
     // Nothing of a malformed batch is done.
     let malformed = json!({"id": id, "price": {"amount": -1, "currency": "PLN"}});
