@@ -23,7 +23,7 @@ fn every_section_of_rfc_9700_has_a_row() {
 }
 
 /// The folders of the tests by the words that precede their files' names: `contract a, b; process c`.
-const FOLDERS: [(&str, &str); 17] = [
+const FOLDERS: [(&str, &str); 18] = [
     ("contract", "contract"),
     ("process", "process"),
     ("neighbours", "neighbours"),
@@ -36,6 +36,7 @@ const FOLDERS: [(&str, &str); 17] = [
     ("carriers", "../crates/adapters/carriers/tests/lookups"),
     ("docs-site", "../crates/adapters/docs-site/src"),
     ("http", "../crates/adapters/http/src"),
+    ("mail", "../crates/adapters/mail/tests/mail"),
     ("operations", "operations"),
     ("panel", "../crates/adapters/panel/src"),
     ("sealing", "../crates/adapters/sealing/src"),

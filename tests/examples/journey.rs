@@ -401,14 +401,14 @@ pub(crate) async fn changes_of_offers(shop: &Shop, example: &mut Example) {
     assert_eq!([items(&sent[5]), items(&sent[6])].concat(), changes);
     assert_eq!(items(&sent[7]), [json!({"id": id, "price": price, "stock": 0})]);
     assert_eq!(shop.offer().await["stock"], 0);
-    // So is what stands before a line that is no change.
+    // What stands before a line that is no change is sent.
     let whole = shop.change(&format!("{}\n", json!({"id": id, "stock": 100})));
     shop.change("{}\n");
     shop.calls.has(9, "POST", BATCH).await;
     assert_eq!(shop.offer().await["stock"], 100);
     wait_for_output(example, &format!("no change of an offer at byte {whole}")).await;
     example.crash();
-    shop.keep_changes(whole);
+    shop.truncate_changes(whole);
     shop.start_again(example).await;
 
     // Nothing of a malformed batch is done.

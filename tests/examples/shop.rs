@@ -130,7 +130,8 @@ impl Shop {
         file.metadata().unwrap().len()
     }
 
-    pub(crate) fn keep_changes(&self, length: u64) {
+    /// Cuts the changes to this length.
+    pub(crate) fn truncate_changes(&self, length: u64) {
         self.changes().set_len(length).unwrap();
     }
 

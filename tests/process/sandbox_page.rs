@@ -49,7 +49,7 @@ async fn no_form_is_large(base_url: &str) {
     assert!(said.contains("too large"), "{said}");
 }
 
-async fn wrong_values_get_those_that_are_allowed(base_url: &str, token: &str) {
+async fn wrong_values_are_answered_with_the_allowed_ones(base_url: &str, token: &str) {
     let api = format!("{base_url}/sandbox/api");
     for (query, told) in [
         ("kind=webhook", "`kind` is one of request, event, "),
@@ -178,7 +178,7 @@ async fn only_this_machine_uses_it_and_only_from_its_own_pages() {
     let preview = Client::new().post(&format!("{base_url}/sandbox/preview"));
     let preview = preview.header("Origin", &base_url).form("token=stale").send();
     assert!(!String::from_utf8_lossy(&preview.await.expect(403).bytes).contains("<html"));
-    wrong_values_get_those_that_are_allowed(&base_url, &token).await;
+    wrong_values_are_answered_with_the_allowed_ones(&base_url, &token).await;
 }
 
 #[tokio::test]

@@ -12,10 +12,10 @@ use thiserror::Error;
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Form(Vec<(String, String)>);
 
-/// The longest form is the sandbox's basket, of 200 offers.
+/// The form with the most fields is the sandbox's basket: 200 offers and a few more.
 const MAX_FIELDS: usize = 256;
 
-/// The body is not a form: broken percent-encoding, invalid UTF-8, NUL, or too many fields.
+/// The body or query is not a form: broken percent-encoding, invalid UTF-8, NUL, or too many fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("The form must be percent-encoded UTF-8 without NUL, with at most {MAX_FIELDS} fields.")]
 pub struct InvalidForm;

@@ -26,7 +26,7 @@ pub use report::{ImportReport, RejectedLine};
 const MAX_LINE_LENGTH: usize = 64 * 1024;
 
 /// A chunk is also full at this many bytes of lines, in case they are long.
-const MAX_CHUNK_SIZE: usize = 1024 * 1024;
+const MAX_CHUNK_SIZE: usize = 2 * 1024 * 1024;
 
 /// Imports the offers of one existing seller, line by line (D100).
 ///

@@ -327,7 +327,7 @@ pub(crate) async fn carrier(page: &SandboxPage, form: &Form) -> Shown {
         Refusal::new(status, "It is set, but the database does not answer now.")
     })?;
     Ok(HttpResponse::Ok().body(format!(
-        "{number} is `{status}` from now on, which carriers say within 15 seconds.\n"
+        "From now on carriers report {number} as `{status}`, within 15 seconds.\n"
     )))
 }
 

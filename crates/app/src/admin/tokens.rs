@@ -147,9 +147,7 @@ async fn revoke_from_stdin(database: &Database, format: Format) -> anyhow::Resul
             // Invalid input is not echoed: it may be a secret.
             Ok(None) => {
                 malformed += 1;
-                not_revoked(&format!(
-                    "the line must be one whole token and nothing else: {PREFIXES}"
-                ))
+                not_revoked(&format!("the line must be a whole token alone: {PREFIXES}"))
             }
             Err(Failure::Refused(refusal)) => {
                 unknown += 1;

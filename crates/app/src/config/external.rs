@@ -188,7 +188,7 @@ pub struct InpostConfig {
     pub token: Option<Secret>,
     /// Address of the API. If unset: the production service.
     pub base_url: Option<ServiceUrl>,
-    /// Requests a day that the account allows; 0: it is never asked. If unset: unlimited.
+    /// Requests a day that the account allows; with 0, the carrier is never asked. If unset: unlimited.
     pub daily_limit: Option<u32>,
 }
 
@@ -203,7 +203,7 @@ pub struct DhlConfig {
     pub service: String,
     /// Address of the API. If unset: the production service.
     pub base_url: Option<ServiceUrl>,
-    /// Requests a day that the account allows; 0: it is never asked. If unset: 250, DHL's initial limit.
+    /// Requests a day that the account allows; with 0, the carrier is never asked. If unset: 250, DHL's initial limit.
     pub daily_limit: Option<u32>,
 }
 
@@ -218,7 +218,7 @@ pub struct PocztaPolskaConfig {
     pub base_url: Option<ServiceUrl>,
     /// Address of the token endpoint. If unset: the production service.
     pub token_url: Option<ServiceUrl>,
-    /// Requests a day that the account allows; 0: it is never asked. If unset: unlimited.
+    /// Requests a day that the account allows; with 0, the carrier is never asked. If unset: unlimited.
     pub daily_limit: Option<u32>,
 }
 
@@ -233,7 +233,7 @@ pub struct DpdConfig {
     pub password: Option<Secret>,
     /// Address of the API. If unset: the production service.
     pub base_url: Option<ServiceUrl>,
-    /// Requests a day that the account allows; 0: it is never asked. If unset: unlimited.
+    /// Requests a day that the account allows; with 0, the carrier is never asked. If unset: unlimited.
     pub daily_limit: Option<u32>,
 }
 
@@ -249,7 +249,7 @@ pub struct ClientConfig {
     pub base_url: Option<ServiceUrl>,
     /// Address of the token endpoint. If unset: the production service.
     pub token_url: Option<ServiceUrl>,
-    /// Requests a day that the account allows; 0: it is never asked.
+    /// Requests a day that the account allows; with 0, the carrier is never asked.
     pub daily_limit: Option<u32>,
 }
 

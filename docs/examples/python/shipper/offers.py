@@ -74,7 +74,9 @@ def _next_batch(store: Store, file: Path) -> Any:
                 break
             try:
                 item = json.loads(line)
-                offer = str(item["id"])
+                offer = item["id"]
+                if not isinstance(offer, str):
+                    raise TypeError("its id is no text")
             except (ValueError, TypeError, KeyError) as error:
                 if not items:
                     raise Unavailable(f"{file} has no change of an offer at byte {end}: {error!r}") from error

@@ -8,8 +8,8 @@ use std::task::{Context, Poll};
 use lettre::transport::smtp::client::AsyncTokioStream;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// The SMTP client has limits of its own, but looks at them once a line has ended, and reads a reply from its start again
-/// at each line.
+/// How much of a reply is read. The SMTP client has limits of its own, but checks them only at the end of a line, and
+/// parses the whole reply again at each.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
     max_reply: usize,
@@ -17,7 +17,7 @@ pub(super) struct Limits {
     max_read: usize,
 }
 
-/// Without TLS anybody may answer. No read returns what stands behind a reply.
+/// Without TLS anybody may answer. One byte at a time: nothing beyond a reply is read with it.
 pub(super) const PLAIN: Limits = Limits {
     max_reply: 4 * 1024,
     max_read: 1,

@@ -84,6 +84,13 @@ fn verdicts_on_codes() {
             assert_eq!(verdict, Err(refusal));
         }
     }
+    let key = TokenKey {
+        family: family.id,
+        hash: SecretHash::of("x"),
+    };
+    let other = Presented::RefreshToken(key, client(3));
+    let verdict = other.judge(&family, &StoredCredential::Code(code), start());
+    assert_eq!(verdict, Err(GrantRefusal::Unknown));
 }
 
 #[test]
