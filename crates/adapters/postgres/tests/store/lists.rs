@@ -93,6 +93,10 @@ async fn every_combination_of_filters_and_page_sizes_reads_each_row_once_in_orde
                     "select id::text from offers where seller_id = '{seller}' and (status = 'draft' or not {draft}) \
                        {}{} order by created_at desc, id desc",
                     matching.collect::<String>(), later("updated_at", updated))).await;
+                assert!(
+                    filters == 0 || updated.is_some() || !expected.is_empty(),
+                    "{filter:?}"
+                );
                 for size in sizes {
                     let read = all(
                         *size,

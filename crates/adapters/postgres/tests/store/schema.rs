@@ -473,8 +473,8 @@ async fn the_query_builder_knows_the_tables_as_they_are() {
         fs::write(path, &made).unwrap();
     }
     assert!(
-        known == made,
-        "`RENEW=1 cargo test -p adapter-postgres` makes {path} from the migrated schema"
+        fs::read_to_string(path).unwrap() == made,
+        "`RENEW=1 cargo test -p adapter-postgres --test store -- schema::` makes {path} from the migrated schema"
     );
 }
 
