@@ -77,7 +77,7 @@ pub async fn send_link(
 ) -> Result<Option<MailedLink>, StoreError> {
     if interval > TimeDelta::zero() {
         let newest = accounts
-            .newest_link(seller.id, kind)
+            .newest_link_expiry(seller.id, kind)
             .await?
             .filter(|end| *end > now);
         let is_young = newest.is_some_and(|end| now < end - kind.lifetime() + interval);

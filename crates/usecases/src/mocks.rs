@@ -106,7 +106,7 @@ mock! {
         async fn password_hash(&self, seller: SellerId) -> Result<Option<PasswordHash>, StoreError>;
         async fn set_password(&self, seller: SellerId, password: PasswordHash) -> Result<(), StoreError>;
         async fn add_link(&self, link: Link) -> Result<(), StoreError>;
-        async fn newest_link(&self, seller: SellerId, kind: LinkKind) -> Result<Option<DateTime<Utc>>, StoreError>;
+        async fn newest_link_expiry(&self, seller: SellerId, kind: LinkKind) -> Result<Option<DateTime<Utc>>, StoreError>;
         async fn use_link(&self, hash: SecretHash, kind: LinkKind) -> Result<Option<Seller>, StoreError>;
         async fn queue_account_mail(&self, mail: AccountMail) -> Result<(), StoreError>;
         async fn store_flash(&self, session: SecretHash, form: Uuid, sealed: Option<Vec<u8>>) -> Result<bool, StoreError>;

@@ -5,7 +5,6 @@ use std::{error::Error, sync::Arc, time::Duration};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Clock, SPANS, error_chain};
-use opentelemetry::{Context, trace::TraceContextExt as _};
 use orders::Carrier;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use reqwest::{Body, Client, Method, Request, StatusCode};
@@ -63,7 +62,7 @@ impl Http {
 
     /// Sends a request and reads the whole answer. Statuses with the same meaning for every carrier become
     /// failures.
-    pub(crate) async fn exchange(&self, mut request: Request) -> Result<Response, Failure> {
+    pub(crate) async fn exchange(&self, request: Request) -> Result<Response, Failure> {
         let span = tracing::info_span!(
             target: SPANS,
             "carrier request",
@@ -74,9 +73,6 @@ impl Http {
             server.address = request.url().host_str().unwrap_or_default(),
             http.response.status_code = Empty,
         );
-        if let Some(value) = span.in_scope(traceparent) {
-            request.headers_mut().insert("traceparent", value);
-        }
         let outcome = self.send(request).instrument(span.clone()).await;
         if outcome.is_err() {
             span.record("otel.status_code", "ERROR");
@@ -106,19 +102,6 @@ impl Http {
         }
         Ok(Response { status, body })
     }
-}
-
-/// The current span as a `traceparent` header (W3C Trace Context §3.2); none if spans are not exported.
-fn traceparent() -> Option<HeaderValue> {
-    Context::map_current(|context| {
-        let span = context.span();
-        let context = span.span_context();
-        let (trace, span, flags) = (context.trace_id(), context.span_id(), context.trace_flags());
-        let value = context
-            .is_valid()
-            .then(|| format!("00-{trace}-{span}-{flags:02x}"))?;
-        HeaderValue::try_from(value).ok()
-    })
 }
 
 /// Parses `Retry-After`, seconds or a date (RFC 9110 §10.2.3), as a duration from now; none unless that is in the future.

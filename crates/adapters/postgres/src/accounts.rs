@@ -167,7 +167,7 @@ impl AccountStore for Tx {
         expect_rows("links", self.execute(add).await?, 1)
     }
 
-    async fn newest_link(
+    async fn newest_link_expiry(
         &self,
         seller: SellerId,
         kind: LinkKind,

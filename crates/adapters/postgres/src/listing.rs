@@ -304,7 +304,7 @@ pub(crate) struct ById<L>(PhantomData<L>);
 #[async_trait]
 impl<L: Listed> BatchQuery for ById<L> {
     const NAME: &'static str = L::BY_ID_NAME;
-    /// Of orders, which may have hundreds of kilobytes each.
+    /// An order may have hundreds of kilobytes; offers take the same share.
     const SHARE: usize = 5;
     type Question = (SellerId, Uuid);
     type Answer = Option<L::Item>;

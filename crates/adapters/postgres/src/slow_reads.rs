@@ -39,7 +39,7 @@ impl SlowReads {
         let take = |of| async move { self.long.take(&of, ANSWER_TIMEOUT).await };
         Ok([
             take(LockSet::of_seller(seller)).await?,
-            // Any fixed share will do: it has one place, for all sellers.
+            // The one place, by a share that is the same for all sellers.
             take(LockSet::of_strangers()).await?,
         ])
     }

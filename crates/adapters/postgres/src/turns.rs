@@ -211,7 +211,7 @@ impl State {
             .is_some_and(|queue| queue.waiting.len() >= most)
     }
 
-    /// Takes the places of one who waits, and returns whom it passes.
+    /// Takes the places of a waiter, and returns the waiters that it passes.
     fn admit(&mut self, ticket: Ticket) -> BTreeSet<Ticket> {
         let mut passed = BTreeSet::new();
         let Some(waiter) = self.leave(ticket) else {
@@ -230,7 +230,7 @@ impl State {
         passed
     }
 
-    /// Takes one who waits out of all queues.
+    /// Takes a waiter out of all queues.
     fn leave(&mut self, ticket: Ticket) -> Option<Waiter> {
         let waiter = self.waiting.remove(&ticket)?;
         for place in waiter.places.iter() {
@@ -425,7 +425,7 @@ mod tests {
             assert!(poll!(take(&turns, waits)).is_pending());
         }
         drop(placed);
-        // A row is not kept free for who waits for the seller's share.
+        // A row is not kept free for a waiter that has no place in the seller's share yet.
         let mut of_seller = take(&turns, LockSet::of_offers([other]));
         assert!(poll!(&mut of_seller).is_pending());
         for _ in 0..=PASSES {

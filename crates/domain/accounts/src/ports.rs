@@ -155,7 +155,7 @@ pub trait AccountStore: Send + Sync {
     async fn add_link(&self, link: Link) -> Result<(), StoreError>;
 
     /// When the newest link of this kind expires; None if there is none, or it was used.
-    async fn newest_link(
+    async fn newest_link_expiry(
         &self,
         seller: SellerId,
         kind: LinkKind,

@@ -12,7 +12,7 @@ const INTERVAL: TimeDelta = TimeDelta::minutes(5);
 /// The account's newest link of any kind was made this long ago, and the next mail has this place in the
 /// hour.
 fn mailed_before(tx: &mut MockTransaction, ago: Option<TimeDelta>, place: u64) {
-    tx.expect_newest_link()
+    tx.expect_newest_link_expiry()
         .returning(move |_, kind| Ok(ago.map(|ago| now() - ago + kind.lifetime())));
     let count = Count {
         place,

@@ -24,7 +24,8 @@ const CODES: CodeTable = &[
     (Status::Returning, &["230403", "230408"]),
 ];
 
-const MAX_NODES: u32 = 50_000; // Bounds memory: a body may hold 250 000 nodes, `<a/>` each.
+/// Bounds memory: a body may hold 250 000 nodes, `<a/>` each.
+const MAX_NODES: u32 = 50_000;
 
 /// Counts every `=` in the body. The XML parser compares each attribute with those before it: a megabyte of them would
 /// take minutes.

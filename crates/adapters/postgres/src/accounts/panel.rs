@@ -200,7 +200,7 @@ fn distinct(hashes: &[SecretHash]) -> Vec<&[u8]> {
 impl AccountReader for Reader<Sessions> {
     async fn seller(&self, id: SellerId) -> Result<Option<Seller>, StoreError> {
         let seller = sellers::table.find(id.uuid()).select(SellerRow::as_select());
-        // In the panel: who is asked for consent does not wait behind the owner's own requests.
+        // In the panel: a seller who is asked for consent does not wait behind the owner's own requests.
         let marketplace = self.statements.sharing(LockSet::of_marketplace(id));
         Ok(marketplace.row(seller).await?.map(Seller::from))
     }

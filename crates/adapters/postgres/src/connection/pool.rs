@@ -29,7 +29,7 @@ const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(2);
 /// to the pool, and the server rolls back.
 pub(crate) struct Leased {
     connection: Option<Object<AsyncPgConnection>>,
-    /// Cancels the statement under way when the connection is dropped, so that who repeats it while a lock is held leaves
+    /// Cancels the statement under way when the connection is dropped, so that a caller that repeats it while a lock is held leaves
     /// nothing behind. None for a unit of work, which has a statement timeout.
     canceller: Option<Arc<Connector>>,
 }
