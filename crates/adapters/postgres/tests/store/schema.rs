@@ -180,7 +180,7 @@ async fn the_schema_state_follows_versions_and_writability() {
 }
 
 #[tokio::test]
-async fn row_security_without_a_policy_for_the_role_is_a_lacking_right() {
+async fn every_table_and_row_security_without_a_policy_for_the_role_count_as_lacking_rights() {
     let test_database = TestDatabase::create().await;
     let owner = test_database.connect().await;
     // A role that every server has and that owns nothing.
@@ -191,6 +191,17 @@ async fn row_security_without_a_policy_for_the_role_is_a_lacking_right() {
         create policy of_others on sellers to pg_read_all_settings using (false);
         create policy narrower on sellers as restrictive using (true)";
     owner.batch_execute(secured).await.unwrap();
+    let tables = "select relname from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p', 'v')";
+    for row in owner.query(tables, &[]).await.unwrap() {
+        let table: String = row.get(0);
+        for (change, is_lacking) in [("revoke select on", true), ("grant select on", false)] {
+            let role = if is_lacking { "from" } else { "to" };
+            let change = format!("{change} {table} {role} pg_monitor");
+            owner.batch_execute(&change).await.unwrap();
+            let statements = serving.missing_grants().await.unwrap();
+            assert_eq!(statements.is_some(), is_lacking, "{change}");
+        }
+    }
     // `pg_monitor` is a member of the other policy's role: that policy is for it too.
     assert_eq!(serving.missing_grants().await.unwrap(), None);
     owner
