@@ -18,6 +18,7 @@ async fn every_field_is_validated() {
         {"expires_at": "2040-01-01T12:00:00Z"}      => expires_at
         {"expires_at": "2041-01-01T00:00:00"}       => expires_at
         {"expires_at": 2556144000}                  => expires_at
+        {"expires_at": "9999-12-31T23:59:59-00:01"} => expires_at
         {"seller": "y"}                             => seller"#;
     let issue = async |changes: &str| world.issuing(&seller, changes.parse().unwrap()).send().await;
     all_invalid(&table.replace("LONG", &"x".repeat(101)), issue).await;

@@ -36,7 +36,7 @@ async fn save(
     seller: SellerId,
     changes: Vec<Change<Offer, Announcement>>,
 ) -> Result<(), StoreError> {
-    match offers.save_offers(seller, changes).await {
+    match offers.save_fed_offers(seller, changes).await {
         Err(error @ StoreError::Conflict { .. }) => Err(StoreError::Retryable(error.into())),
         saved => saved,
     }
@@ -146,7 +146,7 @@ mod tests {
     async fn an_offer_created_concurrently_makes_the_work_repeatable() {
         let conflicting = || {
             let mut tx = finding(Vec::new());
-            tx.expect_save_offers()
+            tx.expect_save_fed_offers()
                 .returning(move |_, _| Err(conflict("offers_pkey")));
             tx
         };
@@ -167,7 +167,7 @@ mod tests {
             published(1, "y"),
         ];
         let mut tx = finding(Vec::new());
-        tx.expect_save_offers()
+        tx.expect_save_fed_offers()
             .once()
             .withf(|_, changes| {
                 let [one, two] = changes.as_slice() else {

@@ -40,6 +40,7 @@ mock! {
     impl OfferStore<Announcement> for Transaction {
         async fn lock_offers(&self, seller: SellerId, ids: &[OfferId]) -> Result<Vec<Offer>, StoreError>;
         async fn save_offers(&self, seller: SellerId, changes: Vec<Change<Offer, Announcement>>) -> Result<(), StoreError>;
+        async fn save_fed_offers(&self, seller: SellerId, changes: Vec<Change<Offer, Announcement>>) -> Result<(), StoreError>;
     }
 
     #[async_trait]

@@ -1,7 +1,7 @@
 //! Personal tokens: a seller creates and revokes them, in the panel or through the marketplace.
 
 use accounts::{AccountStore, Action, MAX_PERSONAL_TOKENS, NewPersonalToken, Rule};
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, Datelike as _, Utc};
 use kernel::{Randomness, SellerId, StoreError};
 use oauth::{ApplicationStatus, ApplicationStore, BearerToken, FamilyId, TokenKind};
 
@@ -14,7 +14,7 @@ use crate::{Acting, Announcement, Failure};
 pub enum Refusal {
     #[error(transparent)]
     Account(#[from] NotOpen),
-    /// Its expiry is not in the future.
+    /// Its expiry is not in the future, or in a year that RFC 3339 cannot write.
     #[error("{}", Rule::FutureExpiry)]
     Expired,
     #[error("the seller already has {MAX_PERSONAL_TOKENS} live personal tokens: revoke one first")]
@@ -37,7 +37,8 @@ pub async fn issue_personal_token(
     now: DateTime<Utc>,
 ) -> Result<BearerToken, Failure<Refusal>> {
     lock_open::<Refusal>(accounts, seller).await?;
-    ensure(new.expires_at.is_none_or(|at| at > now), Refusal::Expired)?;
+    let is_written = |at: &DateTime<Utc>| *at > now && at.year() <= 9999;
+    ensure(new.expires_at.as_ref().is_none_or(is_written), Refusal::Expired)?;
     let live = accounts.count_personal_tokens(seller, now).await?;
     ensure(live < MAX_PERSONAL_TOKENS, Refusal::TooMany)?;
     let application = applications.built_in_application(seller).await?;

@@ -75,7 +75,8 @@ pub enum Refusal {
     InsufficientStock(Vec<(usize, i32)>),
 }
 
-/// Bytes of all titles, handles and `sku` in an order: a page has up to 200 orders.
+/// Bytes of all titles, handles and `sku` in an order as JSON, where a control character has six: an answer has up to 100
+/// such orders.
 const MAX_TEXT_BYTES: usize = 256 * 1024;
 
 type Offers = BTreeMap<(SellerId, OfferId), Offer>;
@@ -162,12 +163,13 @@ fn check_lines(lines: &[Line], known: &Offers) -> Result<(), Failure<Refusal>> {
 fn check_texts(parts: &[Change<SellerOrder, Announcement>]) -> Result<(), Failure<Refusal>> {
     let items = parts.iter().flat_map(|part| &part.after.items);
     let texts = items.flat_map(|item| [&item.title, &item.handle, &item.sku]);
-    if texts.flatten().map(String::len).sum::<usize>() <= MAX_TEXT_BYTES {
+    let texts = serde_json::to_string(&texts.collect::<Vec<_>>()).map_err(StoreError::unexpected)?;
+    if texts.len() <= MAX_TEXT_BYTES {
         return Ok(());
     }
     let mut violations = BrokenRules::new();
     let reason = format!(
-        "must have at most {MAX_TEXT_BYTES} bytes of titles, handles and sku in all: place several orders"
+        "must have at most {MAX_TEXT_BYTES} bytes of titles, handles and sku in all, as JSON: place several orders"
     );
     violations.add("items", Invalid::new(reason));
     refuse(Refusal::Invalid(violations))
@@ -349,10 +351,15 @@ mod tests {
     #[tokio::test]
     async fn an_orders_texts_are_bounded() {
         let lines: Vec<_> = (1..=99).map(|n| (1, n, 1)).collect();
-        for (length, is_placed) in [(2_500, true), (2_700, false)] {
+        for (text, length, is_placed) in [
+            ("x", 2_500, true),
+            ("x", 2_700, false),
+            ("\n", 1_250, true),
+            ("\0", 500, false),
+        ] {
             let mut order = order(&lines, None, true);
             for line in &mut order.items {
-                line.title = Some("x".repeat(length));
+                line.title = Some(text.repeat(length));
             }
             let mut tx = MockTransaction::new();
             tx.expect_save_parts()

@@ -14,9 +14,11 @@ const LAST: i64 = 253_402_300_799_999_999;
 
 /// Parses a date-time with `Z` or an offset; `None` for a date alone or a local time.
 pub fn parse(text: &str) -> Option<DateTime<Utc>> {
-    DateTime::parse_from_rfc3339(text)
-        .ok()
-        .map(|at| at.with_timezone(&Utc))
+    // chrono also takes U+2212 for a minus sign.
+    let at = text
+        .is_ascii()
+        .then(|| DateTime::parse_from_rfc3339(text).ok())??;
+    Some(at.with_timezone(&Utc))
 }
 
 /// The text of a timestamp: `2026-01-31T12:00:00.000000Z`.

@@ -49,7 +49,7 @@ mod rules;
 mod table;
 
 use actix_web::HttpRequest;
-use actix_web::http::header::{ACCEPT_LANGUAGE, AcceptLanguage, Header as _, Quality};
+use actix_web::http::header::{ACCEPT_LANGUAGE, AcceptLanguage, Header as _, HeaderValue, Quality};
 
 pub(crate) use rules::Rule;
 pub(crate) use table::{ENGLISH, POLISH, Texts};
@@ -73,8 +73,8 @@ impl Language {
     /// The one of these languages that the browser prefers (RFC 9110 §12.5.4).
     pub(crate) fn preferred(request: &HttpRequest) -> Option<Self> {
         // Browsers name a few: thousands would take milliseconds.
-        let sent = request.headers().get(ACCEPT_LANGUAGE)?;
-        (sent.len() <= 1024).then_some(())?;
+        let sent = request.headers().get_all(ACCEPT_LANGUAGE);
+        (sent.map(HeaderValue::len).sum::<usize>() <= 1024).then_some(())?;
         let mut ranges = AcceptLanguage::parse(request).ok()?;
         // Quality 0: not acceptable.
         ranges.retain(|range| range.quality > Quality::ZERO);

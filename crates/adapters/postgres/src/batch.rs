@@ -16,7 +16,7 @@ use tracing::{Instrument as _, Span};
 use usecases::LockSet;
 
 use crate::connection::Connector;
-use crate::connection::error::with_timeout;
+use crate::connection::error::{AnswerTimeout, with_timeout};
 use crate::connection::pool::Autocommit;
 use crate::connection::shared::SharedConnection;
 use crate::turns::{Admission, Turns};
@@ -90,8 +90,8 @@ impl<C, G: BatchQuery<Question = Withdrawable<C>>> Batcher<G> {
         let mut asking = pin!(self.ask(question));
         let outcome = match timeout(time_left, &mut asking).await {
             Ok(outcome) => outcome,
-            Err(late) if withdraw() => {
-                return Err(TransactionError::Store(StoreError::Unavailable(late.into())));
+            Err(_) if withdraw() => {
+                return Err(TransactionError::Store(AnswerTimeout(time_left).into()));
             }
             Err(_) => asking.await,
         };

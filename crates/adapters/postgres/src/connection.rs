@@ -23,6 +23,7 @@ use tokio::runtime::Handle;
 use tokio::select;
 use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::time::Instant;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, SimpleQueryMessage, SimpleQueryRow};
 use tokio_util::{context::TokioContext, task::AbortOnDropHandle};
 
@@ -344,12 +345,21 @@ impl Connector {
         let (own, of_driver) = oneshot::channel();
         let driver = AbortOnDropHandle::new(tokio::spawn(self.drive(connection, of_driver)));
         let found = if checks {
-            client.simple_query(IDENTITY.text).await
+            // Else the server goes on with it, behind a lock, when this connection is given up and another is opened.
+            let bounded = format!("set local statement_timeout = 1000; {}", IDENTITY.text);
+            client.simple_query(&bounded).await
         } else {
             Ok(Vec::new())
         };
         // Before the first migration there is no identity to check.
-        let found = found.or_else(|error| if ends(&error) { Err(error) } else { Ok(Vec::new()) })?;
+        let has_failed = |error: &_| ends(error) || error.code() == Some(&SqlState::QUERY_CANCELED);
+        let found = found.or_else(|error| {
+            if has_failed(&error) {
+                Err(error)
+            } else {
+                Ok(Vec::new())
+            }
+        })?;
         for message in found {
             if let SimpleQueryMessage::Row(row) = message {
                 self.accept(&row, own)?;

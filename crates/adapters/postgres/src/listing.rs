@@ -31,6 +31,7 @@ use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamptz, Uuid a
 use diesel::{QueryResult, QueryableByName, deserialize};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use kernel::{Keyset, MAX_PAGE_SIZE, Page, PageSize, SellerId, StoreError};
+use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
 use crate::ANSWER_TIMEOUT;
@@ -70,8 +71,8 @@ pub(crate) trait Listed: Send + Sync + 'static {
     /// The names of its statements in the metrics: by id, and of pages.
     const BY_ID_NAME: &'static str;
     const PAGES_NAME: &'static str;
-    /// How many pages of one seller may be under way on a thread.
-    const PAGES_SHARE: usize;
+    /// How many pages of one seller may be under way on a thread; and how many rows by their ids, where these take turns.
+    const SHARE: usize;
     type Row: TableRow + Send + 'static;
     /// The type of an item.
     type Item: Send + TryFrom<Self::Row, Error = StoreError>;
@@ -172,7 +173,7 @@ impl<L: Listed> List<L> {
         seller: SellerId,
         mut ids: BTreeSet<Uuid>,
     ) -> Result<Vec<L::Item>, StoreError> {
-        let (mut items, mut turn) = (Vec::new(), None::<Arc<_>>);
+        let (mut items, mut turn, mut own) = (Vec::new(), None::<Arc<_>>, None);
         while !ids.is_empty() {
             let some = L::BY_IDS.bind((seller.uuid(), ids.iter().copied().collect::<Vec<_>>()));
             let read = |connection: Arc<SharedConnection>| async move { connection.rows(some).await };
@@ -187,13 +188,22 @@ impl<L: Listed> List<L> {
             if !rest.is_empty() && turn.is_none() {
                 // Whoever waits holds nothing, and reads the same again.
                 drop(page);
-                turn = Some(Arc::new(self.slow.turn_of_long(seller).await?));
+                let [of_seller, of_all] = self.slow.turn_of_long(seller).await?;
+                (own, turn) = (Some((of_seller, Instant::now())), Some(Arc::new(of_all)));
                 continue;
             }
             items.extend(page.items);
             ids = rest;
         }
         drop(turn);
+        if let Some((own, began)) = own {
+            // As long again: a seller's long reads take half of the time at most.
+            let pause = began.elapsed();
+            tokio::spawn(async move {
+                sleep(pause).await;
+                drop(own);
+            });
+        }
         items.sort_unstable_by_key(|item| {
             let Keyset { at, id } = L::key(item).1;
             Reverse((at, id))
@@ -304,8 +314,7 @@ pub(crate) struct ById<L>(PhantomData<L>);
 #[async_trait]
 impl<L: Listed> BatchQuery for ById<L> {
     const NAME: &'static str = L::BY_ID_NAME;
-    /// An order may have hundreds of kilobytes; offers take the same share.
-    const SHARE: usize = 5;
+    const SHARE: usize = L::SHARE;
     type Question = (SellerId, Uuid);
     type Answer = Option<L::Item>;
 
@@ -344,7 +353,7 @@ impl<L: Listed> BatchQuery for Batched<L> {
     const NAME: &'static str = L::PAGES_NAME;
     /// Few: each page waits for the rows of all.
     const MAX_MEMBERS: usize = 8;
-    const SHARE: usize = L::PAGES_SHARE;
+    const SHARE: usize = L::SHARE;
     type Question = PageQuestion;
     type Answer = Vec<Walked<L::Row>>;
 

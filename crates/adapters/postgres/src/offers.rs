@@ -29,6 +29,7 @@ statements! {
     OFFERS: (Array<SqlUuid>, Array<SqlUuid>) -> Walked<OfferRow> = "n, matches, is_end", OfferRow;
     INSERT_OFFERS: (Json);
     UPDATE_OFFERS: (SqlUuid, Json);
+    SAVE_OFFERS: (SqlUuid, Json);
 }
 
 statements! {
@@ -46,12 +47,11 @@ statements! {
 }
 
 /// Its names are those of the columns, also in the documents of [`INSERT_OFFERS`] and [`UPDATE_OFFERS`].
-#[derive(Queryable, Selectable, AsChangeset, Serialize)]
-#[diesel(table_name = offers, primary_key(seller_id, id), treat_none_as_null = true, check_for_backend(Pg))]
+#[derive(Queryable, Selectable, Serialize)]
+#[diesel(table_name = offers, check_for_backend(Pg))]
 pub(crate) struct OfferRow {
     seller_id: Uuid,
     id: Uuid,
-    #[diesel(skip_update)]
     created_at: DateTime<Utc>,
     updated_at: DateTime<Utc>,
     price_amount: Option<i64>,
@@ -66,6 +66,34 @@ pub(crate) struct OfferRow {
     signature: Option<String>,
     thumbnail: Option<String>,
     url: String,
+}
+
+/// What changes without a feed. The product's texts, which may have ten kilobytes, are not written again.
+#[derive(AsChangeset, Serialize)]
+#[diesel(table_name = offers, treat_none_as_null = true)]
+struct OfferState {
+    #[diesel(skip_update)]
+    id: Uuid,
+    updated_at: DateTime<Utc>,
+    price_amount: Option<i64>,
+    stock: Option<i32>,
+    status: &'static str,
+    price_source: Option<&'static str>,
+    external_id: Option<String>,
+}
+
+impl From<Offer> for OfferState {
+    fn from(offer: Offer) -> Self {
+        Self {
+            id: offer.id.uuid(),
+            updated_at: offer.updated_at,
+            price_amount: amount(&offer),
+            stock: offer.stock.map(Stock::get),
+            status: offer.status.as_str(),
+            price_source: source(&offer),
+            external_id: offer.external_id,
+        }
+    }
 }
 
 impl TableRow for OfferRow {
@@ -154,7 +182,7 @@ impl Listed for SellerOffers {
     const BY_ID_NAME: &'static str = "offers";
     const PAGES_NAME: &'static str = "offer_pages";
     /// Two batches of them.
-    const PAGES_SHARE: usize = 16;
+    const SHARE: usize = 16;
     type Row = OfferRow;
     type Item = Offer;
     const BY_ID: Statement<(Array<SqlUuid>, Array<SqlUuid>), Walked<OfferRow>> = OFFERS;
@@ -269,8 +297,58 @@ impl OfferStore<Announcement> for Tx {
     async fn save_offers(
         &self,
         seller: SellerId,
-        mut changes: Vec<Change<Offer, Announcement>>,
+        changes: Vec<Change<Offer, Announcement>>,
     ) -> Result<(), StoreError> {
+        let states = self.changed_offers(seller, changes)?;
+        let mut states: Vec<_> = states
+            .into_iter()
+            .map(|change| OfferState::from(change.after))
+            .collect();
+        if states.len() > 1 {
+            let update = SAVE_OFFERS.bind((seller.uuid(), Document::of(&states)?));
+            self.write_later(changing("offers", states.len(), update));
+        } else if let Some(state) = states.pop() {
+            let offer = offers::table.find((seller.uuid(), state.id));
+            self.write_later(changing("offers", 1, diesel::update(offer).set(state)));
+        }
+        Ok(())
+    }
+
+    async fn save_fed_offers(
+        &self,
+        seller: SellerId,
+        changes: Vec<Change<Offer, Announcement>>,
+    ) -> Result<(), StoreError> {
+        let (new, known): (Vec<_>, Vec<_>) = self
+            .changed_offers(seller, changes)?
+            .into_iter()
+            .partition(|change| change.precondition == Precondition::MustNotExist);
+        let rows = |changes: Vec<Change<Offer, Announcement>>| {
+            let after = changes.into_iter().map(|change| change.after);
+            after.map(OfferRow::from).collect::<Vec<_>>()
+        };
+        let (new, known) = (rows(new), rows(known));
+        if !known.is_empty() {
+            let update = UPDATE_OFFERS.bind((seller.uuid(), Document::of(&known)?));
+            self.write_later(changing("offers", known.len(), update));
+        }
+        if !new.is_empty() {
+            // Sent at once: the caller has to know whether an offer was created meanwhile.
+            let inserted = self.execute(INSERT_OFFERS.bind((Document::of(&new)?,))).await?;
+            expect_rows("offers", inserted, new.len())?;
+        }
+        Ok(())
+    }
+}
+
+impl Tx {
+    /// Collects the announcements. The changes come back in the order of ids, so that two transactions that create the same
+    /// offers conflict at the first one and cannot deadlock.
+    fn changed_offers(
+        &self,
+        seller: SellerId,
+        mut changes: Vec<Change<Offer, Announcement>>,
+    ) -> Result<Vec<Change<Offer, Announcement>>, StoreError> {
         if let Some(foreign) = changes.iter().find(|change| change.after.seller != seller) {
             return Err(StoreError::unexpected(format!(
                 "offer {} is another seller's",
@@ -281,30 +359,7 @@ impl OfferStore<Announcement> for Tx {
             self.outbox().extend(change.events.drain(..));
         }
         self.mark_distributed_write();
-        // Sorted, so that two transactions that create the same offers conflict at the first one and cannot
-        // deadlock.
         changes.sort_unstable_by_key(|change| change.after.id);
-        let (new, known): (Vec<_>, Vec<_>) = changes
-            .into_iter()
-            .partition(|change| change.precondition == Precondition::MustNotExist);
-        let rows = |changes: Vec<Change<Offer, Announcement>>| {
-            let after = changes.into_iter().map(|change| change.after);
-            after.map(OfferRow::from).collect::<Vec<_>>()
-        };
-        let (new, mut known) = (rows(new), rows(known));
-        if known.len() > 1 {
-            let update = UPDATE_OFFERS.bind((seller.uuid(), Document::of(&known)?));
-            self.write_later(changing("offers", known.len(), update));
-        } else if let Some(row) = known.pop() {
-            // Without arrays PostgreSQL keeps its generic plan.
-            let offer = offers::table.find((row.seller_id, row.id));
-            self.write_later(changing("offers", 1, diesel::update(offer).set(row)));
-        }
-        if !new.is_empty() {
-            // Sent at once: the caller has to know whether an offer was created meanwhile.
-            let inserted = self.execute(INSERT_OFFERS.bind((Document::of(&new)?,))).await?;
-            expect_rows("offers", inserted, new.len())?;
-        }
-        Ok(())
+        Ok(changes)
     }
 }

@@ -12,6 +12,15 @@ insert into offers
 select *
 from json_populate_recordset(null::offers, $1)
 
+-- name: SAVE_OFFERS
+-- $1 the seller; $2 the offers' states.
+update offers
+set updated_at = u.updated_at, price_amount = u.price_amount, stock = u.stock, status = u.status, price_source = u.price_source,
+    external_id = u.external_id
+from json_populate_recordset(null::offers, $2) as u
+where offers.seller_id = $1
+  and offers.id = u.id
+
 -- name: UPDATE_OFFERS
 -- $1 the seller; $2 the rows.
 update offers

@@ -65,7 +65,7 @@ impl Listed for SellerParts {
     const BY_ID_NAME: &'static str = "orders";
     const PAGES_NAME: &'static str = "order_pages";
     /// Each may have a megabyte.
-    const PAGES_SHARE: usize = 2;
+    const SHARE: usize = 2;
     type Row = PartRow;
     type Item = SellerOrder;
     const BY_ID: Statement<(Array<SqlUuid>, Array<SqlUuid>), Walked<PartRow>> = PARTS;

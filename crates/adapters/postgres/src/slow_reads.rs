@@ -38,7 +38,10 @@ impl SlowReads {
     pub(crate) async fn turn_of_long(&self, seller: SellerId) -> Result<[Admission; 2], StoreError> {
         let take = |of| async move { self.long.take(&of, ANSWER_TIMEOUT).await };
         Ok([
-            take(LockSet::of_seller(seller)).await?,
+            // Only the seller's own reads were before it.
+            take(LockSet::of_seller(seller))
+                .await
+                .map_err(|_| StoreError::Unavailable(ShareTaken.into()))?,
             // The one place, by a share that is the same for all sellers.
             take(LockSet::of_strangers()).await?,
         ])

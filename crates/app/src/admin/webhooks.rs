@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use adapter_postgres::Database;
 use anyhow::bail;
 use chrono::{DateTime, Utc};
-use clap::Subcommand;
+use clap::{ArgGroup, Subcommand};
 use kernel::SellerId;
 use orders::OrderRef;
 use serde_json::{Value, json};
@@ -44,12 +44,13 @@ pub(crate) enum Command {
     /// come first; subscriptions that get nothing at present are left out, and --seller and --subscription
     /// narrow the choice. The instant is the event's, and its delivery is given up 14 hours later: for all
     /// that an outage cost, begin 15 hours before it.
+    #[command(group(ArgGroup::new("which").args(["delivery", "since"]).required(true)))]
     DeliverAgain {
         /// The delivery's id
-        #[arg(value_parser = id, required_unless_present = "since", requires = "seller", requires = "subscription")]
+        #[arg(value_parser = id, requires = "seller", requires = "subscription")]
         delivery: Option<Uuid>,
         /// All events from this instant on whose deliveries were given up, such as 2027-01-15T08:00:00Z
-        #[arg(long, value_name = "INSTANT", value_parser = instant, conflicts_with = "delivery")]
+        #[arg(long, value_name = "INSTANT", value_parser = instant)]
         since: Option<DateTime<Utc>>,
         /// The seller of the subscription: id, number or e-mail address
         #[arg(long)]

@@ -103,6 +103,10 @@ impl TaskSlots {
     }
 }
 
+fn is_outage(error: &TransactionError) -> bool {
+    matches!(error, TransactionError::Store(StoreError::Unavailable(_)))
+}
+
 /// Consecutive failures.
 pub(super) struct FailureStreak {
     /// The name in the log.
@@ -113,6 +117,8 @@ pub(super) struct FailureStreak {
     began_at: Option<Instant>,
     last_at: Option<Instant>,
     is_logged: bool,
+    /// Whether what was logged last was an outage.
+    was_outage: bool,
     /// Whether the process is ready.
     ready: Arc<AtomicBool>,
 }
@@ -126,11 +132,12 @@ impl FailureStreak {
             began_at: None,
             last_at: None,
             is_logged: false,
+            was_outage: false,
             ready,
         }
     }
 
-    /// Logs a failure unless the previous batch failed too, and returns the pause after it.
+    /// Logs a failure unless the previous batch failed too, or had only met an outage, and returns the pause after it.
     pub(super) fn log_failure(&mut self, error: &TransactionError) -> Duration {
         let (worker, step, cause) = (self.worker, self.step.as_deref(), error_chain(error));
         if !self.counts(error) {
@@ -138,11 +145,12 @@ impl FailureStreak {
             return self.next_pause();
         }
         metrics::counter!("worker_failures_total", "worker" => worker).increment(1);
-        if self.is_logged {
+        let is_outage = is_outage(error);
+        if self.is_logged && (is_outage || !self.was_outage) {
             tracing::debug!(worker, step, cause, "a worker fails again");
         } else {
             tracing::warn!(worker, step, cause, "a worker failed: it retries");
-            self.is_logged = true;
+            (self.is_logged, self.was_outage) = (true, is_outage);
         }
         self.next_pause()
     }
@@ -151,11 +159,10 @@ impl FailureStreak {
     /// report it. A worker's first may precede that check. A statement that always times out counts: the
     /// process is ready.
     fn counts(&self, error: &TransactionError) -> bool {
-        let is_outage = matches!(error, TransactionError::Store(StoreError::Unavailable(_)));
         let is_checked = self
             .began_at
             .is_some_and(|began_at| began_at.elapsed() >= CHECKED_WITHIN);
-        !is_outage || is_checked && self.ready.load(Ordering::Relaxed)
+        !is_outage(error) || is_checked && self.ready.load(Ordering::Relaxed)
     }
 
     fn next_pause(&mut self) -> Duration {
@@ -293,6 +300,11 @@ mod tests {
         }
         sleep(CHECKED_WITHIN).await;
         assert!(streak.counts(&away));
+        // One that precedes another cause does not hide it.
+        for (error, was_outage) in [(&away, true), (&other, false), (&away, false)] {
+            streak.log_failure(error);
+            assert_eq!(streak.was_outage, was_outage);
+        }
         ready.store(false, Ordering::Relaxed);
         assert!(!streak.counts(&away) && streak.counts(&other));
     }

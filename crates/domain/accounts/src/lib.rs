@@ -26,7 +26,7 @@ pub enum Rule {
     HardToGuess,
     #[error("must have 1 to {0} characters, at least one of them visible, and no control characters")]
     TokenName(usize),
-    #[error("must be in the future, or absent for a token that does not expire")]
+    #[error("must be in the future and before the year 10000, or absent for a token that does not expire")]
     FutureExpiry,
     #[error(transparent)]
     Scopes(#[from] oauth::Rule),

@@ -21,7 +21,8 @@ pub trait Mail: Send + Sync + 'static {
 
 /// Whether mails can be sent to this address, by the grammar that mail adapters begin with.
 pub fn is_mailable(address: &str) -> bool {
-    EmailAddress::parse_with_options(address, Options::default().without_display_text()).is_ok()
+    let options = Options::default().without_display_text().without_domain_literal();
+    EmailAddress::parse_with_options(address, options).is_ok()
 }
 
 /// The delay after an attempt that says nothing about the mail.

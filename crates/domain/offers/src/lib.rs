@@ -94,9 +94,16 @@ pub trait OfferStore<A>: Send + Sync {
     /// lock them in the order of their ids, so that such transactions cannot deadlock.
     async fn lock_offers(&self, seller: SellerId, ids: &[OfferId]) -> Result<Vec<Offer>, StoreError>;
 
-    /// Saves changes of a seller's offers together with their announcements. An adapter MUST check that the
-    /// number of changed rows equals the number of changes. A new offer that exists by then is a conflict.
+    /// Saves changes of a seller's offers, but not of their products, together with their announcements. An adapter MUST
+    /// check that the number of changed rows equals the number of changes.
     async fn save_offers(&self, seller: SellerId, changes: Vec<Change<Offer, A>>) -> Result<(), StoreError>;
+
+    /// The same for whole offers that were fed, with their products. A new offer that exists by then is a conflict.
+    async fn save_fed_offers(
+        &self,
+        seller: SellerId,
+        changes: Vec<Change<Offer, A>>,
+    ) -> Result<(), StoreError>;
 }
 
 /// The input of a change without a lock, read at one moment.

@@ -48,7 +48,7 @@ impl UnitOfWork for Store {
             Ok(ids.iter().filter_map(|id| rows.offers.get(id).cloned()).collect())
         });
         let rows = Arc::clone(&mine);
-        tx.expect_save_offers().returning(move |_, changes| {
+        tx.expect_save_fed_offers().returning(move |_, changes| {
             let mut rows = rows.lock().unwrap();
             rows.saved.push(changes.len());
             rows.offers

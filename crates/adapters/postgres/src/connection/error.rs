@@ -167,11 +167,12 @@ pub(crate) fn is_lock_timeout(error: &DieselError) -> bool {
     meaning(error) == Some(LockTimeout)
 }
 
-/// True for SQLSTATE 42P01, 42703 and 42883, recognised by the English messages: a table, column or function
-/// does not exist. All statements of this crate match its own migrations, so these are not applied yet.
+/// True for SQLSTATE 42P01, 42703, 42883 and 42P10, recognised by the English messages: a table, column, function or
+/// unique index does not exist. All statements of this crate match its own migrations, so these are not applied yet.
 fn is_schema_outdated(message: &str) -> bool {
     let kinds = ["relation ", "column ", "function "];
     kinds.iter().any(|kind| message.starts_with(kind)) && message.ends_with("does not exist")
+        || message.starts_with("there is no unique or exclusion constraint")
 }
 
 /// True if the role lacks a privilege, or the object belongs to another role.
@@ -231,6 +232,7 @@ mod tests {
             starts,
             &of_worker,
             "could not establish any connections to the node 10.0.0.2:5432 after 1000 ms",
+            "there is no unique or exclusion constraint matching the ON CONFLICT specification",
         ] {
             assert!(
                 matches!(store_error(error(message)), StoreError::Unavailable(_)),

@@ -117,7 +117,7 @@ where (d.seller_id, d.subscription_id, d.id) = (h.seller_id, h.subscription_id, 
 -- alone, once no other is running.
 with clock as materialized (
     select api_now() as at, set_config('synchronous_commit', 'off', true) as mode,
-        set_config('lock_timeout', '2s', true) as lock_timeout
+        set_config('lock_timeout', '300ms', true) as lock_timeout
 ),
 queues as materialized (
     select

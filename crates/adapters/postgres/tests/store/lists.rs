@@ -315,13 +315,13 @@ async fn a_seller_reads_few_orders_by_id_at_a_time() {
     fixture.tamper("rollback").await;
     read().await.unwrap();
     by_number().await.unwrap();
-    // Two by ids and five by number, before these.
-    assert_eq!(proxy.recorded().len(), 2 + 5 + 2);
+    // Two of each, before these.
+    assert_eq!(proxy.recorded().len(), 2 + 2 + 2);
     let one = OrderRef::Id(id().into());
     orders.order(seller, &one).await.unwrap();
     proxy.record();
     join_all((0..40).map(|_| orders.order(seller, &one))).await;
-    assert!(proxy.recorded().len() >= 40 / 5, "{:?}", proxy.recorded());
+    assert!(proxy.recorded().len() >= 40 / 2, "{:?}", proxy.recorded());
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use offers::{Offer, OfferStatus, Price, PriceSource, Product, Stock};
 use crate::support::{Fixture, changed, created, instant, is_rolled_back, is_unexpected, offer};
 
 #[tokio::test]
-async fn an_update_alone_or_with_others_writes_every_field_of_its_own_sellers_offer() {
+async fn a_change_alone_or_with_others_writes_its_own_sellers_offer_and_products_only_where_they_were_fed() {
     let fixture = Fixture::new().await;
     let (seller, other) = (fixture.seller().await, fixture.seller().await);
     let before = [(); 3].map(|()| offer(seller));
@@ -40,18 +40,30 @@ async fn an_update_alone_or_with_others_writes_every_field_of_its_own_sellers_of
         created_at: offer.created_at,
         updated_at: instant() + TimeDelta::hours(1),
     });
-    for some in [&after[..1], &after[1..]] {
-        let tx = fixture.begin().await;
-        let ids: Vec<_> = some.iter().map(|offer| offer.id).collect();
-        assert_eq!(tx.lock_offers(seller, &ids).await.unwrap().len(), some.len());
-        let changes = some.iter().cloned().map(changed).collect();
-        tx.save_offers(seller, changes).await.unwrap();
-        tx.commit().await.unwrap();
-    }
     let reader = fixture.database.offer_reader();
-    for stored in after.iter().chain(&others) {
-        let read = reader.offer(stored.seller, stored.id).await.unwrap();
-        assert_eq!(read.as_ref(), Some(stored));
+    for is_fed in [false, true] {
+        for some in [&after[..1], &after[1..]] {
+            let tx = fixture.begin().await;
+            let ids: Vec<_> = some.iter().map(|offer| offer.id).collect();
+            assert_eq!(tx.lock_offers(seller, &ids).await.unwrap().len(), some.len());
+            let changes = some.iter().cloned().map(changed).collect();
+            if is_fed {
+                tx.save_fed_offers(seller, changes).await.unwrap();
+            } else {
+                tx.save_offers(seller, changes).await.unwrap();
+            }
+            tx.commit().await.unwrap();
+        }
+        let mut stored = after.clone();
+        if !is_fed {
+            for (stored, before) in stored.iter_mut().zip(&before) {
+                stored.product = before.product.clone();
+            }
+        }
+        for stored in stored.iter().chain(&others) {
+            let read = reader.offer(stored.seller, stored.id).await.unwrap();
+            assert_eq!(read.as_ref(), Some(stored));
+        }
     }
 }
 
@@ -107,12 +119,19 @@ async fn inserting_a_known_offer_or_updating_a_missing_one_fails() {
     let known = offer(seller);
     fixture.save_offers(vec![known.clone()]).await;
     let tx = fixture.begin().await;
-    let twice = tx.save_offers(seller, vec![created(known)]).await;
+    let twice = tx.save_fed_offers(seller, vec![created(known)]).await;
     assert_eq!(twice.unwrap_err().conflict(), Some("offers_pkey"));
     // Updates of known offers are sent with the commit, which is sent only after they succeeded.
-    let tx = fixture.begin().await;
-    let missing = changed(offer(seller));
-    tx.save_offers(seller, vec![missing]).await.unwrap();
-    let cause = is_rolled_back(tx).await;
-    assert!(matches!(cause, StoreError::Unexpected(_)), "{cause:?}");
+    for is_fed in [false, true] {
+        let tx = fixture.begin().await;
+        let missing = vec![changed(offer(seller))];
+        let saved = if is_fed {
+            tx.save_fed_offers(seller, missing).await
+        } else {
+            tx.save_offers(seller, missing).await
+        };
+        saved.unwrap();
+        let cause = is_rolled_back(tx).await;
+        assert!(matches!(cause, StoreError::Unexpected(_)), "{cause:?}");
+    }
 }

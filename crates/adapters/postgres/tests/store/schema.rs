@@ -13,7 +13,7 @@ use testkit::{Layout, TestDatabase};
 use tokio::time::sleep;
 use tokio_postgres::Client;
 
-use crate::support::{Fixture, id, settings};
+use crate::support::{Fixture, id, is_unavailable, settings};
 
 async fn migrated(url: &str) -> (Result<Vec<String>, MigrateError>, Vec<String>) {
     let steps = Mutex::new(Vec::new());
@@ -215,6 +215,17 @@ async fn every_table_and_row_security_without_a_policy_for_the_role_count_as_lac
     );
     owner.batch_execute(&statements).await.unwrap();
     assert_eq!(serving.missing_grants().await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_connection_that_meets_a_locked_table_leaves_nothing_behind_in_the_server() {
+    let fixture = Fixture::new().await;
+    let serving = fixture.another(1);
+    fixture.tamper("begin; lock table instance").await;
+    is_unavailable(serving.schema_state().await);
+    fixture.nothing_waits().await;
+    fixture.tamper("rollback").await;
+    assert_eq!(serving.schema_state().await.unwrap(), SchemaState::Ready);
 }
 
 #[tokio::test]

@@ -345,7 +345,7 @@ impl Fixture {
     pub(crate) async fn save_offers(&self, offers: Vec<Offer>) {
         let seller = offers[0].seller;
         let changes = offers.into_iter().map(created);
-        self.tx(async |tx| tx.save_offers(seller, changes.collect()).await.unwrap())
+        self.tx(async |tx| tx.save_fed_offers(seller, changes.collect()).await.unwrap())
             .await;
     }
 }
