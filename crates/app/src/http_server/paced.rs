@@ -35,6 +35,14 @@ const HEAD: usize = 64 * 1024;
 /// connection.
 const SMALL: usize = 4096;
 
+/// On how many of a thread's connections bodies that were not read are thrown away at a time. Others end at once; their
+/// clients may lose the answer.
+const MOST_THROWN_AWAY: usize = 32;
+
+thread_local! {
+    static THROWN_AWAY: Cell<usize> = const { Cell::new(0) };
+}
+
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Awaits {
     #[default]
@@ -52,6 +60,8 @@ pub(super) struct ReadGate {
     left: Cell<usize>,
     /// Whether all that had arrived was read.
     is_all_read: Cell<bool>,
+    /// Whether what comes is thrown away, after a body that was not read.
+    is_thrown_away: Cell<bool>,
     /// The server, if something waits for it behind the gate.
     server: Cell<Option<Waker>>,
 }
@@ -64,15 +74,30 @@ impl ReadGate {
         }
     }
 
-    /// After a body that was not read.
-    fn is_thrown_away(&self) -> bool {
-        self.awaits.get() == Awaits::Head && self.left.get() > HEAD
+    /// Throws away what comes, if few others do.
+    fn throw_away(&self) {
+        let others = THROWN_AWAY.get();
+        if others < MOST_THROWN_AWAY {
+            THROWN_AWAY.set(others + 1);
+            self.is_thrown_away.set(true);
+            self.left.set(usize::MAX);
+        } else {
+            self.left.set(0);
+        }
     }
 
     fn allowed(&self) -> usize {
         match self.left.get() {
             left if left > SMALL && self.awaits.get() == Awaits::Answer => 0,
             left => left,
+        }
+    }
+}
+
+impl Drop for ReadGate {
+    fn drop(&mut self) {
+        if self.is_thrown_away.get() {
+            THROWN_AWAY.set(THROWN_AWAY.get().saturating_sub(1));
         }
     }
 }
@@ -213,7 +238,7 @@ impl<T: AsyncRead + Unpin> AsyncRead for Paced<T> {
         }
         if has_yielded || this.gate.allowed() == 0 {
             // What is thrown away comes in large pieces, so that few turns end it.
-            if this.ahead.is_empty() && !this.gate.is_thrown_away() {
+            if this.ahead.is_empty() && !this.gate.is_thrown_away.get() {
                 let mut bytes = [0; AHEAD];
                 let mut bytes = ReadBuf::new(&mut bytes);
                 ready!(this.poll_arrived(cx, &mut bytes))?;
@@ -314,9 +339,12 @@ impl Exchange {
 
 impl Drop for Exchange {
     fn drop(&mut self) {
-        // After a body that was not read, the server closes the connection and throws away what comes.
-        let is_read = self.0.left.get() == 0;
-        self.0.left.set(if is_read { HEAD } else { usize::MAX });
+        if self.0.left.get() == 0 {
+            self.0.left.set(HEAD);
+        } else {
+            // The server closes the connection.
+            self.0.throw_away();
+        }
         self.0.open(Awaits::Head);
     }
 }
@@ -406,7 +434,7 @@ mod tests {
     async fn others_have_their_turn_after_each_piece_of_a_body() {
         let (mut client, server) = duplex(1 << 16);
         let mut connection = Paced::new(server, Duration::MAX);
-        connection.gate.left.set(usize::MAX);
+        connection.gate.throw_away();
         client.write_all(&vec![b'x'; 1 << 15]).await.unwrap();
         let mut pieces = 0;
         while let Some(piece) = read(&mut connection) {
@@ -418,6 +446,28 @@ mod tests {
             yield_now().await;
         }
         assert_eq!(pieces, 4);
+    }
+
+    #[tokio::test]
+    async fn few_bodies_are_thrown_away_at_a_time_and_other_connections_end() {
+        let throwing: Vec<_> = (0..MOST_THROWN_AWAY)
+            .map(|_| {
+                let gate = ReadGate::default();
+                gate.throw_away();
+                gate
+            })
+            .collect();
+        for (others, is_ended) in [(throwing, true), (Vec::new(), false)] {
+            let (mut client, server) = duplex(1 << 16);
+            let mut connection = Paced::new(server, Duration::MAX);
+            client.write_all(b"x").await.unwrap();
+            connection.gate.throw_away();
+            assert_eq!(
+                read(&mut connection).as_deref(),
+                Some(if is_ended { "" } else { "x" })
+            );
+            drop(others);
+        }
     }
 
     #[tokio::test]
