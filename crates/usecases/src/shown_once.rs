@@ -100,40 +100,11 @@ fn binding(session: SecretHash, number: Uuid) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
-    use std::sync::Mutex;
-
     use kernel::{MockSealer, SealError};
 
     use super::*;
     use crate::MockTransaction;
-    use crate::test_support::{Recorded, refusal, sent_form};
-
-    #[tokio::test]
-    async fn a_number_is_claimed_once_and_the_same_form_is_recognized() {
-        let rows = Mutex::new(HashSet::new());
-        let mut panel = MockTransaction::new();
-        panel.expect_store_flash().returning(move |session, key, _| {
-            Ok(rows.lock().unwrap().insert((session.bytes().to_vec(), key)))
-        });
-        let (sealer, acted) = (sealer(), Recorded::default());
-        let send = async |session: &str, number: u128, mark: u128| {
-            let form = SentForm {
-                session: SecretHash::of(session),
-                number: Uuid::from_u128(number),
-                mark: Uuid::from_u128(mark),
-            };
-            let action = async { acted.add::<Failure<()>>(mark).map(|()| None) };
-            form.once(&panel, &sealer, action).await
-        };
-        send("mine", 1, 10).await.unwrap();
-        send("mine", 1, 10).await.unwrap();
-        assert_eq!(refusal(send("mine", 1, 11).await), None);
-        send("mine", 2, 20).await.unwrap();
-        // Another session's number is another.
-        send("other", 1, 10).await.unwrap();
-        assert_eq!(acted.all(), [10, 20, 10]);
-    }
+    use crate::test_support::{Recorded, sent_form};
 
     /// A fake sealer that prepends the binding to the plain text.
     fn sealer() -> MockSealer {

@@ -48,6 +48,11 @@ mod tests {
     }
 
     #[test]
+    fn a_minus_sign_is_no_hyphen() {
+        assert_eq!(parse("2026-01-31T12:00:00\u{2212}02:00"), None);
+    }
+
+    #[test]
     fn timestamps_are_written_in_utc_with_microseconds() {
         for (given, written) in [
             (at("2026-01-31T12:00:00Z"), "2026-01-31T12:00:00.000000Z"),

@@ -152,7 +152,8 @@ impl Docs {
         let query = query.get("q").unwrap_or_default().to_owned();
         let (answer, html) = oneshot::channel();
         spawn_blocking(move || {
-            // Held beyond the search, which a client that disconnects does not end: all searches take a quarter of a core.
+            // Held for four times as long as the search takes, so that all together use a quarter of a core. A client that
+            // disconnects does not end it.
             let _held = (place, turn);
             let began = Instant::now();
             drop(answer.send(site.search(&query)));

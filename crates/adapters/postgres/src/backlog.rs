@@ -67,7 +67,7 @@ impl Database {
     /// written: what was deleted or changed since then stays in tables and indexes. None if the role may not see
     /// others' and its own are young.
     pub async fn oldest_snapshot(&self) -> Result<Option<f64>, StoreError> {
-        let oldest = self.autocommit("statistics").row(OLDEST_SNAPSHOT.bare()).await?;
+        let oldest = self.autocommit("queues").row(OLDEST_SNAPSHOT.bare()).await?;
         Ok(oldest.and_then(|age| age.0))
     }
 
@@ -76,6 +76,6 @@ impl Database {
         if self.units.layout == Layout::Single {
             return Ok(None);
         }
-        self.autocommit("statistics").row(WORKERS.bare()).await
+        self.autocommit("queues").row(WORKERS.bare()).await
     }
 }

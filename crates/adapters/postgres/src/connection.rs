@@ -352,7 +352,10 @@ impl Connector {
             Ok(Vec::new())
         };
         // Before the first migration there is no identity to check.
-        let has_failed = |error: &_| ends(error) || error.code() == Some(&SqlState::QUERY_CANCELED);
+        let has_failed = |error: &tokio_postgres::Error| {
+            let waits = [SqlState::QUERY_CANCELED, SqlState::LOCK_NOT_AVAILABLE];
+            ends(error) || error.code().is_some_and(|code| waits.contains(code))
+        };
         let found = found.or_else(|error| {
             if has_failed(&error) {
                 Err(error)

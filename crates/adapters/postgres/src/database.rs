@@ -444,7 +444,7 @@ impl Database {
 
     /// The database's time.
     pub async fn now(&self) -> Result<Option<DateTime<Utc>>, StoreError> {
-        let clock = self.autocommit("statistics").row(CLOCK.bare()).await?;
+        let clock = self.autocommit("queues").row(CLOCK.bare()).await?;
         Ok(clock.map(|now| now.0))
     }
 

@@ -31,14 +31,13 @@ use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamptz, Uuid a
 use diesel::{QueryResult, QueryableByName, deserialize};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use kernel::{Keyset, MAX_PAGE_SIZE, Page, PageSize, SellerId, StoreError};
-use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
 use crate::ANSWER_TIMEOUT;
 use crate::batch::{BatchQuery, Batcher};
 use crate::connection::{Connector, shared::SharedConnection};
 use crate::layout::Layout;
-use crate::slow_reads::SlowReads;
+use crate::slow_reads::{LongTurn, SlowReads};
 use crate::sql::column;
 use crate::statement::{Statement, TableRow};
 
@@ -71,7 +70,7 @@ pub(crate) trait Listed: Send + Sync + 'static {
     /// The names of its statements in the metrics: by id, and of pages.
     const BY_ID_NAME: &'static str;
     const PAGES_NAME: &'static str;
-    /// How many pages of one seller may be under way on a thread; and how many rows by their ids, where these take turns.
+    /// How many pages of one seller, and how many look-ups by id that take turns, may be under way on a thread.
     const SHARE: usize;
     type Row: TableRow + Send + 'static;
     /// The type of an item.
@@ -173,7 +172,7 @@ impl<L: Listed> List<L> {
         seller: SellerId,
         mut ids: BTreeSet<Uuid>,
     ) -> Result<Vec<L::Item>, StoreError> {
-        let (mut items, mut turn, mut own) = (Vec::new(), None::<Arc<_>>, None);
+        let (mut items, mut turn) = (Vec::new(), None::<Arc<_>>);
         while !ids.is_empty() {
             let some = L::BY_IDS.bind((seller.uuid(), ids.iter().copied().collect::<Vec<_>>()));
             let read = |connection: Arc<SharedConnection>| async move { connection.rows(some).await };
@@ -188,22 +187,13 @@ impl<L: Listed> List<L> {
             if !rest.is_empty() && turn.is_none() {
                 // Whoever waits holds nothing, and reads the same again.
                 drop(page);
-                let [of_seller, of_all] = self.slow.turn_of_long(seller).await?;
-                (own, turn) = (Some((of_seller, Instant::now())), Some(Arc::new(of_all)));
+                turn = Some(Arc::new(LongTurn::take(&self.slow.long, seller).await?));
                 continue;
             }
             items.extend(page.items);
             ids = rest;
         }
         drop(turn);
-        if let Some((own, began)) = own {
-            // As long again: a seller's long reads take half of the time at most.
-            let pause = began.elapsed();
-            tokio::spawn(async move {
-                sleep(pause).await;
-                drop(own);
-            });
-        }
         items.sort_unstable_by_key(|item| {
             let Keyset { at, id } = L::key(item).1;
             Reverse((at, id))

@@ -78,7 +78,7 @@ struct OfferState {
     price_amount: Option<i64>,
     stock: Option<i32>,
     status: &'static str,
-    price_source: Option<&'static str>,
+    price_source: Option<String>,
     external_id: Option<String>,
 }
 
@@ -90,7 +90,7 @@ impl From<Offer> for OfferState {
             price_amount: amount(&offer),
             stock: offer.stock.map(Stock::get),
             status: offer.status.as_str(),
-            price_source: source(&offer),
+            price_source: source(&offer).map(ToOwned::to_owned),
             external_id: offer.external_id,
         }
     }
@@ -299,7 +299,7 @@ impl OfferStore<Announcement> for Tx {
         seller: SellerId,
         changes: Vec<Change<Offer, Announcement>>,
     ) -> Result<(), StoreError> {
-        let states = self.changed_offers(seller, changes)?;
+        let states = self.take_announcements(seller, changes)?;
         let mut states: Vec<_> = states
             .into_iter()
             .map(|change| OfferState::from(change.after))
@@ -320,7 +320,7 @@ impl OfferStore<Announcement> for Tx {
         changes: Vec<Change<Offer, Announcement>>,
     ) -> Result<(), StoreError> {
         let (new, known): (Vec<_>, Vec<_>) = self
-            .changed_offers(seller, changes)?
+            .take_announcements(seller, changes)?
             .into_iter()
             .partition(|change| change.precondition == Precondition::MustNotExist);
         let rows = |changes: Vec<Change<Offer, Announcement>>| {
@@ -342,9 +342,9 @@ impl OfferStore<Announcement> for Tx {
 }
 
 impl Tx {
-    /// Collects the announcements. The changes come back in the order of ids, so that two transactions that create the same
+    /// Moves the announcements to the outbox. The changes come back in the order of ids, so that two transactions that create the same
     /// offers conflict at the first one and cannot deadlock.
-    fn changed_offers(
+    fn take_announcements(
         &self,
         seller: SellerId,
         mut changes: Vec<Change<Offer, Announcement>>,

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use diesel_async::{AsyncPgConnection, methods::LoadQuery};
 use kernel::{SellerId, ShareTaken, StoreError};
+use tokio::runtime::Handle;
+use tokio::time::{Instant, sleep};
 use tracing::Instrument as _;
 use usecases::LockSet;
 
@@ -32,21 +34,45 @@ pub(crate) struct SlowReads {
     pub(crate) long: Arc<Turns>,
 }
 
-impl SlowReads {
-    /// Waits for the process's one turn at answers of up to fifty megabytes. Only one caller of each seller
-    /// waits for it, so that the callers of one seller do not queue before another's.
-    pub(crate) async fn turn_of_long(&self, seller: SellerId) -> Result<[Admission; 2], StoreError> {
-        let take = |of| async move { self.long.take(&of, ANSWER_TIMEOUT).await };
-        Ok([
-            // Only the seller's own reads were before it.
-            take(LockSet::of_seller(seller))
-                .await
-                .map_err(|_| StoreError::Unavailable(ShareTaken.into()))?,
-            // The one place, by a share that is the same for all sellers.
-            take(LockSet::of_strangers()).await?,
-        ])
-    }
+/// A seller's turn at an answer of up to fifty megabytes. Its end keeps the seller's next one waiting for as long as it
+/// took, so that the long reads of one seller take half of the time at most.
+pub(crate) struct LongTurn {
+    of_seller: Option<Admission>,
+    _of_all: Admission,
+    began: Instant,
+}
 
+impl LongTurn {
+    /// Only one caller of each seller waits for the one place of all, so that the callers of one seller do not queue before
+    /// another's.
+    pub(crate) async fn take(long: &Arc<Turns>, seller: SellerId) -> Result<Self, StoreError> {
+        let of_seller = long.take(&LockSet::of_seller(seller), TURN_TIMEOUT).await;
+        // Only the seller's own reads were before it.
+        let of_seller = Some(of_seller.map_err(|_| StoreError::Unavailable(ShareTaken.into()))?);
+        // By a share that is the same for all sellers.
+        let of_all = long.take(&LockSet::of_strangers(), ANSWER_TIMEOUT).await?;
+        Ok(Self {
+            of_seller,
+            _of_all: of_all,
+            began: Instant::now(),
+        })
+    }
+}
+
+impl Drop for LongTurn {
+    fn drop(&mut self) {
+        let (of_seller, pause) = (self.of_seller.take(), self.began.elapsed());
+        // Where there is none, the program ends.
+        if let Ok(runtime) = Handle::try_current() {
+            drop(runtime.spawn(async move {
+                sleep(pause).await;
+                drop(of_seller);
+            }));
+        }
+    }
+}
+
+impl SlowReads {
     /// All rows of a statement, planned for its values. It has a transaction, so that PostgreSQL ends it at
     /// the statement timeout even if its caller has gone; until then the seller's turn lasts.
     pub(crate) async fn rows<S>(&self, seller: SellerId, statement: S) -> Result<Vec<S::Row>, StoreError>
@@ -70,5 +96,33 @@ impl SlowReads {
             rows.unwrap_or_else(|ended| Err(StoreError::Unavailable(ended.into())))
         })
         .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::timeout;
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_sellers_next_long_read_waits_for_as_long_as_the_last_one_took() {
+        let long = Turns::new(1);
+        let [mine, other] = [1, 2].map(|n| SellerId::from(Uuid::from_u128(n)));
+        let turn = LongTurn::take(&long, mine).await.unwrap();
+        let second = Duration::from_secs(1);
+        sleep(second).await;
+        drop(turn);
+        let began = Instant::now();
+        drop(timeout(second / 2, LongTurn::take(&long, other)).await.unwrap());
+        drop(LongTurn::take(&long, mine).await.unwrap());
+        assert_eq!(began.elapsed().as_secs(), 1);
+        // A read that takes longer than its next one may wait.
+        let turn = LongTurn::take(&long, mine).await.unwrap();
+        sleep(2 * second).await;
+        drop(turn);
+        let refused = LongTurn::take(&long, mine).await.err().unwrap();
+        assert!(matches!(refused, StoreError::Unavailable(cause) if cause.is::<ShareTaken>()));
     }
 }

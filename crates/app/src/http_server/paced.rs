@@ -76,6 +76,7 @@ impl ReadGate {
 
     /// Throws away what comes, if few others do.
     fn throw_away(&self) {
+        self.keep();
         let others = THROWN_AWAY.get();
         if others < MOST_THROWN_AWAY {
             THROWN_AWAY.set(others + 1);
@@ -83,6 +84,12 @@ impl ReadGate {
             self.left.set(usize::MAX);
         } else {
             self.left.set(0);
+        }
+    }
+
+    fn keep(&self) {
+        if self.is_thrown_away.take() {
+            THROWN_AWAY.set(THROWN_AWAY.get().saturating_sub(1));
         }
     }
 
@@ -96,9 +103,7 @@ impl ReadGate {
 
 impl Drop for ReadGate {
     fn drop(&mut self) {
-        if self.is_thrown_away.get() {
-            THROWN_AWAY.set(THROWN_AWAY.get().saturating_sub(1));
-        }
+        self.keep();
     }
 }
 
@@ -170,6 +175,10 @@ impl<T> Paced<T> {
     /// The length of what may be yielded at once: up to the first empty line, which ends a head.
     fn yielded(&mut self, bytes: &[u8]) -> usize {
         let gate = &self.gate;
+        if gate.is_thrown_away.get() {
+            self.has_yielded = true;
+            return bytes.len();
+        }
         if gate.awaits.get() == Awaits::Head && gate.left.get() == HEAD {
             // Not the last line of a body before it.
             self.is_empty_line = None;
@@ -298,6 +307,7 @@ impl Exchange {
     pub(super) fn of(request: &mut ServiceRequest) -> (Self, Payload) {
         let gate = request.conn_data::<Rc<ReadGate>>().cloned().unwrap_or_default();
         gate.awaits.set(Awaits::Answer);
+        gate.keep();
         let payload: Payload = match request.take_payload() {
             Payload::None => {
                 gate.left.set(0);
@@ -375,7 +385,7 @@ mod tests {
 
     use super::*;
 
-    /// The largest piece that the server reads.
+    /// What the server of these tests reads at most.
     const PIECE: usize = 8 * 1024;
 
     /// What the server reads when it is polled; `None` if it has to wait.
@@ -435,7 +445,7 @@ mod tests {
         let (mut client, server) = duplex(1 << 16);
         let mut connection = Paced::new(server, Duration::MAX);
         connection.gate.throw_away();
-        client.write_all(&vec![b'x'; 1 << 15]).await.unwrap();
+        client.write_all(&vec![b'\n'; 1 << 15]).await.unwrap();
         let mut pieces = 0;
         while let Some(piece) = read(&mut connection) {
             assert_eq!(piece.len(), PIECE);

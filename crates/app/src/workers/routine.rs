@@ -118,7 +118,7 @@ pub(super) struct FailureStreak {
     last_at: Option<Instant>,
     is_logged: bool,
     /// Whether what was logged last was an outage.
-    was_outage: bool,
+    logged_outage: bool,
     /// Whether the process is ready.
     ready: Arc<AtomicBool>,
 }
@@ -132,12 +132,12 @@ impl FailureStreak {
             began_at: None,
             last_at: None,
             is_logged: false,
-            was_outage: false,
+            logged_outage: false,
             ready,
         }
     }
 
-    /// Logs a failure unless the previous batch failed too, or had only met an outage, and returns the pause after it.
+    /// Logs the first failure of a streak, and the first other cause after an outage; returns the pause after it.
     pub(super) fn log_failure(&mut self, error: &TransactionError) -> Duration {
         let (worker, step, cause) = (self.worker, self.step.as_deref(), error_chain(error));
         if !self.counts(error) {
@@ -146,11 +146,11 @@ impl FailureStreak {
         }
         metrics::counter!("worker_failures_total", "worker" => worker).increment(1);
         let is_outage = is_outage(error);
-        if self.is_logged && (is_outage || !self.was_outage) {
+        if self.is_logged && (is_outage || !self.logged_outage) {
             tracing::debug!(worker, step, cause, "a worker fails again");
         } else {
             tracing::warn!(worker, step, cause, "a worker failed: it retries");
-            (self.is_logged, self.was_outage) = (true, is_outage);
+            (self.is_logged, self.logged_outage) = (true, is_outage);
         }
         self.next_pause()
     }
@@ -301,9 +301,9 @@ mod tests {
         sleep(CHECKED_WITHIN).await;
         assert!(streak.counts(&away));
         // One that precedes another cause does not hide it.
-        for (error, was_outage) in [(&away, true), (&other, false), (&away, false)] {
+        for (error, logged_outage) in [(&away, true), (&other, false), (&away, false)] {
             streak.log_failure(error);
-            assert_eq!(streak.was_outage, was_outage);
+            assert_eq!(streak.logged_outage, logged_outage);
         }
         ready.store(false, Ordering::Relaxed);
         assert!(!streak.counts(&away) && streak.counts(&other));

@@ -84,24 +84,6 @@ async fn a_created_link_is_stored_and_mailed_or_returned() {
 }
 
 #[tokio::test]
-async fn an_account_that_is_closed_or_unknown_gets_no_link_and_no_password() {
-    let mut unknown = MockTransaction::new();
-    unknown.expect_lock_seller().returning(|_| Ok(None));
-    let closed = knowing_sellers(MockTransaction::new(), true);
-    for (tx, expected) in [(unknown, NotOpen::NoSuchSeller), (closed, NotOpen::SellerClosed)] {
-        let seller = by().seller;
-        let link = create_sign_in_link(&tx, &chance(), OPERATOR, seller, now()).await;
-        assert_eq!(refusal(link), expected);
-        let invited = invite(&tx, &chance(), OPERATOR, seller, "", INTERVAL, now()).await;
-        assert_eq!(refusal(invited), NotInvited::Account(expected));
-        let refused = send_reset(&tx, &chance(), by(), URL, INTERVAL, now()).await;
-        assert_eq!(refusal(refused), Refusal::Account(expected));
-        let refused = change_password(&tx, by(), sent_form().session, Some(&passwords())).await;
-        assert_eq!(refusal(refused), Refusal::Account(expected));
-    }
-}
-
-#[tokio::test]
 async fn a_changed_password_ends_every_other_session_unless_something_changed_meanwhile() {
     for (alive, fits, current, refused) in [
         (true, true, Some("old"), None),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
-use webhooks::{AttemptFailure, DeliveryId, Outcome, Phase, Refill};
+use webhooks::{AttemptFailure, DeliveryId, Outcome, Refill};
 
 use super::in_flight::InFlight;
 use super::*;
@@ -277,25 +277,6 @@ async fn an_unavailable_store_loses_nothing_and_bounds_the_attempts() {
     world.run(outage).await;
     assert!(begun.elapsed() < Duration::from_secs(2));
     assert_eq!(world.store.delivered(), 0);
-}
-
-#[tokio::test(start_paused = true)]
-async fn failed_attempts_are_repeated_by_the_schedule() {
-    let world = World::default();
-    for attempts in 0..=5 {
-        world.delivery(attempts.into(), attempts, Response::status(FAST, 301));
-    }
-    world.run(sleep(Duration::from_secs(1))).await;
-    let minutes = world.store.failures().into_iter().map(|(outcome, phase)| {
-        assert_eq!(outcome, Outcome::Answered(301));
-        match phase {
-            Phase::Waiting(delay) => delay.num_minutes(),
-            _ => 0,
-        }
-    });
-    let mut minutes: Vec<_> = minutes.collect();
-    minutes.sort_unstable();
-    assert_eq!(minutes, [0, 1, 5, 30, 120, 721]);
 }
 
 #[tokio::test(start_paused = true)]

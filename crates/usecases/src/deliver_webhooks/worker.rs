@@ -11,7 +11,7 @@ use super::in_flight::{InFlight, Start};
 
 /// How often a stopping worker tries to record ends while the store fails. Other workers repeat attempts that
 /// it could not record.
-const LAST_TRIES: u8 = 3;
+const LAST_TRIES: u8 = 15;
 
 /// The largest number of events handled before the next store call.
 const MAX_BATCH: u8 = 128;

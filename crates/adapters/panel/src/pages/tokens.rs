@@ -2,7 +2,7 @@
 
 use accounts::{NewPersonalToken, PersonalToken, Rule};
 use askama::Template;
-use chrono::{DateTime, Datelike as _, Days, NaiveDate, NaiveTime, Utc};
+use chrono::{DateTime, Days, NaiveDate, NaiveTime, Utc};
 use futures_util::TryFutureExt as _;
 use oauth::FamilyId;
 use usecases::personal_tokens::{Refusal, issue_personal_token, revoke_personal_token};
@@ -81,8 +81,7 @@ fn end_of_day(text: &str) -> Result<Option<DateTime<Utc>>, ()> {
         return Ok(None);
     }
     let day: NaiveDate = text.parse().map_err(|_| ())?;
-    let next = day.checked_add_days(Days::new(1));
-    let end = next.filter(|next| next.year() <= 9999).ok_or(())?;
+    let end = day.checked_add_days(Days::new(1)).ok_or(())?;
     Ok(Some(end.and_time(NaiveTime::MIN).and_utc()))
 }
 

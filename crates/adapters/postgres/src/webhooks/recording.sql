@@ -6,7 +6,7 @@
 -- Stores the states that were decided after attempts under leases that are still valid, if the deliveries are in the
 -- states on which this was decided. A delivery that was stopped meanwhile stays stopped.
 with clock as materialized (
-    -- Less than the caller's timeout, so that statements do not pile up behind a row that somebody holds. The caller sends it again.
+    -- Well below `deadlock_timeout`: with a change of the subscription this can wait in a circle. The caller sends it again.
     select api_now() as at, set_config('lock_timeout', '300ms', true) as lock_timeout
 ),
 -- All queues are locked in the same order first.
@@ -126,7 +126,7 @@ where not s.leased
 -- may be locked by transactions that queue deliveries.
 with clock as materialized (
     select api_now() as at, set_config('synchronous_commit', 'off', true) as mode,
-        set_config('lock_timeout', '300ms', true) as lock_timeout
+        set_config('lock_timeout', '2s', true) as lock_timeout
 ),
 found as materialized (
     select q.seller_id, q.id, q.first_due, greatest(k.resumes, clock.at) as resumes

@@ -180,7 +180,7 @@ async fn the_schema_state_follows_versions_and_writability() {
 }
 
 #[tokio::test]
-async fn every_table_and_row_security_without_a_policy_for_the_role_count_as_lacking_rights() {
+async fn a_table_without_select_and_row_security_without_a_policy_are_lacking_rights() {
     let test_database = TestDatabase::create().await;
     let owner = test_database.connect().await;
     // A role that every server has and that owns nothing.
