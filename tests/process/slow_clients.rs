@@ -4,7 +4,10 @@ use std::time::{Duration, Instant};
 
 use blackbox::{Expect, Wire, World, offer_line, request};
 use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::join;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
 
 use crate::{me, world_with};
 
@@ -52,6 +55,23 @@ async fn a_head_that_drips_or_stalls_is_cut_off_also_after_other_requests() {
         });
     }
     world.get(&token, "/v1/me").await.expect(200);
+}
+
+/// Where the end arrives with the head, too: the server reads it before it asks for the body.
+#[tokio::test]
+async fn a_connection_that_ends_before_its_body_is_answered_and_closed() {
+    let world = hasty_world().await;
+    let address = world.server.base_url.strip_prefix("http://").unwrap();
+    let head = request("POST", "/v1/offers/batch", &[("content-length", "100")]);
+    for _ in 0..50 {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(head.as_bytes()).await.unwrap();
+        stream.shutdown().await.unwrap();
+        let mut answer = String::new();
+        let ends = timeout(Duration::from_secs(10), stream.read_to_string(&mut answer));
+        ends.await.expect("an end").unwrap();
+        assert!(answer.starts_with("HTTP/1.1 4"), "{answer}");
+    }
 }
 
 #[tokio::test]

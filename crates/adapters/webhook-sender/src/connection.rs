@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use webhooks::{AttemptFailure, Host};
 
 use crate::failure;
-use crate::read_limit::{LimitedReader, MAX_BODY, MAX_HEAD_SIZE, ReadLimit};
+use crate::read_limit::{LimitedReader, MAX_BODY, MAX_FRAMES, MAX_HEAD_SIZE, ReadLimit};
 
 /// No sender needs more header fields. The head is limited by its length in bytes.
 const MAX_HEADER_FIELDS: usize = 1024;
@@ -122,11 +122,13 @@ impl Connection {
         self.limit.allow_body();
         // Of what came with the head, too.
         let mut body = Limited::new(body, MAX_BODY);
-        while let Some(frame) = body.frame().await {
-            if frame.is_err() {
-                return false;
+        for _ in 0..MAX_FRAMES {
+            match body.frame().await {
+                Some(Ok(_)) => {}
+                Some(Err(_)) => return false,
+                None => return self.requests.ready().await.is_ok(),
             }
         }
-        self.requests.ready().await.is_ok()
+        false
     }
 }

@@ -14,6 +14,8 @@ pub(crate) const MAX_HEAD_SIZE: usize = 16 * 1024;
 
 /// Bytes of a body that are read (D52).
 pub(crate) const MAX_BODY: usize = 16 * 1024;
+/// Frames of it that are read: chunks of single bytes cost far more than one of all.
+pub(crate) const MAX_FRAMES: u32 = 64;
 
 /// Bytes of TLS that carry one exchange, the handshake of a new connection included. Session tickets and records
 /// without content are bytes that no limit of HTTP sees.

@@ -60,6 +60,8 @@ pub(super) struct ReadGate {
     left: Cell<usize>,
     /// Whether all that had arrived was read.
     is_all_read: Cell<bool>,
+    /// Whether the connection's end was read: nothing more is.
+    has_ended: Cell<bool>,
     /// Whether what comes is thrown away, after a body that was not read.
     is_thrown_away: Cell<bool>,
     /// The server, if something waits for it behind the gate.
@@ -224,7 +226,9 @@ impl<T: AsyncRead + Unpin> Paced<T> {
     fn poll_arrived(&mut self, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         let polled = Pin::new(&mut self.connection).poll_read(cx, buffer);
-        self.gate.is_all_read.set(buffer.filled().len() == before);
+        let is_all_read = buffer.filled().len() == before;
+        self.gate.is_all_read.set(is_all_read);
+        self.gate.has_ended.set(is_all_read && polled.is_ready());
         polled
     }
 }
@@ -331,7 +335,7 @@ impl Exchange {
     pub(super) async fn body_may_come(&self) {
         self.0.is_all_read.set(false);
         let reading = |cx: &mut Context<'_>| {
-            if self.0.is_all_read.get() || self.0.allowed() == 0 {
+            if self.0.is_all_read.get() || self.0.has_ended.get() || self.0.allowed() == 0 {
                 return Poll::Ready(());
             }
             wake_after_others(cx.waker());

@@ -1,6 +1,7 @@
 //! The leased queues of a worker, their deliveries in hand, and the remaining capacity.
 
 use std::collections::{BTreeMap, HashMap};
+use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -64,6 +65,9 @@ pub(super) struct InFlight {
     rounds: u64,
     /// The last pause of each queue in which nothing could begin.
     pauses: HashMap<QueueKey, TimeDelta>,
+    /// Owners of whom an attempt was postponed since the last signal, and how many of theirs have ended since the last claim.
+    /// Claims pass over further queues of theirs, which would be postponed one after another before all others' queues.
+    postponed: BTreeMap<SellerId, u16>,
 }
 
 impl InFlight {
@@ -74,6 +78,7 @@ impl InFlight {
             ended: Vec::new(),
             rounds: 0,
             pauses: HashMap::new(),
+            postponed: BTreeMap::new(),
         }
     }
 
@@ -107,8 +112,9 @@ impl InFlight {
         })
     }
 
-    /// The capacity of a claim: half of the last slots, so that a later claim finds some for other queues.
-    pub(super) fn capacity_for_claim(&self) -> Option<Capacity> {
+    /// The capacity of a claim: half of the last slots, so that a later claim finds some for other queues, and little for
+    /// owners of whom attempts were postponed.
+    pub(super) fn capacity_for_claim(&mut self) -> Option<Capacity> {
         let half_of_few = |slots: u16, left: u16| {
             if left <= slots / RESERVE {
                 left.div_ceil(2)
@@ -117,11 +123,15 @@ impl InFlight {
             }
         };
         let slots = self.slots.attempts;
-        self.capacity().map(|capacity| Capacity {
-            attempts: half_of_few(slots, capacity.attempts),
-            failing_attempts: half_of_few(slots / 2, capacity.failing_attempts),
-            ..capacity
-        })
+        let mut capacity = self.capacity()?;
+        capacity.attempts = half_of_few(slots, capacity.attempts);
+        capacity.failing_attempts = half_of_few(slots / 2, capacity.failing_attempts);
+        for (owner, ended) in &mut self.postponed {
+            let (load, ended) = (capacity.under_way.entry(*owner).or_default(), mem::take(ended));
+            load.attempts = load.attempts.max(capacity.per_owner.saturating_sub(ended));
+            load.failing = load.failing.max(capacity.failing_per_owner.saturating_sub(ended));
+        }
+        Some(capacity)
     }
 
     fn loads(&self) -> BTreeMap<SellerId, Load> {
@@ -224,6 +234,9 @@ impl InFlight {
     pub(super) fn end(&mut self, record: AttemptRecord) {
         if let Some(queue) = self.queues.get_mut(&record.lease) {
             queue.running = queue.running.saturating_sub(1);
+            if let Some(ended) = self.postponed.get_mut(&queue.owner) {
+                *ended = ended.saturating_add(1);
+            }
             if record.outcome.is_success() {
                 queue.succeeded = true;
                 queue.failures = 0;
@@ -241,13 +254,19 @@ impl InFlight {
             queue.in_hand.retain(|delivery| delivery.id != start.delivery);
             queue.postponed.push(start.delivery);
             queue.outlook = Outlook::Postponed;
+            self.postponed.entry(queue.owner).or_default();
         }
+    }
+
+    /// Claims try the queues of all owners again.
+    pub(super) fn forget_postponed(&mut self) {
+        self.postponed.clear();
     }
 
     /// All ends to record, and the queues to release because they have no running attempt. None if there is
     /// neither.
     pub(super) fn next_recording(&mut self) -> Option<Recording> {
-        let records = std::mem::take(&mut self.ended);
+        let records = mem::take(&mut self.ended);
         let idle = self.queues.iter_mut().filter(|(_, queue)| queue.is_idle());
         let release = |(lease, queue): (&Lease, &mut LeasedQueue)| {
             queue.call = StoreCall::Release;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
-use webhooks::{AttemptFailure, DeliveryId, Outcome, Refill};
+use webhooks::{AttemptFailure, AttemptRecord, DeliveryId, Outcome, Phase, Refill};
 
 use super::in_flight::InFlight;
 use super::*;
@@ -374,6 +374,34 @@ async fn the_store_learns_of_a_delivery_that_is_postponed_during_a_refill() {
     assert_eq!(running_in(&after), 1);
     in_flight.refilled(&after, world.store.refill(&after).await.unwrap());
     assert_eq!(in_flight.refills(false), []);
+}
+
+/// Its other queues would be postponed one after another, before everybody's that have waited for less long.
+#[tokio::test(start_paused = true)]
+async fn claims_pass_over_an_owner_whose_attempts_are_postponed_but_for_as_many_as_end() {
+    let world = queues((1, 3), &OK, false, |_| 1);
+    let mut in_flight = InFlight::new(SLOTS);
+    let capacity = in_flight.capacity_for_claim().unwrap();
+    let mut claimed = world.store.claim(Uuid::nil(), capacity).await.unwrap();
+    let queue = claimed.queues.remove(0);
+    let owner = queue.owner;
+    let starts = in_flight.add(queue);
+    let left = |in_flight: &mut InFlight| in_flight.capacity_for_claim().unwrap().left(owner, false);
+    let before = left(&mut in_flight);
+    in_flight.postpone(&starts[0]);
+    assert_eq!(left(&mut in_flight), 0);
+    in_flight.end(AttemptRecord {
+        lease: starts[1].lease,
+        delivery: starts[1].delivery,
+        from: starts[1].from,
+        next: starts[1].from,
+        phase: Phase::Delivered,
+        outcome: Outcome::Answered(200),
+        duration_ms: 1,
+    });
+    assert_eq!([left(&mut in_flight), left(&mut in_flight)], [1, 0]);
+    in_flight.forget_postponed();
+    assert!(left(&mut in_flight) > before);
 }
 
 #[tokio::test(start_paused = true)]

@@ -154,6 +154,7 @@ impl<'a> Worker<'a> {
         match step {
             Step::Signal => {
                 self.is_paused = false;
+                self.in_flight.forget_postponed();
                 self.may_claim = true;
                 self.may_refill = true;
                 self.begin((self.dispatch.signal)().map(|()| Step::Signal));

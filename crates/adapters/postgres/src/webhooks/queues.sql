@@ -89,6 +89,14 @@ suspended as materialized (
       and client_id = any(array(select client_id from queues where state = 'suspended'))
     for share skip locked
 ),
+-- Deleted, or with a closed owner: for good.
+over as materialized (
+    select a.client_id
+    from applications as a
+    join sellers as o on o.id = a.owner_id
+    where a.client_id = any(array(select client_id from queues where state = 'ended'))
+      and (a.deleted_at is not null or o.closed_at is not null)
+),
 sleeping as materialized (
     select seller_id, id
     from queues
@@ -100,9 +108,9 @@ sleeping as materialized (
     select *
     from (
         select s.seller_id, s.id
-        from suspended as a
+        from (select client_id, true as may_resume from suspended union all select client_id, false from over) as a
         join subscriptions as s on s.client_id = a.client_id
-        where (s.active or s.is_ending)
+        where (s.active or s.is_ending and a.may_resume)
           and not s.leased
           and s.wake_at is not null
         limit 2000

@@ -223,26 +223,31 @@ async fn claims_put_ended_queues_to_sleep_and_touch_none_of_their_deliveries() {
 }
 
 #[tokio::test]
-async fn ended_queues_take_no_share_of_a_claim() {
-    let fixture = Fixture::new().await;
-    let (_, application, queue) = subscribed_guest(&fixture).await;
-    fixture.enqueue(queue, 12).await;
-    fixture.copies(120).await;
-    let alike = "
-        insert into deliveries
-        select (jsonb_populate_record(d, jsonb_build_object('id', gen_random_uuid(), 'subscription_id', s.id))).*
-        from deliveries as d, subscriptions as s
-        where s.id <> d.subscription_id";
-    fixture.tamper(alike).await;
-    let end = format!(
-        "update applications set deleted_at = api_now() where client_id = '{}'",
-        application.uuid()
-    );
-    fixture.tamper(&end).await;
-    let live = fixture.queue().await;
-    fixture.enqueue(live, 1).await;
-    assert_eq!(fixture.claim_keys().await, [live]);
-    assert_eq!(fixture.rows_of(AWAKE).await, 0);
+async fn ended_queues_take_no_share_of_a_claim_and_few_claims_meet_them() {
+    // Beyond those that a claim looks at, too.
+    for (copies, is_claimed) in [(120, true), (300, false)] {
+        let fixture = Fixture::new().await;
+        let (_, application, queue) = subscribed_guest(&fixture).await;
+        fixture.enqueue(queue, 12).await;
+        fixture.copies(copies).await;
+        let alike = "
+            insert into deliveries
+            select (jsonb_populate_record(d, jsonb_build_object('id', gen_random_uuid(), 'subscription_id', s.id))).*
+            from deliveries as d, subscriptions as s
+            where s.id <> d.subscription_id";
+        fixture.tamper(alike).await;
+        let end = format!(
+            "update applications set deleted_at = api_now() where client_id = '{}'",
+            application.uuid()
+        );
+        fixture.tamper(&end).await;
+        let live = fixture.queue().await;
+        fixture.enqueue(live, 1).await;
+        let awake = i64::from(!is_claimed);
+        assert_eq!(fixture.claim_keys().await.contains(&live), is_claimed);
+        assert_eq!(fixture.rows_of(AWAKE).await, awake);
+        assert_eq!(fixture.claim_keys().await.contains(&live), !is_claimed);
+    }
 }
 
 #[tokio::test]
