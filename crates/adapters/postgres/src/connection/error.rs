@@ -60,7 +60,7 @@ enum Meaning {
 /// Diesel hides the SQLSTATE; until a version with its pull request 5232 is released, an error is known by
 /// the first of these words of an English server that it has. With another language it is `Unexpected`: a 500
 /// without the advice to retry.
-const WORDS: [(&str, Meaning); 29] = [
+const WORDS: [(&str, Meaning); 30] = [
     // Citus, 08006 and 53300: a worker is away, silent or full, in its own words behind these. The coordinator's
     // connection stays usable.
     ("connection to the remote node", Outage),
@@ -101,6 +101,8 @@ const WORDS: [(&str, Meaning); 29] = [
     ("read-write mode during recovery", EndsConnection),
     // 57P01, 57P02.
     ("terminating connection", EndsConnection),
+    // Citus, of a server whose postmaster was killed.
+    ("postmaster was shut down", EndsConnection),
     // 57P03.
     ("the database system is", EndsConnection),
     // PgBouncer, 08P01, closes a client's connection: its server was lost, it stops, or an administrator killed the
