@@ -342,8 +342,8 @@ impl OfferStore<Announcement> for Tx {
 }
 
 impl Tx {
-    /// Moves the announcements to the outbox. The changes come back in the order of ids, so that two transactions that create the same
-    /// offers conflict at the first one and cannot deadlock.
+    /// Moves the announcements to the outbox. The changes come back in the order of ids, so that two transactions that
+    /// create the same offers conflict at the first one and cannot deadlock.
     fn take_announcements(
         &self,
         seller: SellerId,

@@ -89,6 +89,7 @@ impl ReadGate {
         }
     }
 
+    /// What comes belongs to a request again, or the connection has ended.
     fn keep(&self) {
         if self.is_thrown_away.take() {
             THROWN_AWAY.set(THROWN_AWAY.get().saturating_sub(1));

@@ -19,7 +19,8 @@ pub trait Mail: Send + Sync + 'static {
     fn id(&self) -> MailId;
 }
 
-/// Whether mails can be sent to this address, by the grammar that mail adapters begin with, at a name.
+/// Whether mails can be sent to this address, by the grammar that mail adapters begin with. None can be sent to one
+/// at an IP address.
 pub fn is_mailable(address: &str) -> bool {
     let options = Options::default().without_display_text().without_domain_literal();
     EmailAddress::parse_with_options(address, options).is_ok()

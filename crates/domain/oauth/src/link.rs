@@ -111,7 +111,8 @@ mod tests {
             https://017700000001/ https://10.1.2.3/ https://127.0.0.1../ https://app..example/ https://.app.example/
             https://app.example../ https://./ https://[::1]/ https://[::ffff:8.8.8.8]/
             https://app.example\@evil.example/ https://app.example/a\b https://a.example;script-src/x
-            https://*.a.example/ https://app.example/<x> https://app.example/{x} https://a.example,b/ https://a.example%3b.b/ https://app.example/żółw";
+            https://*.a.example/ https://a.example,b/ https://a.example%3b.b/ https://app.example/żółw
+            https://app.example/<x> https://app.example/{x}";
         for refused in refused.split_whitespace().chain(["", "https://app.example/ cb"]) {
             assert!(redirect_uri(refused.to_owned()).is_err(), "{refused}");
         }

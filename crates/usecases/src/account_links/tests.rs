@@ -117,3 +117,44 @@ async fn a_changed_password_ends_every_other_session_unless_something_changed_me
         }
     }
 }
+
+#[tokio::test]
+async fn an_account_gets_a_mail_in_five_minutes_and_five_in_an_hour() {
+    let minutes = TimeDelta::minutes;
+    for (ago, place, interval, mails) in [
+        (None, 5, INTERVAL, 1),
+        (None, 6, INTERVAL, 0),
+        (Some(minutes(5)), 5, INTERVAL, 1),
+        (Some(minutes(5)), 6, INTERVAL, 0),
+        (Some(minutes(5) - TimeDelta::seconds(1)), 1, INTERVAL, 0),
+        // Expired, or without bounds.
+        (Some(minutes(60)), 1, minutes(61), 1),
+        (Some(minutes(1)), 6, TimeDelta::zero(), 1),
+    ] {
+        let mut tx = knowing_sellers(logging(mails, Action::ResetRequested), false);
+        mailed_before(&mut tx, ago, place);
+        tx.expect_add_link().times(mails).returning(|_| Ok(()));
+        tx.expect_queue_account_mail().times(mails).returning(|_| Ok(()));
+        send_reset(&tx, &chance(), by(), URL, interval, now())
+            .await
+            .unwrap();
+    }
+    let invited = async |ago, place| {
+        let mut tx = knowing_sellers(MockTransaction::new(), false);
+        mailed_before(&mut tx, ago, place);
+        tx.expect_password_hash().returning(|_| Ok(None));
+        invite(&tx, &chance(), OPERATOR, by().seller, URL, INTERVAL, now()).await
+    };
+    for ago in [None, Some(TimeDelta::days(7))] {
+        assert_eq!(refusal(invited(ago, 6).await), NotInvited::TooManyMails);
+    }
+    let link = invited(Some(minutes(1)), 1).await.unwrap();
+    let expires_at = now() - minutes(1) + LinkKind::Invitation.lifetime();
+    assert_eq!(
+        link,
+        MailedLink {
+            expires_at,
+            is_new: false
+        }
+    );
+}

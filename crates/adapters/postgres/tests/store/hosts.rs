@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use adapter_postgres::Database;
+use kernel::StoreError;
 use private_postgres::{Cluster, Options};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -55,11 +57,51 @@ impl Two {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
+
+    /// Whether the mark was set on this server.
+    async fn has_mark(&self, n: usize) -> bool {
+        let url = self.servers[n].url("postgres");
+        database(&url).mark("tests").await.unwrap().is_some()
+    }
 }
 
 fn host(cluster: &Cluster) -> String {
     let connection = cluster.connection();
     connection.socket_folder().to_str().unwrap().replace('/', "%2F")
+}
+
+async fn migrated(two: &Two) {
+    for server in &two.servers {
+        let migrated = adapter_postgres::migrate(&server.url("postgres"), drop).await;
+        migrated.unwrap();
+    }
+}
+
+/// Sets a mark, with as many attempts as needed.
+async fn set_mark(database: &Database) {
+    let begun = Instant::now();
+    while let Err(error) = database.set_mark("tests", "here").await {
+        assert!(matches!(error, StoreError::Unavailable(_)), "{error:?}");
+        assert!(begun.elapsed() < Duration::from_secs(10), "{error:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_writable_host_is_found_also_after_a_switch() {
+    let two = Two::start().await;
+    migrated(&two).await;
+    two.only_reads(0, true).await;
+    // The first one does not respond at all.
+    let silent = database(&two.url("127.0.0.1:1,"));
+    set_mark(&silent).await;
+    assert!(!two.has_mark(0).await && two.has_mark(1).await);
+
+    // An established connection: its server now refuses the write, and the next connection goes to the other
+    // one.
+    two.only_reads(0, false).await;
+    two.only_reads(1, true).await;
+    set_mark(&silent).await;
+    assert!(two.has_mark(0).await);
 }
 
 #[tokio::test]
