@@ -71,8 +71,10 @@ pub struct Dispatch<'a> {
     pub sender: &'a dyn WebhookSender,
     /// For fencing tokens and jitter.
     pub randomness: &'a dyn Randomness,
-    /// Waits until the worker has to look for work: every 100 ms, and as soon as a delivery is queued.
-    pub signal: &'a (dyn Fn() -> BoxFuture<'a, ()> + Send + Sync),
+    /// Waits until this process has queued a delivery.
+    pub queued: &'a (dyn Fn() -> BoxFuture<'a, ()> + Send + Sync),
+    /// Waits for 100 ms: the longest wait of a delivery that another process has queued.
+    pub beat: &'a (dyn Fn() -> BoxFuture<'a, ()> + Send + Sync),
     pub observer: &'a dyn Observer,
     pub schedule: RetrySchedule,
     pub slots: Slots,

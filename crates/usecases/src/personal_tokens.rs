@@ -37,8 +37,9 @@ pub async fn issue_personal_token(
     now: DateTime<Utc>,
 ) -> Result<BearerToken, Failure<Refusal>> {
     lock_open::<Refusal>(accounts, seller).await?;
-    let is_written = |at: &DateTime<Utc>| *at > now && at.year() <= 9999;
-    ensure(new.expires_at.as_ref().is_none_or(is_written), Refusal::Expired)?;
+    // A year is written with four digits.
+    let may_end = |at: &DateTime<Utc>| *at > now && at.year() <= 9999;
+    ensure(new.expires_at.as_ref().is_none_or(may_end), Refusal::Expired)?;
     let live = accounts.count_personal_tokens(seller, now).await?;
     ensure(live < MAX_PERSONAL_TOKENS, Refusal::TooMany)?;
     let application = applications.built_in_application(seller).await?;

@@ -75,8 +75,8 @@ pub enum Refusal {
     InsufficientStock(Vec<(usize, i32)>),
 }
 
-/// Bytes of all titles, handles and `sku` in an order as JSON, where a control character has up to six: an answer has up to 100
-/// such orders.
+/// Bytes of all titles, handles and `sku` in an order as JSON, where a control character takes six: an answer has up to 100 such
+/// orders.
 const MAX_TEXT_BYTES: usize = 256 * 1024;
 
 type Offers = BTreeMap<(SellerId, OfferId), Offer>;

@@ -24,6 +24,9 @@ pub(crate) const CONNECTIONS: usize = 4;
 /// How long a read waits for those of its seller before it. The rest of its time is for itself.
 const TURN_TIMEOUT: Duration = Duration::from_millis(1_250);
 
+/// Shorter than a read waits.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
 /// Runs slow reads.
 pub(crate) struct SlowReads {
     /// They MUST have turns of their own, with a share of one, so that no seller takes the connections from the
@@ -35,7 +38,8 @@ pub(crate) struct SlowReads {
 }
 
 /// A seller's turn at an answer of up to fifty megabytes. Its end keeps the seller's next one waiting for as long as it
-/// took, so that the long reads of one seller take half of the time at most.
+/// took, so that the long reads of one seller take half of the time at most; for a second at most, so that one that comes
+/// after it is not refused.
 pub(crate) struct LongTurn {
     of_seller: Option<Admission>,
     _of_all: Admission,
@@ -61,7 +65,7 @@ impl LongTurn {
 
 impl Drop for LongTurn {
     fn drop(&mut self) {
-        let (of_seller, pause) = (self.of_seller.take(), self.began.elapsed());
+        let (of_seller, pause) = (self.of_seller.take(), self.began.elapsed().min(LONGEST_PAUSE));
         // Where there is none, the program ends.
         if let Ok(runtime) = Handle::try_current() {
             drop(runtime.spawn(async move {
@@ -118,10 +122,11 @@ mod tests {
         drop(timeout(second / 2, LongTurn::take(&long, other)).await.unwrap());
         drop(LongTurn::take(&long, mine).await.unwrap());
         assert_eq!(began.elapsed().as_secs(), 1);
-        // A read that takes longer than its next one may wait.
+        // However long one has taken, the next one waits for it only while it is under way.
         let turn = LongTurn::take(&long, mine).await.unwrap();
         sleep(2 * second).await;
         drop(turn);
+        let _turn = LongTurn::take(&long, mine).await.unwrap();
         let refused = LongTurn::take(&long, mine).await.err().unwrap();
         assert!(matches!(refused, StoreError::Unavailable(cause) if cause.is::<ShareTaken>()));
     }

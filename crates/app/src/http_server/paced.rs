@@ -60,7 +60,7 @@ pub(super) struct ReadGate {
     left: Cell<usize>,
     /// Whether all that had arrived was read.
     is_all_read: Cell<bool>,
-    /// Whether the connection's end was read: nothing more is.
+    /// Whether nothing more is read: the connection's end was, or a head is overdue.
     has_ended: Cell<bool>,
     /// Whether what comes is thrown away, after a body that was not read.
     is_thrown_away: Cell<bool>,
@@ -78,7 +78,6 @@ impl ReadGate {
 
     /// Throws away what comes, if few others do.
     fn throw_away(&self) {
-        self.keep();
         let others = THROWN_AWAY.get();
         if others < MOST_THROWN_AWAY {
             THROWN_AWAY.set(others + 1);
@@ -90,7 +89,7 @@ impl ReadGate {
     }
 
     /// What comes belongs to a request again, or the connection has ended.
-    fn keep(&self) {
+    fn stop_throwing_away(&self) {
         if self.is_thrown_away.take() {
             THROWN_AWAY.set(THROWN_AWAY.get().saturating_sub(1));
         }
@@ -106,7 +105,7 @@ impl ReadGate {
 
 impl Drop for ReadGate {
     fn drop(&mut self) {
-        self.keep();
+        self.stop_throwing_away();
     }
 }
 
@@ -244,7 +243,7 @@ impl<T: AsyncRead + Unpin> AsyncRead for Paced<T> {
         this.pause.take_if(|pause| pause.is_over.load(Ordering::Relaxed));
         let has_yielded = mem::take(&mut this.has_yielded);
         if this.is_overdue(cx) {
-            this.gate.is_all_read.set(true);
+            this.gate.has_ended.set(true);
             return Poll::Ready(Ok(()));
         }
         if this.pause.is_some() {
@@ -312,7 +311,7 @@ impl Exchange {
     pub(super) fn of(request: &mut ServiceRequest) -> (Self, Payload) {
         let gate = request.conn_data::<Rc<ReadGate>>().cloned().unwrap_or_default();
         gate.awaits.set(Awaits::Answer);
-        gate.keep();
+        gate.stop_throwing_away();
         let payload: Payload = match request.take_payload() {
             Payload::None => {
                 gate.left.set(0);

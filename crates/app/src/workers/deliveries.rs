@@ -8,7 +8,7 @@ use chrono::TimeDelta;
 use futures_util::FutureExt as _;
 use kernel::{Clock as _, SPANS, StoreError, TransactionError};
 use parking_lot::Mutex;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep};
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{Instrument, Span, field::Empty};
 use usecases::deliver_webhooks::{Dispatch, Observer, deliver_webhooks};
@@ -17,8 +17,8 @@ use webhooks::{AttemptFailure, AttemptRecord, Attempted, Message, Outcome, Phase
 use super::routine::FailureStreak;
 use crate::wiring::Shared;
 
-/// The polling interval: the longest wait of a delivery that another process has queued.
-const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// See [`Dispatch::beat`].
+const BEAT: Duration = Duration::from_millis(100);
 /// How often to look for missed queues.
 const RECONCILE_INTERVAL: Duration = Duration::from_mins(1);
 
@@ -35,8 +35,8 @@ pub(super) async fn deliver(shared: Shared) -> Result<Duration, TransactionError
         queues: &*queues,
         sender: &SpawningSender(shared.external.receivers.clone()),
         randomness: &*shared.randomness,
-        // A notification by this process, or the timeout: both mean to poll now.
-        signal: &|| timeout(POLL_INTERVAL, notify.notified()).map(drop).boxed(),
+        queued: &|| notify.notified().boxed(),
+        beat: &|| sleep(BEAT).boxed(),
         observer: &DeliveryObserver {
             streak: Mutex::new(FailureStreak::new(WORKER, None, shared.readiness.ready_flag())),
         },

@@ -187,7 +187,7 @@ impl AuthorizationQuery {
                 return refused("Send scope: at least one, separated by spaces.".to_owned());
             }
             Ok(scopes) => scopes,
-            Err(_) => return refused("scope contains an unknown scope.".to_owned()),
+            Err(_) => return refused(format!("An unknown scope; these exist: {}.", ScopeSet::all())),
         };
         match scopes.iter().find(|scope| !application.scopes.contains(*scope)) {
             None => Ok(scopes),

@@ -21,7 +21,7 @@ pub struct Capacity {
     pub per_owner: u16,
     /// Of these, at most this many in failing queues, including running ones; at least 1.
     pub failing_per_owner: u16,
-    /// The running attempts, by owner.
+    /// The running attempts, by owner; more of one whose queues are to be passed over.
     pub under_way: BTreeMap<SellerId, Load>,
 }
 

@@ -65,7 +65,7 @@ pub(super) struct InFlight {
     rounds: u64,
     /// The last pause of each queue in which nothing could begin.
     pauses: HashMap<QueueKey, TimeDelta>,
-    /// Owners of whom an attempt was postponed since the last signal, and how many of theirs have ended since the last claim.
+    /// Owners of whom an attempt was postponed since the last beat, and how many of theirs have ended since the last claim.
     /// Claims pass over further queues of theirs, which would be postponed one after another before all others' queues.
     postponed: BTreeMap<SellerId, u16>,
 }

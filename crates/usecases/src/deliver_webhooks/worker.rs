@@ -1,5 +1,7 @@
 //! The worker's loop: it starts attempts and store calls, and reacts to their ends.
 
+use std::mem;
+
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
@@ -9,15 +11,16 @@ use webhooks::{AttemptRecord, Attempted, ClaimedQueues, Refill, Refilled, Releas
 use super::Dispatch;
 use super::in_flight::{InFlight, Start};
 
-/// How often a stopping worker tries to record ends while the store fails. Other workers repeat attempts that
-/// it could not record.
-const LAST_TRIES: u8 = 15;
+/// For how many beats a stopping worker goes on while the store fails or does not answer. Other workers repeat attempts
+/// that it could not record.
+const LAST_BEATS: u8 = 60;
 
 /// The largest number of events handled before the next store call.
 const MAX_BATCH: u8 = 128;
 
 enum Step {
-    Signal,
+    Queued,
+    Beat,
     Stop,
     Ended(Start, Sent),
     ClaimedQueues(Result<ClaimedQueues, StoreError>),
@@ -48,9 +51,9 @@ pub(super) struct Worker<'a> {
     may_claim: bool,
     /// There may be more deliveries in any leased queue.
     may_refill: bool,
-    /// The store failed: no calls until the next signal.
+    /// The store failed: no calls until the next beat.
     is_paused: bool,
-    /// Set while the worker is stopping: how often recording may still fail.
+    /// Set while the worker is stopping: the beats that are left to a store that fails.
     stopping: Option<u8>,
 }
 
@@ -67,7 +70,8 @@ impl<'a> Worker<'a> {
             stopping: None,
         };
         worker.begin(stop.map(|()| Step::Stop));
-        worker.begin((dispatch.signal)().map(|()| Step::Signal));
+        worker.begin((dispatch.queued)().map(|()| Step::Queued));
+        worker.begin((dispatch.beat)().map(|()| Step::Beat));
         worker
     }
 
@@ -93,7 +97,7 @@ impl<'a> Worker<'a> {
 
     fn is_done(&self) -> bool {
         let idle = self.in_flight.is_empty() && !self.calls.claim;
-        self.stopping.is_some_and(|tries| idle || tries == 0)
+        self.stopping.is_some_and(|beats| idle || beats == 0)
     }
 
     fn call_store(&mut self) {
@@ -152,14 +156,19 @@ impl<'a> Worker<'a> {
 
     fn handle(&mut self, step: Step) {
         match step {
-            Step::Signal => {
-                self.is_paused = false;
-                self.in_flight.forget_postponed();
-                self.may_claim = true;
-                self.may_refill = true;
-                self.begin((self.dispatch.signal)().map(|()| Step::Signal));
+            Step::Queued => {
+                self.look_again();
+                self.begin((self.dispatch.queued)().map(|()| Step::Queued));
             }
-            Step::Stop => self.stopping = Some(LAST_TRIES),
+            Step::Beat => {
+                if mem::take(&mut self.is_paused) || self.calls.recording {
+                    self.stopping = self.stopping.map(|beats| beats.saturating_sub(1));
+                }
+                self.in_flight.forget_postponed();
+                self.look_again();
+                self.begin((self.dispatch.beat)().map(|()| Step::Beat));
+            }
+            Step::Stop => self.stopping = Some(LAST_BEATS),
             Step::Ended(start, Sent::Attempted(attempted)) => self.end(&start, attempted),
             Step::Ended(start, Sent::Postponed) => self.in_flight.postpone(&start),
             Step::ClaimedQueues(claimed) => {
@@ -192,8 +201,12 @@ impl<'a> Worker<'a> {
             self.may_claim |= self.in_flight.recorded(&recording);
         } else {
             self.in_flight.not_recorded(recording);
-            self.stopping = self.stopping.map(|tries| tries.saturating_sub(1));
         }
+    }
+
+    const fn look_again(&mut self) {
+        self.may_claim = true;
+        self.may_refill = true;
     }
 
     fn start(&self, starts: Vec<Start>) {

@@ -104,7 +104,7 @@ sleeping as materialized (
        or state = 'suspended' and client_id in (select client_id from suspended)
     union
     -- Other awake, unleased queues of the same applications are put to sleep too, so that few claims meet them, however
-    -- many there are.
+    -- many there are; not those that end with a deleted application: they may owe their last delivery.
     select *
     from (
         select s.seller_id, s.id

@@ -11,7 +11,7 @@ use tokio::time::{advance, sleep};
 use webhooks::{AttemptFailure, Outcome};
 
 use super::support::{OK, answering, delivers, failed, outcome, receive_and_send, sender, sender_with};
-use crate::read_limit::{MAX_BODY, MAX_HEAD_SIZE};
+use crate::read_limit::{MAX_BODY, MAX_FRAMES, MAX_HEAD_SIZE};
 
 #[tokio::test]
 async fn connections_are_reused_unless_the_answer_prevents_it() {
@@ -23,12 +23,14 @@ async fn connections_are_reused_unless_the_answer_prevents_it() {
             "x".repeat(length)
         )
     };
+    let chunks = |number: u32| {
+        let chunks = "1\r\nx\r\n".repeat(usize::try_from(number).unwrap());
+        format!("1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n{chunks}0\r\n\r\n")
+    };
     for (answer, connections) in [
         ("1 200 OK\r\ncontent-length: 2\r\n\r\nok", 1),
-        (
-            "1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
-            1,
-        ),
+        (&chunks(MAX_FRAMES - 1), 1),
+        (&chunks(MAX_FRAMES + 1), 3),
         ("1 204 No Content\r\n\r\n", 1),
         ("1 500 x\r\ncontent-length: 0\r\n\r\n", 1),
         (&body(MAX_BODY), 1),
