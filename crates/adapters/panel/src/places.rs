@@ -34,7 +34,7 @@ impl Places {
         self.passwords.take(network(client), most_of_one)
     }
 
-    /// The same for the look-up of a link; also None while [`LINK_LOOKUPS`] of all networks are under way.
+    /// The same for the look-up of a link, or of whom one is mailed to; also None while [`LINK_LOOKUPS`] of all networks are under way.
     pub(crate) fn link_lookup(&self, client: IpAddr) -> Option<Place> {
         let most = |taken| most_of_one(taken) * usize::from(taken < LINK_LOOKUPS);
         self.link_lookups.take(network(client), most)

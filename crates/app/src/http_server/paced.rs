@@ -35,13 +35,8 @@ const HEAD: usize = 64 * 1024;
 /// connection.
 const SMALL: usize = 4096;
 
-/// On how many of a thread's connections bodies that were not read are thrown away at a time. Others end at once; their
-/// clients may lose the answer.
-const MOST_THROWN_AWAY: usize = 32;
-
-thread_local! {
-    static THROWN_AWAY: Cell<usize> = const { Cell::new(0) };
-}
+/// How much is thrown away of a body that was not read. Then the connection ends, and its client may lose the answer.
+const MOST_THROWN_AWAY: usize = 1024 * 1024;
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Awaits {
@@ -76,23 +71,9 @@ impl ReadGate {
         }
     }
 
-    /// Throws away what comes, if few others do.
     fn throw_away(&self) {
-        let others = THROWN_AWAY.get();
-        if others < MOST_THROWN_AWAY {
-            THROWN_AWAY.set(others + 1);
-            self.is_thrown_away.set(true);
-            self.left.set(usize::MAX);
-        } else {
-            self.left.set(0);
-        }
-    }
-
-    /// What comes belongs to a request again, or the connection has ended.
-    fn stop_throwing_away(&self) {
-        if self.is_thrown_away.take() {
-            THROWN_AWAY.set(THROWN_AWAY.get().saturating_sub(1));
-        }
+        self.is_thrown_away.set(true);
+        self.left.set(MOST_THROWN_AWAY);
     }
 
     fn allowed(&self) -> usize {
@@ -100,12 +81,6 @@ impl ReadGate {
             left if left > SMALL && self.awaits.get() == Awaits::Answer => 0,
             left => left,
         }
-    }
-}
-
-impl Drop for ReadGate {
-    fn drop(&mut self) {
-        self.stop_throwing_away();
     }
 }
 
@@ -179,6 +154,7 @@ impl<T> Paced<T> {
         let gate = &self.gate;
         if gate.is_thrown_away.get() {
             self.has_yielded = true;
+            gate.left.update(|left| left.saturating_sub(bytes.len()));
             return bytes.len();
         }
         if gate.awaits.get() == Awaits::Head && gate.left.get() == HEAD {
@@ -311,7 +287,7 @@ impl Exchange {
     pub(super) fn of(request: &mut ServiceRequest) -> (Self, Payload) {
         let gate = request.conn_data::<Rc<ReadGate>>().cloned().unwrap_or_default();
         gate.awaits.set(Awaits::Answer);
-        gate.stop_throwing_away();
+        gate.is_thrown_away.set(false);
         let payload: Payload = match request.take_payload() {
             Payload::None => {
                 gate.left.set(0);
@@ -463,25 +439,20 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn few_bodies_are_thrown_away_at_a_time_and_other_connections_end() {
-        let throwing: Vec<_> = (0..MOST_THROWN_AWAY)
-            .map(|_| {
-                let gate = ReadGate::default();
-                gate.throw_away();
-                gate
-            })
-            .collect();
-        for (others, is_ended) in [(throwing, true), (Vec::new(), false)] {
-            let (mut client, server) = duplex(1 << 16);
-            let mut connection = Paced::new(server, Duration::MAX);
-            client.write_all(b"x").await.unwrap();
-            connection.gate.throw_away();
-            assert_eq!(
-                read(&mut connection).as_deref(),
-                Some(if is_ended { "" } else { "x" })
-            );
-            drop(others);
+    async fn a_connection_ends_when_much_of_a_body_was_thrown_away() {
+        let (mut client, server) = duplex(2 * MOST_THROWN_AWAY);
+        let mut connection = Paced::new(server, Duration::MAX);
+        connection.gate.throw_away();
+        client.write_all(&vec![b'x'; 2 * MOST_THROWN_AWAY]).await.unwrap();
+        let mut thrown_away = 0;
+        loop {
+            match read(&mut connection) {
+                Some(piece) if piece.is_empty() => break,
+                Some(piece) => thrown_away += piece.len(),
+                None => yield_now().await,
+            }
         }
+        assert_eq!(thrown_away, MOST_THROWN_AWAY);
     }
 
     #[tokio::test]

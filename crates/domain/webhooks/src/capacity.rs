@@ -31,6 +31,8 @@ pub struct Load {
     pub attempts: u16,
     /// Of these, attempts in failing queues.
     pub failing: u16,
+    /// Further queues of the owner start one attempt each: few of them can begin.
+    pub one_each: bool,
 }
 
 impl Load {
@@ -91,10 +93,10 @@ impl Capacity {
     ///
     /// Repeated attempts leave one place to a first one, unless there is only one place.
     pub fn share(&mut self, queue: &DueQueue) -> Option<Share> {
-        let most = if queue.failing {
-            self.per_failing_queue
-        } else {
-            self.per_queue
+        let most = match self.under_way.get(&queue.owner) {
+            Some(load) if load.one_each => 1,
+            _ if queue.failing => self.per_failing_queue,
+            _ => self.per_queue,
         };
         let repeats = most.saturating_sub(1).max(1);
         let due = queue.first_attempts.saturating_add(queue.repeats.min(repeats));

@@ -1,6 +1,6 @@
 //! The leased queues of a worker, their deliveries in hand, and the remaining capacity.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,8 +8,8 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use kernel::SellerId;
 use webhooks::{
-    AttemptFailure, AttemptRecord, Attempted, Capacity, DeliveryId, Due, Lease, Load, Message, Outcome,
-    Progress, QueueKey, Refill, Refilled, Release, SubscriptionQueue,
+    AttemptFailure, AttemptRecord, Attempted, Capacity, ClaimedQueues, DeliveryId, Due, Lease, Load, Message,
+    Outcome, Progress, QueueKey, Refill, Refilled, Release, SubscriptionQueue,
 };
 
 use super::Slots;
@@ -55,6 +55,15 @@ const LONGEST_PAUSE: TimeDelta = TimeDelta::seconds(2);
 /// were deleted or that other workers have taken over.
 const PAUSES_KNOWN: usize = 4_096;
 
+/// What is known of an owner of whom attempts are postponed.
+#[derive(Default)]
+struct Postponed {
+    /// How many attempts the next claim may add: as many as have ended since the last one, and any number once a beat.
+    room: u16,
+    /// Whether one was postponed since the last beat.
+    again: bool,
+}
+
 /// The leased queues of a worker, and the attempts whose end is not recorded yet.
 pub(super) struct InFlight {
     slots: Slots,
@@ -65,9 +74,12 @@ pub(super) struct InFlight {
     rounds: u64,
     /// The last pause of each queue in which nothing could begin.
     pauses: HashMap<QueueKey, TimeDelta>,
-    /// Owners of whom an attempt was postponed since the last beat, and how many of theirs have ended since the last claim.
-    /// Claims pass over further queues of theirs, which would be postponed one after another before all others' queues.
-    postponed: BTreeMap<SellerId, u16>,
+    /// Owners of whom attempts are postponed. Their queues would be leased and postponed one after another, however many they
+    /// are.
+    postponed: BTreeMap<SellerId, Postponed>,
+    /// Owners of the queues that the last claims have found. Claims pass over them until one finds all that there is:
+    /// otherwise owners of many due queues come before all whose queues become due later.
+    served: BTreeSet<SellerId>,
 }
 
 impl InFlight {
@@ -79,6 +91,7 @@ impl InFlight {
             rounds: 0,
             pauses: HashMap::new(),
             postponed: BTreeMap::new(),
+            served: BTreeSet::new(),
         }
     }
 
@@ -112,8 +125,8 @@ impl InFlight {
         })
     }
 
-    /// The capacity of a claim: half of the last slots, so that a later claim finds some for other queues, and little for
-    /// owners of whom attempts were postponed.
+    /// The capacity of a claim: half of the last slots, so that a later claim finds some for other queues, and little or none
+    /// for owners whose queues it passes over.
     pub(super) fn capacity_for_claim(&mut self) -> Option<Capacity> {
         let half_of_few = |slots: u16, left: u16| {
             if left <= slots / RESERVE {
@@ -126,12 +139,32 @@ impl InFlight {
         let mut capacity = self.capacity()?;
         capacity.attempts = half_of_few(slots, capacity.attempts);
         capacity.failing_attempts = half_of_few(slots / 2, capacity.failing_attempts);
-        for (owner, ended) in &mut self.postponed {
-            let (load, ended) = (capacity.under_way.entry(*owner).or_default(), mem::take(ended));
-            load.attempts = load.attempts.max(capacity.per_owner.saturating_sub(ended));
-            load.failing = load.failing.max(capacity.failing_per_owner.saturating_sub(ended));
+        let postponed = self.postponed.iter_mut();
+        for (owner, postponed) in postponed.filter(|(owner, _)| !self.served.contains(owner)) {
+            let (load, room) = (
+                capacity.under_way.entry(*owner).or_default(),
+                mem::take(&mut postponed.room),
+            );
+            load.attempts = load.attempts.max(capacity.per_owner.saturating_sub(room));
+            load.failing = load.failing.max(capacity.failing_per_owner.saturating_sub(room));
+            load.one_each = true;
+        }
+        for owner in &self.served {
+            let load = capacity.under_way.entry(*owner).or_default();
+            (load.attempts, load.failing) = (capacity.per_owner, capacity.failing_per_owner);
         }
         Some(capacity)
+    }
+
+    /// Whether there may be more to claim.
+    pub(super) fn claimed(&mut self, claimed: &ClaimedQueues) -> bool {
+        let passed_over = !self.served.is_empty();
+        if claimed.more {
+            self.served.extend(claimed.queues.iter().map(|queue| queue.owner));
+        } else {
+            self.served.clear();
+        }
+        claimed.more || passed_over
     }
 
     fn loads(&self) -> BTreeMap<SellerId, Load> {
@@ -234,8 +267,8 @@ impl InFlight {
     pub(super) fn end(&mut self, record: AttemptRecord) {
         if let Some(queue) = self.queues.get_mut(&record.lease) {
             queue.running = queue.running.saturating_sub(1);
-            if let Some(ended) = self.postponed.get_mut(&queue.owner) {
-                *ended = ended.saturating_add(1);
+            if let Some(postponed) = self.postponed.get_mut(&queue.owner) {
+                postponed.room = postponed.room.saturating_add(1);
             }
             if record.outcome.is_success() {
                 queue.succeeded = true;
@@ -254,13 +287,17 @@ impl InFlight {
             queue.in_hand.retain(|delivery| delivery.id != start.delivery);
             queue.postponed.push(start.delivery);
             queue.outlook = Outlook::Postponed;
-            self.postponed.entry(queue.owner).or_default();
+            self.postponed.entry(queue.owner).or_default().again = true;
         }
     }
 
-    /// Claims try the queues of all owners again.
-    pub(super) fn forget_postponed(&mut self) {
-        self.postponed.clear();
+    /// A claim tries the queues again of all owners of whom attempts are postponed.
+    pub(super) fn beat(&mut self) {
+        self.postponed
+            .retain(|_, postponed| mem::take(&mut postponed.again));
+        for postponed in self.postponed.values_mut() {
+            postponed.room = u16::MAX;
+        }
     }
 
     /// All ends to record, and the queues to release because they have no running attempt. None if there is

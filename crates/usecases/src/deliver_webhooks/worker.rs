@@ -164,7 +164,7 @@ impl<'a> Worker<'a> {
                 if mem::take(&mut self.is_paused) || self.calls.recording {
                     self.stopping = self.stopping.map(|beats| beats.saturating_sub(1));
                 }
-                self.in_flight.forget_postponed();
+                self.in_flight.beat();
                 self.look_again();
                 self.begin((self.dispatch.beat)().map(|()| Step::Beat));
             }
@@ -173,12 +173,12 @@ impl<'a> Worker<'a> {
             Step::Ended(start, Sent::Postponed) => self.in_flight.postpone(&start),
             Step::ClaimedQueues(claimed) => {
                 self.calls.claim = false;
-                let Some(ClaimedQueues { queues, more }) = self.or_pause(claimed) else {
+                let Some(claimed) = self.or_pause(claimed) else {
                     return;
                 };
-                self.dispatch.observer.claimed(queues.len());
-                self.may_claim |= more;
-                for queue in queues {
+                self.dispatch.observer.claimed(claimed.queues.len());
+                self.may_claim |= self.in_flight.claimed(&claimed);
+                for queue in claimed.queues {
                     let starts = self.in_flight.add(queue);
                     self.start(starts);
                 }

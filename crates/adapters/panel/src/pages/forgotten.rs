@@ -7,7 +7,7 @@ use usecases::account_links::send_reset;
 use super::sign_in::limit_attempts;
 use super::{MessagePage, ok};
 use crate::frame::Frame;
-use crate::page_error::PageResult;
+use crate::page_error::{PageError, PageResult};
 use crate::page_request::PageRequest;
 
 #[derive(Template)]
@@ -26,6 +26,11 @@ pub(crate) async fn page(request: PageRequest) -> PageResult {
 pub(crate) async fn submit(mut request: PageRequest) -> PageResult {
     let email = request.fields.get("email").trim().to_owned();
     limit_attempts(&request, &email).await?;
+    let lookup = request
+        .panel
+        .places
+        .link_lookup(request.client)
+        .ok_or(PageError::Busy)?;
     let t = &request.texts().passwords;
     let answer = ok(&MessagePage {
         frame: request.frame(t.sent_title),
@@ -41,7 +46,7 @@ pub(crate) async fn submit(mut request: PageRequest) -> PageResult {
     let tasks = request.panel.ports.tasks.clone();
     drop(tasks.run(async move {
         let sent = send(&mut request, &email).await;
-        drop(place);
+        drop((place, lookup));
         if let Err(error) = sent {
             error.log(&request.trace_id, "a link for a new password was not queued");
         }

@@ -80,35 +80,28 @@ with queues as materialized (
     order by q.seller_id, q.id
     for no key update of q skip locked
 ),
--- A suspended queue is put to sleep under a lock on its application: one that is being reinstated is skipped, and one
--- already reinstated is no longer suspended.
-suspended as materialized (
-    select client_id
-    from applications
-    where status = 'suspended'
-      and client_id = any(array(select client_id from queues where state = 'suspended'))
-    for share skip locked
-),
--- Deleted, or with a closed owner: for good.
-over as materialized (
-    select a.client_id
+-- Suspended applications, and those that are deleted or have a closed owner. A suspended queue is put to sleep under a lock on its
+-- application: one that is being reinstated is skipped, and one already reinstated is no longer suspended.
+stopped as materialized (
+    select a.client_id, a.deleted_at is null and o.closed_at is null as may_resume
     from applications as a
     join sellers as o on o.id = a.owner_id
-    where a.client_id = any(array(select client_id from queues where state = 'ended'))
-      and (a.deleted_at is not null or o.closed_at is not null)
+    where a.client_id = any(array(select client_id from queues))
+      and (a.status = 'suspended' or a.deleted_at is not null or o.closed_at is not null)
+    for share of a skip locked
 ),
 sleeping as materialized (
     select seller_id, id
     from queues
     where state = 'ended'
-       or state = 'suspended' and client_id in (select client_id from suspended)
+       or state = 'suspended' and client_id in (select client_id from stopped)
     union
     -- Other awake, unleased queues of the same applications are put to sleep too, so that few claims meet them, however
     -- many there are; not those that end with a deleted application: they may owe their last delivery.
     select *
     from (
         select s.seller_id, s.id
-        from (select client_id, true as may_resume from suspended union all select client_id, false from over) as a
+        from stopped as a
         join subscriptions as s on s.client_id = a.client_id
         where (s.active or s.is_ending and a.may_resume)
           and not s.leased

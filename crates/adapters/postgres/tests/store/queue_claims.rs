@@ -130,6 +130,7 @@ async fn an_owners_applications_stay_within_a_share_and_delay_no_other_at_the_sa
             let load = Load {
                 attempts: under_way,
                 failing: if failing { under_way } else { 0 },
+                one_each: false,
             };
             // Failing queues have a share of their own.
             let capacity = Capacity {

@@ -294,19 +294,20 @@ async fn a_transaction_with_a_failed_statement_is_rolled_back() {
 }
 
 #[tokio::test]
-async fn a_transaction_is_read_committed_with_timeouts_of_its_own() {
+async fn a_transaction_is_read_committed_with_settings_of_its_own() {
     const LOOK: &str = "
         create table seen (n serial, bounds text);
         create function look() returns trigger language plpgsql as $$ begin
             insert into seen (bounds) select string_agg(setting, ' ' order by name) from pg_settings
                 where name in ('transaction_isolation', 'statement_timeout', 'lock_timeout',
-                    'idle_in_transaction_session_timeout');
+                    'idle_in_transaction_session_timeout', 'jit');
             return null;
         end $$;
         create trigger look after insert on sellers for each statement execute function look();
         create trigger look after insert on rate_windows for each statement execute function look()";
     let (fixture, _clock) = Fixture::frozen().await;
     fixture.tamper(LOOK).await;
+    fixture.set("jit", "on").await;
     let database = fixture.another(1);
     let tx = database.units().begin(&LockSet::default()).await.unwrap();
     assert_eq!(tx.now(), instant(), "the database's clock");
@@ -316,7 +317,10 @@ async fn a_transaction_is_read_committed_with_timeouts_of_its_own() {
     let counter = database.rate_counter();
     counter.count(Limiter::TokenByClient, subject).await.unwrap();
     let bounds = fixture.texts("select bounds from seen order by n").await;
-    assert_eq!(bounds, ["10000 2000 5000 read committed", "0 0 0 read committed"]);
+    assert_eq!(
+        bounds,
+        ["10000 off 2000 5000 read committed", "0 on 0 0 read committed"]
+    );
 }
 
 #[tokio::test]

@@ -135,6 +135,7 @@ async fn a_claim_does_not_read_the_deleted_applications_of_an_owner_without_a_sh
     let load = Load {
         attempts: 128,
         failing: 128,
+        one_each: false,
     };
     let capacity = Capacity {
         under_way: BTreeMap::from([(owner, load)]),

@@ -11,8 +11,13 @@ fn owner() -> impl Strategy<Value = SellerId> {
 }
 
 fn capacity() -> impl Strategy<Value = Capacity> {
-    let load = (0..12_u16)
-        .prop_flat_map(|attempts| (0..=attempts).prop_map(move |failing| Load { attempts, failing }));
+    let load = (0..12_u16).prop_flat_map(|attempts| {
+        (0..=attempts).prop_map(move |failing| Load {
+            attempts,
+            failing,
+            one_each: false,
+        })
+    });
     let limits = (1..60_u16, 0..30_u16, 1..12_u16, 1..4_u16, 1..20_u16, 1..10_u16);
     (limits, btree_map(owner(), load, 0..8)).prop_map(|(limits, under_way)| Capacity {
         attempts: limits.0,
@@ -87,7 +92,7 @@ proptest! {
     /// Queues of an owner who has used up the share change nothing for the others.
     #[test]
     fn a_full_owner_takes_nothing(mut capacity in capacity(), queues in queues(), full in owner()) {
-        let load = Load { attempts: capacity.per_owner, failing: 0 };
+        let load = Load { attempts: capacity.per_owner, ..Load::default() };
         capacity.under_way.insert(full, load);
         let is_other = |queue: &DueQueue| queue.owner != full;
         let others: Vec<_> = queues.iter().filter(|queue| is_other(queue)).copied().collect();
@@ -100,6 +105,10 @@ proptest! {
 
 #[test]
 fn one_place_is_left_to_a_first_attempt_and_a_queue_without_work_is_leased() {
+    let one_each = Load {
+        one_each: true,
+        ..Load::default()
+    };
     let mut capacity = Capacity {
         attempts: 20,
         failing_attempts: 1,
@@ -107,7 +116,7 @@ fn one_place_is_left_to_a_first_attempt_and_a_queue_without_work_is_leased() {
         per_failing_queue: 1,
         per_owner: 6,
         failing_per_owner: 6,
-        under_way: BTreeMap::new(),
+        under_way: BTreeMap::from([(Uuid::from_u128(3).into(), one_each)]),
     };
     let queue = |owner: u128, failing, first_attempts, repeats| DueQueue {
         owner: Uuid::from_u128(owner).into(),
@@ -123,6 +132,7 @@ fn one_place_is_left_to_a_first_attempt_and_a_queue_without_work_is_leased() {
         (queue(2, true, 0, 9), Some((1, 1))),
         (queue(2, true, 1, 0), None),
         (queue(2, false, 2, 9), Some((4, 3))),
+        (queue(3, false, 9, 9), Some((1, 1))),
     ] {
         let share = capacity
             .share(&queue)

@@ -72,6 +72,10 @@ impl StoredQueue {
         ids.into_iter().map(leased).collect()
     }
 
+    fn owner(&self, number: u128) -> SellerId {
+        Uuid::from_u128(self.owner.unwrap_or(number)).into()
+    }
+
     fn url(&self, number: u128) -> WebhookUrl {
         let url = format!("https://queue{}.example/", self.receiver.unwrap_or(number));
         WebhookUrl::parse(url, AddressPolicy::Public).unwrap()
@@ -261,11 +265,20 @@ impl SubscriptionQueues for Store {
         let queues = state.queues.iter_mut();
         let mut waiting: Vec<_> = queues.filter(|(_, queue)| waits(queue)).collect();
         waiting.sort_by_key(|(_, queue)| queue.turn);
+        // As many healthy and failing ones each, of owners that are not full.
+        let most = QUEUES_OF_A_CLAIM.min(capacity.attempts.into());
+        let mut examined = [0, 0];
+        waiting.retain(|(number, queue)| {
+            let examined = &mut examined[usize::from(queue.failing)];
+            let is_examined = *examined < most && capacity.left(queue.owner(**number), queue.failing) > 0;
+            *examined += usize::from(is_examined);
+            is_examined
+        });
+        claimed.more = examined.contains(&most);
         for (number, queue) in waiting {
-            let owner = SellerId::from(Uuid::from_u128(queue.owner.unwrap_or(*number)));
+            let owner = queue.owner(*number);
             let due = queue.due(owner);
             let Some(share) = capacity.share(&due) else {
-                claimed.more = true;
                 continue;
             };
             let deliveries = queue.lease(&[], share.attempts, share.repeats);
