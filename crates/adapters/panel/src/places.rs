@@ -6,6 +6,8 @@ use kernel::SellerId;
 pub(crate) use web::places::Place;
 use web::places::{self, Network, network};
 
+use crate::page_error::{PageError, PageResult};
+
 /// How many passwords of one network may be compared or hashed, or wait for it, at a time. There are 64 such
 /// places, and the addresses of one client must not take them all: once half are taken, a network has one at a time.
 const PASSWORDS_OF_ONE: usize = 8;
@@ -29,15 +31,17 @@ pub struct Places {
 }
 
 impl Places {
-    /// None if the network of this address has taken its places.
-    pub(crate) fn password(&self, client: IpAddr) -> Option<Place> {
-        self.passwords.take(network(client), most_of_one)
+    /// For a password to be compared or hashed. Refused if the network of this address has taken its places.
+    pub(crate) fn password(&self, client: IpAddr) -> PageResult<Place> {
+        let place = self.passwords.take(network(client), most_of_one);
+        place.ok_or(PageError::Busy)
     }
 
-    /// The same for the look-up of a link, or of whom one is mailed to; also None while [`LINK_LOOKUPS`] of all networks are under way.
-    pub(crate) fn link_lookup(&self, client: IpAddr) -> Option<Place> {
+    /// The same for the look-up of a link, or of the account that one is mailed to; also refused while [`LINK_LOOKUPS`] of all networks are under way.
+    pub(crate) fn link_lookup(&self, client: IpAddr) -> PageResult<Place> {
         let most = |taken| most_of_one(taken) * usize::from(taken < LINK_LOOKUPS);
-        self.link_lookups.take(network(client), most)
+        let place = self.link_lookups.take(network(client), most);
+        place.ok_or(PageError::Busy)
     }
 
     /// None while [`LARGE_FORMS_OF_ONE`] of the seller's large forms are being read.
@@ -67,15 +71,19 @@ mod tests {
     fn a_network_has_few_places_for_passwords() {
         let places = Places::default();
         for (network, other) in [("192.0.2.", "192.0.3.1"), ("2001:db8:0:1::", "2001:db8:1::1")] {
-            let of = |n: usize| places.password(format!("{network}{n}").parse().unwrap());
+            let of = |n: usize| places.password(format!("{network}{n}").parse().unwrap()).ok();
             let mut taken: Vec<_> = (1..=PASSWORDS_OF_ONE).map(|n| of(n).unwrap()).collect();
             assert!(of(100).is_none());
-            assert!(places.password(other.parse().unwrap()).is_some());
+            assert!(places.password(other.parse().unwrap()).is_ok());
             taken.pop();
             taken.push(of(100).unwrap());
         }
         // What some networks have not taken is for others.
-        let of = |network: usize| places.password(format!("198.51.{network}.1").parse().unwrap());
+        let of = |network: usize| {
+            places
+                .password(format!("198.51.{network}.1").parse().unwrap())
+                .ok()
+        };
         let taken: Vec<_> = (0..).map_while(|n| of(n / PASSWORDS_OF_ONE)).collect();
         assert_eq!(taken.len(), HALF_OF_PASSWORDS + 1);
         let _one = of(99).unwrap();
@@ -87,7 +95,11 @@ mod tests {
     #[test]
     fn few_links_are_looked_up_at_a_time_from_however_many_networks() {
         let places = Places::default();
-        let of = |network: usize| places.link_lookup(format!("198.51.{network}.1").parse().unwrap());
+        let of = |network: usize| {
+            places
+                .link_lookup(format!("198.51.{network}.1").parse().unwrap())
+                .ok()
+        };
         let taken: Vec<_> = (0..100).filter_map(of).collect();
         assert_eq!(taken.len(), LINK_LOOKUPS);
         drop(taken);

@@ -173,7 +173,7 @@ expired as materialized (
           or d.due_at < age.at - interval '1 hour'
           or d.created_at < age.at - interval '31 days'
       )
-    -- Without an order, which would read all of them first. What a batch passes over is left to the next walk.
+    -- Without an order, which would read all of them first.
     limit $3
 ),
 cleared as (
@@ -188,12 +188,7 @@ cleared as (
 select
     count(*) as rows,
     case
-        when count(*) >= $3 then (
-            select seller_id || ' ' || subscription_id
-            from expired
-            order by seller_id desc, subscription_id desc
-            limit 1
-        )
+        when count(*) >= $3 then $1
         else (select seller_id || ' ' || subscription_id from queue where n = $2)
     end as next
 from expired

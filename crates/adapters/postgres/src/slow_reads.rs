@@ -38,8 +38,7 @@ pub(crate) struct SlowReads {
 }
 
 /// A seller's turn at an answer of up to fifty megabytes. Its end keeps the seller's next one waiting for as long as it
-/// took, so that the long reads of one seller take half of the time at most; for a second at most, so that one that comes
-/// after it is not refused.
+/// took, so that others have their turn; a second at most, so that it is not refused.
 pub(crate) struct LongTurn {
     of_seller: Option<Admission>,
     _of_all: Admission,
@@ -122,7 +121,7 @@ mod tests {
         drop(timeout(second / 2, LongTurn::take(&long, other)).await.unwrap());
         drop(LongTurn::take(&long, mine).await.unwrap());
         assert_eq!(began.elapsed().as_secs(), 1);
-        // However long one has taken, the next one waits for it only while it is under way.
+        // However long one has taken, the next one that comes behind it is not refused.
         let turn = LongTurn::take(&long, mine).await.unwrap();
         sleep(2 * second).await;
         drop(turn);

@@ -31,7 +31,7 @@ pub struct Load {
     pub attempts: u16,
     /// Of these, attempts in failing queues.
     pub failing: u16,
-    /// Further queues of the owner start one attempt each: few of them can begin.
+    /// Further queues of the owner start one attempt each: a host is full.
     pub one_each: bool,
 }
 

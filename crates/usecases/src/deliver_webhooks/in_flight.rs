@@ -55,7 +55,7 @@ const LONGEST_PAUSE: TimeDelta = TimeDelta::seconds(2);
 /// were deleted or that other workers have taken over.
 const PAUSES_KNOWN: usize = 4_096;
 
-/// What is known of an owner of whom attempts are postponed.
+/// What is known of an owner with postponed attempts.
 #[derive(Default)]
 struct Postponed {
     /// How many attempts the next claim may add: as many as have ended since the last one, and any number once a beat.
@@ -74,8 +74,7 @@ pub(super) struct InFlight {
     rounds: u64,
     /// The last pause of each queue in which nothing could begin.
     pauses: HashMap<QueueKey, TimeDelta>,
-    /// Owners of whom attempts are postponed. Their queues would be leased and postponed one after another, however many they
-    /// are.
+    /// Owners with postponed attempts. Their queues would be leased and postponed one after another, however many they are.
     postponed: BTreeMap<SellerId, Postponed>,
     /// Owners of the queues that the last claims have found. Claims pass over them until one finds all that there is:
     /// otherwise owners of many due queues come before all whose queues become due later.
@@ -141,10 +140,8 @@ impl InFlight {
         capacity.failing_attempts = half_of_few(slots / 2, capacity.failing_attempts);
         let postponed = self.postponed.iter_mut();
         for (owner, postponed) in postponed.filter(|(owner, _)| !self.served.contains(owner)) {
-            let (load, room) = (
-                capacity.under_way.entry(*owner).or_default(),
-                mem::take(&mut postponed.room),
-            );
+            let load = capacity.under_way.entry(*owner).or_default();
+            let room = mem::take(&mut postponed.room);
             load.attempts = load.attempts.max(capacity.per_owner.saturating_sub(room));
             load.failing = load.failing.max(capacity.failing_per_owner.saturating_sub(room));
             load.one_each = true;
@@ -291,13 +288,12 @@ impl InFlight {
         }
     }
 
-    /// A claim tries the queues again of all owners of whom attempts are postponed.
+    /// A claim tries again how many attempts can begin of owners with postponed ones.
     pub(super) fn beat(&mut self) {
-        self.postponed
-            .retain(|_, postponed| mem::take(&mut postponed.again));
-        for postponed in self.postponed.values_mut() {
+        self.postponed.retain(|_, postponed| {
             postponed.room = u16::MAX;
-        }
+            mem::take(&mut postponed.again)
+        });
     }
 
     /// All ends to record, and the queues to release because they have no running attempt. None if there is

@@ -49,7 +49,7 @@ pub(super) struct Worker<'a> {
     calls: Calls,
     /// There may be queues to claim.
     may_claim: bool,
-    /// There may be more deliveries in any leased queue.
+    /// There may be more deliveries in any leased queue; then these come before others.
     may_refill: bool,
     /// The store failed: no calls until the next beat.
     is_paused: bool,
@@ -106,6 +106,10 @@ impl<'a> Worker<'a> {
         }
         self.record();
         if self.stopping.is_none() {
+            // Claims may follow each other for long.
+            if self.may_refill {
+                self.refill();
+            }
             self.claim();
             self.refill();
         }
@@ -137,7 +141,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Does nothing during a claim: queues that wait for a lease come first.
+    /// Does nothing during a claim.
     fn refill(&mut self) {
         if self.calls.claim || self.calls.refill {
             return;
@@ -157,7 +161,8 @@ impl<'a> Worker<'a> {
     fn handle(&mut self, step: Step) {
         match step {
             Step::Queued => {
-                self.look_again();
+                self.may_claim = true;
+                self.may_refill = true;
                 self.begin((self.dispatch.queued)().map(|()| Step::Queued));
             }
             Step::Beat => {
@@ -165,7 +170,8 @@ impl<'a> Worker<'a> {
                     self.stopping = self.stopping.map(|beats| beats.saturating_sub(1));
                 }
                 self.in_flight.beat();
-                self.look_again();
+                self.may_claim = true;
+                self.may_refill = true;
                 self.begin((self.dispatch.beat)().map(|()| Step::Beat));
             }
             Step::Stop => self.stopping = Some(LAST_BEATS),
@@ -198,15 +204,11 @@ impl<'a> Worker<'a> {
 
     fn recorded(&mut self, recording: Recording, recorded: Result<(), StoreError>) {
         if self.or_pause(recorded).is_some() {
+            self.stopping = self.stopping.map(|_| LAST_BEATS);
             self.may_claim |= self.in_flight.recorded(&recording);
         } else {
             self.in_flight.not_recorded(recording);
         }
-    }
-
-    const fn look_again(&mut self) {
-        self.may_claim = true;
-        self.may_refill = true;
     }
 
     fn start(&self, starts: Vec<Start>) {

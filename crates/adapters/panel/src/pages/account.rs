@@ -7,7 +7,7 @@ use kernel::BrokenRules;
 use usecases::account_links::{self, Refusal};
 use uuid::Uuid;
 
-use super::sign_in::{limit_attempts, take_place};
+use super::sign_in::limit_attempts;
 use super::{done, page as html};
 use crate::frame::Frame;
 use crate::issues::Issues;
@@ -37,7 +37,7 @@ pub(crate) async fn change_password(request: SignedInRequest) -> PageResult {
     let (panel, t) = (&request.panel, request.texts());
     let form = request.form()?;
     limit_attempts(&request, &request.seller().email).await?;
-    let place = take_place(&request)?;
+    let place = request.panel.places.password(request.client)?;
     let given = request.fields.get("current_password");
     let current = panel.accounts.password(request.seller().id).await?;
     let fits = panel.passwords.verify(given, current.clone()).await?;

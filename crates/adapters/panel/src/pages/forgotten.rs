@@ -7,8 +7,9 @@ use usecases::account_links::send_reset;
 use super::sign_in::limit_attempts;
 use super::{MessagePage, ok};
 use crate::frame::Frame;
-use crate::page_error::{PageError, PageResult};
+use crate::page_error::PageResult;
 use crate::page_request::PageRequest;
+use crate::places::Place;
 
 #[derive(Template)]
 #[template(path = "forgotten.html")]
@@ -26,11 +27,7 @@ pub(crate) async fn page(request: PageRequest) -> PageResult {
 pub(crate) async fn submit(mut request: PageRequest) -> PageResult {
     let email = request.fields.get("email").trim().to_owned();
     limit_attempts(&request, &email).await?;
-    let lookup = request
-        .panel
-        .places
-        .link_lookup(request.client)
-        .ok_or(PageError::Busy)?;
+    let lookup = request.panel.places.link_lookup(request.client)?;
     let t = &request.texts().passwords;
     let answer = ok(&MessagePage {
         frame: request.frame(t.sent_title),
@@ -45,8 +42,8 @@ pub(crate) async fn submit(mut request: PageRequest) -> PageResult {
     };
     let tasks = request.panel.ports.tasks.clone();
     drop(tasks.run(async move {
-        let sent = send(&mut request, &email).await;
-        drop((place, lookup));
+        let sent = send(&mut request, &email, lookup).await;
+        drop(place);
         if let Err(error) = sent {
             error.log(&request.trace_id, "a link for a new password was not queued");
         }
@@ -54,8 +51,9 @@ pub(crate) async fn submit(mut request: PageRequest) -> PageResult {
     answer
 }
 
-async fn send(request: &mut PageRequest, email: &str) -> PageResult<()> {
+async fn send(request: &mut PageRequest, email: &str, lookup: Place) -> PageResult<()> {
     let account = request.panel.accounts.account(email).await?;
+    drop(lookup);
     let open = account.filter(|account| account.seller.closed_at.is_none());
     let Some(account) = open else { return Ok(()) };
     request.seller = Some(account.seller.id);

@@ -8,7 +8,7 @@ use oauth::{BrowserSecret, SecretHash};
 use usecases::account_links::{set_password, sign_in_by_link};
 use web::path::is_under;
 
-use super::sign_in::{redirect_signed_in, take_place};
+use super::sign_in::redirect_signed_in;
 use super::{done, page as html};
 use crate::frame::Frame;
 use crate::issues::Issues;
@@ -56,7 +56,7 @@ pub(crate) async fn accept_password(mut request: PageRequest) -> PageResult {
         let issues = Issues::of(&violations, request.texts());
         return render(&request, kind, seller, issues);
     };
-    let place = take_place(&request)?;
+    let place = request.panel.places.password(request.client)?;
     let password = request.panel.passwords.hash(password.reveal()).await?;
     drop(place);
     let input = (hash(&request), kind, password, request.client);
@@ -74,8 +74,7 @@ fn hash(request: &PageRequest) -> SecretHash {
 /// The kind and the seller of a link that is still valid. A link works only under its kind's path.
 async fn unexpired(request: &PageRequest) -> PageResult<(LinkKind, Seller)> {
     // Anybody can invent links, and their look-ups share the strangers' connections with those of sign-ins.
-    let place = request.panel.places.link_lookup(request.client);
-    let _place = place.ok_or(PageError::Busy)?;
+    let _place = request.panel.places.link_lookup(request.client)?;
     let found = request.panel.accounts.link(hash(request)).await?;
     let found = found.map(|(link, seller)| (link.kind, seller));
     let is_here = |kind: LinkKind| is_under(&request.path, &format!("/panel/{}", kind.as_str()));

@@ -20,7 +20,6 @@ use crate::issues::Issues;
 use crate::next::Next;
 use crate::page_error::{PageError, PageResult};
 use crate::page_request::PageRequest;
-use crate::places::Place;
 
 #[derive(Template)]
 #[template(path = "sign_in.html")]
@@ -47,7 +46,7 @@ pub(crate) async fn submit(mut request: PageRequest) -> PageResult {
     let next = Next::of(request.fields.form());
     let email = request.fields.get("email").trim().to_owned();
     limit_attempts(&request, &email).await?;
-    let place = take_place(&request)?;
+    let place = request.panel.places.password(request.client)?;
     let (accounts, passwords) = (request.panel.accounts.as_ref(), request.panel.passwords.as_ref());
     let checked = check_password(accounts, passwords, &email, request.fields.get("password")).await?;
     drop(place);
@@ -85,12 +84,6 @@ pub(super) async fn limit_attempts(request: &PageRequest, email: &str) -> PageRe
         wait => tokio::time::sleep(wait).await,
     }
     Ok(())
-}
-
-/// A place of the client's network for a password to be compared or hashed.
-pub(super) fn take_place(request: &PageRequest) -> PageResult<Place> {
-    let place = request.panel.places.password(request.client);
-    place.ok_or(PageError::Busy)
 }
 
 /// Opens a session under a new secret. `None` if the account was closed or its password changed in the

@@ -36,7 +36,7 @@ statements! {
 
 /// Begins a claim. It is committed asynchronously: if a crash loses it, its fence is invalid and the queues
 /// are due again. If the process is stopped in it, others wait 3 s for the queues that it has locked.
-const BEGIN_CLAIM: &str = "begin isolation level read committed read write; set local synchronous_commit = off; \
+const BEGIN_CLAIM: &str = "begin isolation level read committed read write; set local synchronous_commit = off; set local jit = off; \
     set local idle_in_transaction_session_timeout = '3s'";
 /// How many queues a claim looks at, healthy and failing ones each.
 const MOST_QUEUES: u16 = 128;

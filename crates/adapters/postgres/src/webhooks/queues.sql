@@ -81,7 +81,7 @@ with queues as materialized (
     for no key update of q skip locked
 ),
 -- Suspended applications, and those that are deleted or have a closed owner. A suspended queue is put to sleep under a lock on its
--- application: one that is being reinstated is skipped, and one already reinstated is no longer suspended.
+-- application: one that is being reinstated, or otherwise changed, is left to the next claim, and one already reinstated is no longer suspended.
 stopped as materialized (
     select a.client_id, a.deleted_at is null and o.closed_at is null as may_resume
     from applications as a

@@ -279,6 +279,7 @@ impl SubscriptionQueues for Store {
             let owner = queue.owner(*number);
             let due = queue.due(owner);
             let Some(share) = capacity.share(&due) else {
+                claimed.more = true;
                 continue;
             };
             let deliveries = queue.lease(&[], share.attempts, share.repeats);
