@@ -107,7 +107,7 @@ from (select count(*) as rows from expired) as size
 --
 -- It walks the queues by the primary key, in which ids rise with time. So it reads the oldest of each queue and, if that is old
 -- enough, the oldest thousand and the hundred it keeps, and needs no index of its own. Returns where the next batch continues:
--- at the last queue if this one was full, else at the one after the last examined, and null at the end.
+-- here if this one was full, else at the queue after the last examined, and null at the end.
 with recursive age as materialized (
     -- The id of thirty days ago is that timestamp with all random bits zero.
     select
