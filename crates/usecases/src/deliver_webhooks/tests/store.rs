@@ -266,15 +266,15 @@ impl SubscriptionQueues for Store {
         let mut waiting: Vec<_> = queues.filter(|(_, queue)| waits(queue)).collect();
         waiting.sort_by_key(|(_, queue)| queue.turn);
         // As many healthy and failing ones each, of owners that are not full.
-        let most = QUEUES_OF_A_CLAIM.min(capacity.attempts.into());
         let mut examined = [0, 0];
         waiting.retain(|(number, queue)| {
             let examined = &mut examined[usize::from(queue.failing)];
-            let is_examined = *examined < most && capacity.left(queue.owner(**number), queue.failing) > 0;
+            let is_examined =
+                *examined < QUEUES_OF_A_CLAIM && capacity.left(queue.owner(**number), queue.failing) > 0;
             *examined += usize::from(is_examined);
             is_examined
         });
-        claimed.more = examined.contains(&most);
+        claimed.more = examined.contains(&QUEUES_OF_A_CLAIM);
         for (number, queue) in waiting {
             let owner = queue.owner(*number);
             let due = queue.due(owner);
