@@ -2,7 +2,7 @@
 //! the receivers: an owner with many queues, or with receivers that are slow or fail, takes little from the others, also
 //! from those at the same seller.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kernel::SellerId;
 
@@ -21,8 +21,10 @@ pub struct Capacity {
     pub per_owner: u16,
     /// Of these, at most this many in failing queues, including running ones; at least 1.
     pub failing_per_owner: u16,
-    /// The running attempts, by owner; more of one whose queues are to be passed over.
+    /// The running attempts, by owner.
     pub under_way: BTreeMap<SellerId, Load>,
+    /// Owners whose queues start nothing now.
+    pub passed_over: BTreeSet<SellerId>,
 }
 
 /// Running attempts.
@@ -68,6 +70,9 @@ pub struct Share {
 impl Capacity {
     /// How many more attempts can start in the owner's queues, or in the failing ones.
     pub fn left(&self, owner: SellerId, failing: bool) -> u16 {
+        if self.passed_over.contains(&owner) {
+            return 0;
+        }
         let load = self.under_way.get(&owner).copied().unwrap_or_default();
         let left = self.attempts.min(self.per_owner.saturating_sub(load.attempts));
         if !failing {

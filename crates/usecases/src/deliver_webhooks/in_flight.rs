@@ -121,6 +121,7 @@ impl InFlight {
             per_owner,
             failing_per_owner,
             under_way,
+            passed_over: BTreeSet::new(),
         })
     }
 
@@ -146,10 +147,7 @@ impl InFlight {
             load.failing = load.failing.max(capacity.failing_per_owner.saturating_sub(room));
             load.one_each = true;
         }
-        for owner in &self.served {
-            let load = capacity.under_way.entry(*owner).or_default();
-            (load.attempts, load.failing) = (capacity.per_owner, capacity.failing_per_owner);
-        }
+        capacity.passed_over.clone_from(&self.served);
         Some(capacity)
     }
 

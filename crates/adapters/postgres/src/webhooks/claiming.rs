@@ -139,7 +139,7 @@ impl TryFrom<DeliveryRow> for Due {
 
 /// The owners for whom no further attempt can start, in any queue or in a failing one.
 fn full_owners(capacity: &Capacity, failing: bool) -> Vec<Uuid> {
-    let owners = capacity.under_way.keys();
+    let owners = capacity.under_way.keys().chain(&capacity.passed_over);
     let full = owners.filter(|owner| capacity.left(**owner, failing) == 0);
     full.map(|owner| owner.uuid()).collect()
 }

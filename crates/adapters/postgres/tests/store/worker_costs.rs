@@ -2,7 +2,7 @@
 //! `costs.rs`: decisions and what follows them, claims of queues, leases, reconciliation. Contract
 //! `webhook_retries` shows that a queue's backlog does not delay the others.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use adapter_postgres::{Database, QUEUE_LIMIT};
 use chrono::TimeDelta;
@@ -11,7 +11,7 @@ use oauth::{ApplicationStatus, FamiliesOf, SecretHash, TokenKey};
 use orders::Carrier;
 use tokio_postgres::Client;
 use usecases::{LockSet, Transaction};
-use webhooks::{Capacity, Load, QueueKey, SubscriptionQueues, Undelivered, UndeliveredFilter};
+use webhooks::{Capacity, QueueKey, SubscriptionQueues, Undelivered, UndeliveredFilter};
 
 use crate::costs::OTHERS;
 use crate::support::{CAPACITY, Fixture, all_ended, id, ids, more, queue_one, release, set_status};
@@ -132,13 +132,8 @@ async fn a_claim_does_not_read_the_deleted_applications_of_an_owner_without_a_sh
     fixture
         .filled(&deleted.replace("{owner}", &owner.to_string()))
         .await;
-    let load = Load {
-        attempts: 128,
-        failing: 128,
-        one_each: false,
-    };
     let capacity = Capacity {
-        under_way: BTreeMap::from([(owner, load)]),
+        passed_over: BTreeSet::from([owner]),
         ..CAPACITY
     };
     let claim = async |database: &Database| {

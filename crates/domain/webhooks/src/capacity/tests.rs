@@ -1,6 +1,6 @@
 //! Properties of shares for any capacity and any queues.
 
-use proptest::collection::{btree_map, vec};
+use proptest::collection::{btree_map, btree_set, vec};
 use proptest::prelude::*;
 use uuid::Uuid;
 
@@ -19,7 +19,8 @@ fn capacity() -> impl Strategy<Value = Capacity> {
         })
     });
     let limits = (1..60_u16, 0..30_u16, 1..12_u16, 1..4_u16, 1..20_u16, 1..10_u16);
-    (limits, btree_map(owner(), load, 0..8)).prop_map(|(limits, under_way)| Capacity {
+    let owners = (btree_map(owner(), load, 0..8), btree_set(owner(), 0..2));
+    (limits, owners).prop_map(|(limits, (under_way, passed_over))| Capacity {
         attempts: limits.0,
         failing_attempts: limits.1,
         per_queue: limits.2,
@@ -27,6 +28,7 @@ fn capacity() -> impl Strategy<Value = Capacity> {
         per_owner: limits.4,
         failing_per_owner: limits.5,
         under_way,
+        passed_over,
     })
 }
 
@@ -67,6 +69,7 @@ proptest! {
             let load = capacity.under_way.get(&queue.owner).copied().unwrap_or_default();
             let is_owners = |other: &DueQueue| other.owner == queue.owner;
             let given = sum(&queues, &shares, is_owners);
+            prop_assert!(given == 0 || !capacity.passed_over.contains(&queue.owner));
             prop_assert!(given == 0 || load.attempts + given <= capacity.per_owner);
             let given = sum(&queues, &shares, |other| other.failing && is_owners(other));
             prop_assert!(given == 0 || load.failing + given <= capacity.failing_per_owner);
@@ -117,6 +120,7 @@ fn one_place_is_left_to_a_first_attempt_and_a_queue_without_work_is_leased() {
         per_owner: 6,
         failing_per_owner: 6,
         under_way: BTreeMap::from([(Uuid::from_u128(3).into(), one_each)]),
+        passed_over: BTreeSet::new(),
     };
     let queue = |owner: u128, failing, first_attempts, repeats| DueQueue {
         owner: Uuid::from_u128(owner).into(),

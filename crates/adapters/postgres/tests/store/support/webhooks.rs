@@ -1,6 +1,6 @@
 //! Subscriptions, their queued deliveries, and the workers' calls.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -23,6 +23,7 @@ pub(crate) const CAPACITY: Capacity = Capacity {
     per_owner: 128,
     failing_per_owner: 128,
     under_way: BTreeMap::new(),
+    passed_over: BTreeSet::new(),
 };
 
 /// The queues that a worker may claim, now or later.
