@@ -81,6 +81,11 @@ async fn lines_are_created_updated_or_left_alone() {
     let (then, now) = ("2040-01-01T12:00:00.000000Z", "2040-01-01T12:00:01.000000Z");
     assert!(times.eq([now, now, then, then]), "{list}");
     assert_eq!(counted(&world, &seller, &mixed).await, [0, 0, 3, 0]);
+    // The last of several lines of a new id counts.
+    let again = ["one", "two", "two"].map(|title| offer_line(5, json!({"title": title})));
+    assert_eq!(counted(&world, &seller, &again).await, [1, 1, 1, 0]);
+    let last = world.read(&token, &format!("/v1/offers/{}", offer_id(5))).await;
+    assert_eq!(last["title"], "two");
 }
 
 #[tokio::test]

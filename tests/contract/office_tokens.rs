@@ -79,6 +79,9 @@ async fn a_seller_whose_personal_tokens_are_suspended_gets_no_other() {
         let path = format!("/applications/{application}/{to}");
         world.office_post(&path, &json!({})).await.expect(200);
     };
+    let path = format!("/applications/{application}");
+    let undeletable = world.office_delete(&path).await;
+    undeletable.is_problem(409, &[whole("conflict")]);
     moved("suspension").await;
     assert!(!world.works(&token).await);
     let issuing = || world.issuing(&seller, json!({})).send();

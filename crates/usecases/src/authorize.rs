@@ -85,19 +85,3 @@ fn read(sealer: &dyn Sealer, handle: &str) -> Option<ConsentTicket> {
     let expires_at = DateTime::<Utc>::from_timestamp_micros(content.expires_at)?;
     Some(ConsentTicket::new(content.id, request, expires_at))
 }
-
-#[cfg(test)]
-mod tests {
-    use oauth::MockApplicationReader;
-
-    use super::*;
-    use crate::test_support::{chance, now, refusal, sealer};
-
-    #[tokio::test]
-    async fn a_client_id_that_cannot_exist_is_not_looked_up() {
-        let query = AuthorizationQuery::new(vec![("client_id".to_owned(), "nobody".to_owned())]);
-        let applications = MockApplicationReader::new();
-        let refused = authorize(&applications, &sealer(), &chance(), &query, now()).await;
-        assert!(matches!(refusal(refused), AuthorizationRefusal::Client(_)));
-    }
-}

@@ -102,7 +102,7 @@ fn count(
 
 #[cfg(test)]
 mod tests {
-    use kernel::{Money, Precondition};
+    use kernel::Money;
     use offers::{OfferStatus, Product};
     use uuid::Uuid;
 
@@ -154,32 +154,6 @@ mod tests {
         assert!(matches!(one, Err(StoreError::Retryable(_))));
         let many = import_offers(&conflicting(), seller(), &[published(7, "a")], now()).await;
         assert!(matches!(many, Err(StoreError::Retryable(_))));
-    }
-
-    #[tokio::test]
-    async fn the_later_of_two_lines_wins_and_each_is_counted_by_its_effect() {
-        let lines = [
-            published(2, "a"),
-            published(1, "x"),
-            published(2, "b"),
-            published(2, "b"),
-            feed(1, "x", OfferStatus::Rejected),
-            published(1, "y"),
-        ];
-        let mut tx = finding(Vec::new());
-        tx.expect_save_fed_offers()
-            .once()
-            .withf(|_, changes| {
-                let [one, two] = changes.as_slice() else {
-                    return false;
-                };
-                one.precondition == Precondition::MustNotExist
-                    && (one.after.product.title.as_str(), one.events.len()) == ("y", 0)
-                    && (two.after.product.title.as_str(), two.events.len()) == ("b", 0)
-            })
-            .returning(|_, _| Ok(()));
-        let counts = import_offers(&tx, seller(), &lines, now()).await.unwrap();
-        assert_eq!((counts.created, counts.updated, counts.unchanged), (2, 3, 1));
     }
 
     #[tokio::test]

@@ -103,50 +103,22 @@ mod tests {
     use kernel::{MockSealer, SealError};
 
     use super::*;
-    use crate::MockTransaction;
-    use crate::test_support::{Recorded, sent_form};
 
-    /// A fake sealer that prepends the binding to the plain text.
-    fn sealer() -> MockSealer {
+    #[test]
+    fn a_stored_secret_opens_for_its_session_and_form_alone() {
+        let (session, number) = (SecretHash::of("x"), Uuid::from_u128(4));
+        let shown = ShownSecret::Rotated(Uuid::from_u128(9), "pss_y".to_owned());
+        let plain = serde_json::to_vec(&shown).unwrap();
+        let sealed = [binding(session, number), plain].concat();
         let mut sealer = MockSealer::new();
         sealer
-            .expect_seal()
-            .withf(|purpose, _, _| *purpose == SealPurpose::Flash)
-            .returning(|_, bound, plain| [bound, plain].concat());
-        sealer
             .expect_open()
+            .withf(|purpose, _, _| *purpose == SealPurpose::Flash)
             .returning(|_, bound, sealed| Ok(sealed.strip_prefix(bound).ok_or(SealError)?.to_vec()));
-        sealer
-    }
-
-    #[tokio::test]
-    async fn a_stored_secret_opens_for_its_session_and_form_alone() {
-        let sealer = sealer();
-        let id = Uuid::from_u128(9);
-        for shown in [
-            ShownSecret::Registered(id, Some("pss_x".to_owned())),
-            ShownSecret::Registered(id, None),
-            ShownSecret::Rotated(id, "pss_y".to_owned()),
-            ShownSecret::Token(id, "ps_pt_z".to_owned()),
-        ] {
-            let (mut store, stored) = (MockTransaction::new(), Recorded::default());
-            let record = stored.clone();
-            store.expect_store_flash().returning(move |_, key, sealed| {
-                record.add((key, sealed))?;
-                Ok(true)
-            });
-            store.expect_take_flash().returning(move |_, key| {
-                let mut of_key = stored.all().into_iter().filter(|(stored, _)| *stored == key);
-                Ok(of_key.find_map(|(_, sealed)| sealed))
-            });
-            let form = sent_form();
-            let action = async { Ok::<_, Failure<()>>(Some(shown.clone())) };
-            form.once(&store, &sealer, action).await.unwrap();
-            let taken = async |session, number| take(&store, &sealer, session, number).await.unwrap();
-            assert_eq!(taken(form.session, form.number).await, Some(shown.clone()));
-            assert_eq!(taken(SecretHash::of("other"), form.number).await, None);
-            assert_eq!(taken(form.session, Uuid::from_u128(2)).await, None);
-            assert!(!format!("{shown:?}").contains("pss_"), "{shown:?}");
-        }
+        let opened = |session, number| open(&sealer, &binding(session, number), &sealed);
+        assert_eq!(opened(session, number), Some(shown.clone()));
+        assert_eq!(opened(SecretHash::of("other"), number), None);
+        assert_eq!(opened(session, Uuid::from_u128(2)), None);
+        assert!(!format!("{shown:?}").contains("pss_"), "{shown:?}");
     }
 }

@@ -2,11 +2,10 @@
 
 use std::fmt::Debug;
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::{Arc, Mutex};
 
 use accounts::{Action, Actor, Seller};
 use chrono::{DateTime, Utc};
-use kernel::{MockRandomness, MockSealer, OfferId, SealPurpose, SellerId, StoreError};
+use kernel::{MockRandomness, OfferId, SellerId, StoreError};
 use oauth::{Application, ApplicationStatus, ClientType, Family, FamilyStatus, Scope, SecretHash};
 use offers::Offer;
 use orders::{Buyer, OrderItem, OrderNumber, OrderState, SellerOrder};
@@ -94,42 +93,6 @@ pub(crate) fn application() -> Application {
         built_in: false,
         client_type: ClientType::Confidential,
         ..Application::built_in(Uuid::from_u128(5).into(), by().seller, now()).after
-    }
-}
-
-/// An identity sealer of consent tickets alone, so that a test can inspect sealed values.
-pub(crate) fn sealer() -> MockSealer {
-    let mut sealer = MockSealer::new();
-    sealer
-        .expect_seal()
-        .withf(|purpose, _, _| *purpose == SealPurpose::ConsentTicket)
-        .returning(|_, _, plain| plain.to_vec());
-    sealer
-        .expect_open()
-        .withf(|purpose, _, _| *purpose == SealPurpose::ConsentTicket)
-        .returning(|_, _, sealed| Ok(sealed.to_vec()));
-    sealer
-}
-
-/// The recorded arguments of a mock.
-#[derive(Clone)]
-pub(crate) struct Recorded<T>(Arc<Mutex<Vec<T>>>);
-
-impl<T> Default for Recorded<T> {
-    fn default() -> Self {
-        Self(Arc::default())
-    }
-}
-
-impl<T: Clone> Recorded<T> {
-    #[expect(clippy::unnecessary_wraps, reason = "it is what a mocked store returns")]
-    pub(crate) fn add<E>(&self, given: T) -> Result<(), E> {
-        self.0.lock().unwrap().push(given);
-        Ok(())
-    }
-
-    pub(crate) fn all(&self) -> Vec<T> {
-        self.0.lock().unwrap().clone()
     }
 }
 
