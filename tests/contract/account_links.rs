@@ -58,6 +58,7 @@ async fn an_invitation_is_sent_again_after_five_minutes_and_ends_with_the_use_of
     }
     let refused = world.office_post(&path, &json!({})).await;
     refused.is_problem(409, &[whole("conflict")]);
+    assert_eq!(logged(&world, "invitation.sent").await, 1);
 }
 
 #[tokio::test]
@@ -117,7 +118,9 @@ async fn a_sign_in_link_signs_in_once_within_a_minute() {
     let mut browser = world.visitor();
     used(&mut browser, &link, None).await;
     assert!(browser.is_in().await);
-    assert_eq!(logged(&world, "session.opened").await, 1);
+    for action in ["sign_in_link.made", "session.opened"] {
+        assert_eq!(logged(&world, action).await, 1, "{action}");
+    }
     is_dead(&world, &link).await;
     let clock = world.stop_clock("2040-01-01T12:00:00Z").await;
     let made = world.office_made(&path, &json!({})).await;

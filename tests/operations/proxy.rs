@@ -46,8 +46,13 @@ fn configuration(folder: &Path, [proxy, one, two]: [Ipv4Addr; 3]) -> String {
 }
 
 impl Proxy {
-    /// Starts it and waits until it listens. `None` without `HAProxy`.
     async fn start() -> Option<Self> {
+        Self::admitting(2000).await
+    }
+
+    /// Starts it and waits until it listens: one address has this many requests a second. `None` without
+    /// `HAProxy`.
+    async fn admitting(rate: u32) -> Option<Self> {
         let addresses = [own_loopback(), own_loopback(), own_loopback()];
         let mut haproxy = of_machine("haproxy")?;
         let folder = tempfile::tempdir().unwrap();
@@ -61,7 +66,9 @@ impl Proxy {
         let plain = whole.replace(tls, &format!("    bind {}:8080\n{}", addresses[0], own(8443)));
         // A client of HTTP/1.1 has no more requests in flight than its 200 connections.
         let plain = plain.replace("(in_flight) gt 200", "(in_flight) gt 20");
-        fs::write(&file, plain.replace("(waiting) gt 1000", "(waiting) gt 30")).unwrap();
+        let plain = plain.replace("(waiting) gt 1000", "(waiting) gt 30");
+        let plain = plain.replace("http_req_rate gt 2000", &format!("http_req_rate gt {rate}"));
+        fs::write(&file, plain).unwrap();
         let log = File::create(folder.path().join("log")).unwrap();
         haproxy.args(["-W", "-db", "-f"]).arg(&file);
         let stderr = log.try_clone().unwrap();
@@ -326,6 +333,29 @@ async fn one_address_has_few_requests_in_flight_beside_readers_that_wait() {
         proxy.get(path).await.refused(429, "rate_limited");
     }
     proxy.get("/oauth/token").await.oauth_error(429, "rate_limited");
+}
+
+#[tokio::test]
+async fn one_address_has_few_requests_a_second() {
+    let Some(proxy) = Proxy::admitting(5).await else {
+        return;
+    };
+    let _received = behind(&proxy, 1).await;
+    let mut wire = Wire::connect(&proxy.url).await;
+    let mut first_refused = async |path: &str| {
+        for _ in 0..1_000 {
+            wire.send(request("GET", path, &[])).await;
+            let answer = wire.answer().await.unwrap();
+            if answer.status != 200 {
+                return answer;
+            }
+        }
+        panic!("a thousand are answered")
+    };
+    first_refused("/v1/me").await.refused(429, "rate_limited");
+    first_refused("/oauth/token")
+        .await
+        .oauth_error(429, "rate_limited");
 }
 
 #[tokio::test]

@@ -87,8 +87,10 @@ pub(crate) fn serve<C: FnOnce(&mut ServiceConfig)>(
     };
     let server = match options.tls {
         None => server.listen("http", listener, move || {
-            fn_service(move |tcp: TcpStream| ready(Ok(accepted(tcp, header_timeout, |tcp| tcp))))
-                .and_then(http.clone().service(configure()))
+            fn_service(move |tcp: TcpStream| {
+                ready(accepted(tcp, header_timeout, |tcp| tcp).map_err(DispatchError::Io))
+            })
+            .and_then(http.clone().service(configure()))
         }),
         Some(mut tls) => {
             tls.alpn_protocols = vec![b"http/1.1".to_vec()];
@@ -103,9 +105,10 @@ pub(crate) fn serve<C: FnOnce(&mut ServiceConfig)>(
                         count_plaintext(&error, name, &warned);
                         error.into_service_error()
                     })
-                    .map(move |tls: TlsStream<TcpStream>| {
-                        accepted(tls, header_timeout, |tls| tls.get_ref().0)
-                    })
+                    .and_then(fn_service(move |tls: TlsStream<TcpStream>| {
+                        let accepted = accepted(tls, header_timeout, |tls| tls.get_ref().0);
+                        ready(accepted.map_err(|error| TlsError::Service(DispatchError::Io(error))))
+                    }))
                     .and_then(http.map_err(TlsError::Service))
             })
         }
@@ -199,14 +202,19 @@ fn offers_websocket(headers: &HeaderMap) -> bool {
 /// A connection and its client's address.
 type Accepted<T> = (Paced<T>, Option<SocketAddr>);
 
-fn accepted<T>(connection: T, header_timeout: Duration, tcp: impl Fn(&T) -> &TcpStream) -> Accepted<T> {
+/// Fails if the client has reset the connection, which has no address then: nobody waits for an answer.
+fn accepted<T>(
+    connection: T,
+    header_timeout: Duration,
+    tcp: impl Fn(&T) -> &TcpStream,
+) -> io::Result<Accepted<T>> {
     let tcp = tcp(&connection);
+    let client = tcp.peer_addr()?;
     // Nagle's algorithm would only delay responses.
     drop(tcp.set_nodelay(true));
-    let client = tcp.peer_addr().ok();
     // actix-http itself answers the first head with 408.
     let head_timeout = header_timeout + Duration::from_secs(1);
-    (Paced::new(connection, head_timeout), client)
+    Ok((Paced::new(connection, head_timeout), Some(client)))
 }
 
 fn whole_seconds(duration: Duration) -> u64 {
@@ -281,6 +289,8 @@ fn explained(error: io::Error, address: SocketAddr, flag: &str) -> anyhow::Error
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::{AsyncWriteExt as _, Interest};
+
     use super::*;
 
     #[tokio::test]
@@ -291,5 +301,22 @@ mod tests {
         let listener = socket.listen().unwrap();
         assert_eq!(listener.local_addr().unwrap(), address);
         assert!(std::net::TcpStream::connect(address).is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_its_client_has_reset_is_not_served() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        for reset in [false, true] {
+            let mut client = TcpStream::connect(address).await.unwrap();
+            let (server, _) = listener.accept().await.unwrap();
+            client.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
+            if reset {
+                client.set_zero_linger().unwrap();
+                drop(client);
+                server.ready(Interest::ERROR).await.unwrap();
+            }
+            assert_eq!(accepted(server, Duration::ZERO, |tcp| tcp).is_err(), reset);
+        }
     }
 }

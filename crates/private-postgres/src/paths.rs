@@ -1,6 +1,5 @@
 //! The paths of a cluster's files, and the account that owns them.
 
-use std::fmt::Write as _;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -11,6 +10,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use rustix::fs::OFlags;
 use rustix::process::{getegid, geteuid};
 
@@ -19,6 +19,13 @@ use crate::Error;
 /// The longest path of a unix socket in bytes, without the final NUL (`sun_path`): 107 on Linux, 103 on
 /// macOS.
 const LONGEST_SOCKET: usize = 103;
+
+/// All but the unreserved characters of RFC 3986 §2.3.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
 
 /// The account that runs the server and owns its files.
 #[derive(Clone, Copy, Debug)]
@@ -147,26 +154,10 @@ impl Connection {
 
     /// The connection as a URL for libpq and tokio-postgres, with the percent-encoded socket folder as host.
     pub fn url(&self, database: &str) -> String {
-        let folder = encoded(self.socket_folder.as_os_str().as_bytes());
-        format!(
-            "postgres://{}@{folder}/{}",
-            self.user(),
-            encoded(database.as_bytes())
-        )
+        let folder = percent_encode(self.socket_folder.as_os_str().as_bytes(), RESERVED);
+        let database = percent_encode(database.as_bytes(), RESERVED);
+        format!("postgres://{}@{folder}/{database}", self.user())
     }
-}
-
-/// Percent-encodes all but the unreserved characters of RFC 3986 §2.3.
-fn encoded(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, &byte| {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            text.push(char::from(byte));
-        } else {
-            // Writing to a string cannot fail.
-            let _ = write!(text, "%{byte:02X}");
-        }
-        text
-    })
 }
 
 /// The paths of a cluster's files.

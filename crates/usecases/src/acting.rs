@@ -38,7 +38,6 @@ impl Acting for ActingSeller {
     }
 }
 
-/// The acting operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ActingOperator {
     /// The holder of the token with this id, from this address.

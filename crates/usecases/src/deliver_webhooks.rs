@@ -11,6 +11,7 @@
 
 mod in_flight;
 mod leased_queue;
+mod pauses;
 #[cfg(test)]
 mod tests;
 mod worker;

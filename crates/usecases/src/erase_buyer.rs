@@ -6,7 +6,6 @@ use orders::{OrderRef, OrderStore, SellerOrder};
 
 use crate::{Acting, ActingOperator, Announcement, Failure, failure::present};
 
-/// There is no such order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no such order")]
 pub struct NoSuchOrder;

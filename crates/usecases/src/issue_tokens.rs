@@ -347,11 +347,11 @@ mod tests {
         for (error, expected) in [
             (
                 issue(4, deadlock, true).await,
-                r#"Store(Store(Retryable("deadlock")))"#,
+                r#"Store(Store(Retryable(SharedError("deadlock"))))"#,
             ),
             (
                 issue(1, unavailable, true).await,
-                r#"Store(Store(Unavailable("silence")))"#,
+                r#"Store(Store(Unavailable(SharedError("silence"))))"#,
             ),
             (issue(0, deadlock, false).await, "Refused(NoLongerValid)"),
         ] {

@@ -143,7 +143,7 @@ async fn lock_offers(offers: &dyn OfferStore<Announcement>, lines: &[Line]) -> R
 }
 
 fn check_lines(lines: &[Line], known: &Offers) -> Result<(), Failure<Refusal>> {
-    let mut violations = BrokenRules::new();
+    let mut violations = BrokenRules::default();
     let mut seen = BTreeSet::new();
     for (n, line) in lines.iter().enumerate() {
         let reason = if !known.contains_key(&(line.seller, line.offer)) {
@@ -167,7 +167,7 @@ fn check_texts(parts: &[Change<SellerOrder, Announcement>]) -> Result<(), Failur
     if texts.len() <= MAX_TEXT_BYTES {
         return Ok(());
     }
-    let mut violations = BrokenRules::new();
+    let mut violations = BrokenRules::default();
     let reason = format!(
         "must have at most {MAX_TEXT_BYTES} bytes of titles, handles and sku in all, as JSON: place several orders"
     );

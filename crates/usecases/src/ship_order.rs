@@ -94,7 +94,7 @@ pub async fn record_report(
 
 fn check_part(part: &SellerOrder, report: &Report) -> Result<(), Failure<Refusal>> {
     let own_items = own_items(part);
-    let mut violations = BrokenRules::new();
+    let mut violations = BrokenRules::default();
     for (n, id) in report.item_ids.iter().enumerate() {
         if !id.parse().is_ok_and(|id| own_items.contains(&id)) {
             violations.add(

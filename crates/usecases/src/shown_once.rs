@@ -109,13 +109,13 @@ mod tests {
         let (session, number) = (SecretHash::of("x"), Uuid::from_u128(4));
         let shown = ShownSecret::Rotated(Uuid::from_u128(9), "pss_y".to_owned());
         let plain = serde_json::to_vec(&shown).unwrap();
-        let sealed = [binding(session, number), plain].concat();
+        let stored = [binding(session, number), plain].concat();
         let mut sealer = MockSealer::new();
         sealer
             .expect_open()
             .withf(|purpose, _, _| *purpose == SealPurpose::Flash)
-            .returning(|_, bound, sealed| Ok(sealed.strip_prefix(bound).ok_or(SealError)?.to_vec()));
-        let opened = |session, number| open(&sealer, &binding(session, number), &sealed);
+            .returning(|_, bound, stored| Ok(stored.strip_prefix(bound).ok_or(SealError)?.to_vec()));
+        let opened = |session, number| open(&sealer, &binding(session, number), &stored);
         assert_eq!(opened(session, number), Some(shown.clone()));
         assert_eq!(opened(SecretHash::of("other"), number), None);
         assert_eq!(opened(session, Uuid::from_u128(2)), None);

@@ -25,36 +25,27 @@ pub struct AttemptLimits {
     pub longest_delay: Duration,
 }
 
-/// How an attempt proceeds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AttemptDelay {
-    /// After this delay; usually zero.
-    After(Duration),
-    /// Refused: the address has made too many attempts.
-    Refused(Quota),
-}
-
 /// Counts an attempt to sign in to the account with this e-mail address, or to request or make a change of
-/// its password.
+/// its password. Returns its delay, usually zero; the inner error is the quota of an address that has made too
+/// many attempts.
 pub async fn count_attempt(
     rates: &dyn RateCounter,
     address: IpAddr,
     email: &str,
     limits: AttemptLimits,
-) -> Result<AttemptDelay, StoreError> {
+) -> Result<Result<Duration, Quota>, StoreError> {
     let by_address = rates
         .count(Limiter::SignInByAddress, Subject::address(address))
         .await?
         .against(limits.per_address);
     if !by_address.admits() {
-        return Ok(AttemptDelay::Refused(by_address));
+        return Ok(Err(by_address));
     }
     let by_account = rates
         .count(Limiter::SignInByAccount, Subject::account(email))
         .await?;
     let beyond = by_account.place.saturating_sub(UNDELAYED_PER_ACCOUNT);
-    let delay = Duration::from_secs(beyond).min(limits.longest_delay);
-    Ok(AttemptDelay::After(delay))
+    Ok(Ok(Duration::from_secs(beyond).min(limits.longest_delay)))
 }
 
 /// The result of a password check.

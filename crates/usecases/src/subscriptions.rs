@@ -17,7 +17,6 @@ use crate::{Acting as _, ActingSeller, Failure};
 #[error("subscription limit reached")]
 pub struct LimitReached;
 
-/// The requested subscription.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubscriptionRequest {
     pub url: WebhookUrl,
@@ -124,7 +123,6 @@ pub async fn rotate_secret(
     })
 }
 
-/// The seller has no such subscription.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no such subscription")]
 pub struct NoSuchSubscription;

@@ -21,9 +21,7 @@ pub const MAX_DEPTH: usize = 32;
 /// A JSON value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Json {
-    /// `null`
     Null,
-    /// `true` or `false`
     Bool(bool),
     /// A number without fraction and exponent, such as `-17`.
     Integer(i64),
@@ -34,9 +32,7 @@ pub enum Json {
     Fraction,
     /// A string, without NUL.
     String(String),
-    /// An array.
     Array(Vec<Json>),
-    /// An object.
     Object(Object),
 }
 

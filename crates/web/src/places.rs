@@ -8,6 +8,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 /// The places of one process; clones share them. One pointer for each key; whoever has a place has a clone of it.
+#[derive(Clone)]
 pub struct Places<K>(Arc<Mutex<HashMap<K, Place>>>);
 
 /// A place; given up when it is dropped.
@@ -16,12 +17,6 @@ pub type Place = Arc<()>;
 impl<K> Default for Places<K> {
     fn default() -> Self {
         Self(Arc::default())
-    }
-}
-
-impl<K> Clone for Places<K> {
-    fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
     }
 }
 

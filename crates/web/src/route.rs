@@ -1,7 +1,5 @@
 //! The table of a listener's operations, and route matching.
 
-use std::fmt;
-
 use actix_web::dev::Payload;
 use actix_web::http::Method;
 use futures_util::future::{BoxFuture, LocalBoxFuture};
@@ -115,12 +113,6 @@ impl<L: Listener> Route<L> {
     /// Whether an `Idempotency-Key` is read.
     pub fn is_keyed(&self) -> bool {
         self.effect == Effect::Write && L::KEYED.contains(&self.method)
-    }
-}
-
-impl<L: Listener> fmt::Debug for Route<L> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.method, self.path)
     }
 }
 

@@ -25,16 +25,18 @@ use serde::{Deserialize, Serialize};
 pub type Map = IndexMap<String, Node>;
 
 /// A part of a document.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, derive_more::From)]
 #[serde(untagged)]
 pub enum Node {
-    /// `null`
     Null,
-    /// `true` or `false`
+    #[from]
     Bool(bool),
     /// A number; the documents have no others.
+    #[from]
     Integer(i64),
+    #[from]
     Text(String),
+    #[from]
     List(Vec<Node>),
     Object(Map),
     /// A schema that the document lists under `components`, and the keywords beside the reference to it.
@@ -159,35 +161,10 @@ impl From<&str> for Node {
     }
 }
 
-impl From<String> for Node {
-    fn from(text: String) -> Self {
-        Self::Text(text)
-    }
-}
-
-impl From<i64> for Node {
-    fn from(number: i64) -> Self {
-        Self::Integer(number)
-    }
-}
-
-impl From<bool> for Node {
-    fn from(value: bool) -> Self {
-        Self::Bool(value)
-    }
-}
-
-impl From<Vec<Node>> for Node {
-    fn from(elements: Vec<Node>) -> Self {
-        Self::List(elements)
-    }
-}
-
 pub fn string() -> Node {
     Node::of([("type", "string".into())])
 }
 
-/// A UUID.
 pub fn uuid() -> Node {
     string().with("format", "uuid")
 }
@@ -215,7 +192,6 @@ pub fn integer(least: i64, most: i64) -> Node {
     ])
 }
 
-/// `true` or `false`.
 pub fn boolean() -> Node {
     Node::of([("type", "boolean".into())])
 }

@@ -42,7 +42,6 @@ use routes::Table;
 #[derive(Clone)]
 pub struct BackOffice {
     pub ports: Ports,
-    /// Reads accounts.
     pub sellers: Arc<dyn AccountReader>,
     /// Reads offers; preferably one per server thread.
     pub offers: Arc<dyn OfferReader>,
@@ -52,7 +51,6 @@ pub struct BackOffice {
     pub orders: Arc<dyn OrderDirectory>,
     /// Reads the changes of sellers.
     pub changes: Arc<dyn ChangeReader>,
-    /// Reads applications.
     pub applications: Arc<dyn ApplicationDirectory>,
     /// How many applications a seller may have.
     pub applications_per_seller: u32,

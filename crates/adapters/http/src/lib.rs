@@ -51,11 +51,9 @@ pub struct Public {
     pub offers: Arc<dyn OfferReader>,
     /// Changes offers without a lock, if the database can; shared by all server threads.
     pub offer_changes: Option<Arc<dyn OfferChanges<Announcement>>>,
-    /// Reads orders.
     pub orders: Arc<dyn OrderReader>,
     /// Looks up parcels at carriers, within the deadline of a seller's request.
     pub carriers: Arc<dyn CarrierLookup>,
-    /// Reads webhook subscriptions.
     pub subscriptions: Arc<dyn SubscriptionReader>,
     /// Checks the hosts of new subscriptions.
     pub hosts: Arc<dyn HostCheck>,

@@ -111,7 +111,7 @@ fn ids<Id: FromStr + Ord>(query: &mut Query<'_>) -> Option<BTreeSet<Id>> {
         if !is_alone {
             return Err("Send it without `after` and filters.".to_owned());
         }
-        Ok(ids.filter_map(|id| id.parse().ok()).collect())
+        Ok(ids.filter_map(|id| id.trim().parse().ok()).collect())
     })
 }
 

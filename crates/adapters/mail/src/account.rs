@@ -7,6 +7,7 @@ use askama::Template;
 use crate::message::{Content, Text};
 
 struct Facts<'a> {
+    subject: String,
     shop: &'a str,
     seller: Option<&'a str>,
     email: &'a str,
@@ -28,7 +29,6 @@ struct PlainText<'a> {
 #[template(path = "account.html")]
 struct HtmlText<'a> {
     facts: &'a Facts<'a>,
-    subject: &'a str,
 }
 
 impl Content for AccountMail {
@@ -42,7 +42,13 @@ impl Content for AccountMail {
 
     fn text(&self, shop: &str, product: &str, recipient: Option<&str>) -> Result<Text, askama::Error> {
         let is_reset = self.kind == LinkKind::PasswordReset;
+        let subject = if is_reset {
+            "nowe hasło do panelu sprzedawcy / new password for the seller panel"
+        } else {
+            "zaproszenie do panelu sprzedawcy / invitation to the seller panel"
+        };
         let facts = Facts {
+            subject: format!("{product}: {subject}"),
             shop,
             seller: recipient,
             email: &self.to,
@@ -50,20 +56,10 @@ impl Content for AccountMail {
             is_reset,
             until: self.expires_at.format("%Y-%m-%d %H:%M UTC").to_string(),
         };
-        let subject = if is_reset {
-            "nowe hasło do panelu sprzedawcy / new password for the seller panel"
-        } else {
-            "zaproszenie do panelu sprzedawcy / invitation to the seller panel"
-        };
-        let subject = format!("{product}: {subject}");
         Ok(Text {
             plain: PlainText { facts: &facts }.render()?,
-            html: HtmlText {
-                facts: &facts,
-                subject: &subject,
-            }
-            .render()?,
-            subject,
+            html: HtmlText { facts: &facts }.render()?,
+            subject: facts.subject,
         })
     }
 }

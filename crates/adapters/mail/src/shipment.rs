@@ -7,6 +7,7 @@ use crate::address::one_line;
 use crate::message::{Content, Text};
 
 struct Facts<'a> {
+    subject: String,
     shop: &'a str,
     buyer: Option<&'a str>,
     order_number: String,
@@ -27,7 +28,6 @@ struct PlainText<'a> {
 #[template(path = "shipment.html")]
 struct HtmlText<'a> {
     facts: &'a Facts<'a>,
-    subject: &'a str,
 }
 
 impl Content for ShipmentMail {
@@ -40,28 +40,26 @@ impl Content for ShipmentMail {
     }
 
     fn text(&self, shop: &str, _: &str, recipient: Option<&str>) -> Result<Text, askama::Error> {
+        let order_number = one_line(self.number.as_str());
+        let subject = if self.is_correction {
+            format!("Poprawione dane przesyłki z zamówienia {order_number}")
+        } else {
+            format!("Przesyłka z zamówienia {order_number} jest w drodze")
+        };
         let facts = Facts {
+            subject,
             shop,
             buyer: recipient,
-            order_number: one_line(self.number.as_str()),
+            order_number,
             carrier: carrier_name(self.carrier),
             tracking_number: self.tracking_number.as_str(),
             tracking_link: self.carrier.tracking_url(&self.tracking_number),
             is_correction: self.is_correction,
         };
-        let subject = if facts.is_correction {
-            format!("Poprawione dane przesyłki z zamówienia {}", facts.order_number)
-        } else {
-            format!("Przesyłka z zamówienia {} jest w drodze", facts.order_number)
-        };
         Ok(Text {
             plain: PlainText { facts: &facts }.render()?,
-            html: HtmlText {
-                facts: &facts,
-                subject: &subject,
-            }
-            .render()?,
-            subject,
+            html: HtmlText { facts: &facts }.render()?,
+            subject: facts.subject,
         })
     }
 }

@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn list_elements_are_numbered() {
-        let mut violations = BrokenRules::new();
+        let mut violations = BrokenRules::default();
         violations.add("name", Rule::TokenName(100));
         violations.add("redirect_uris[1]", oauth::Rule::NoFragment.into());
         let texts = |t| {

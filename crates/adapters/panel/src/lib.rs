@@ -43,7 +43,6 @@ pub struct Panel {
     pub grants: Arc<dyn GrantReader>,
     /// Reads webhook subscriptions and deliveries.
     pub subscriptions: Arc<dyn SubscriptionReader>,
-    /// Reads applications.
     pub applications: Arc<dyn ApplicationReader>,
     /// Counts sign-in attempts, and the pages of each account.
     pub rates: Arc<dyn RateCounter>,

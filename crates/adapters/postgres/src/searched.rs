@@ -13,13 +13,13 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 /// The interval between look-ups that search the whole index. Beside an old snapshot each may take a second.
-const WHOLE_EVERY: Duration = Duration::from_secs(15);
+pub(crate) const WHOLE_EVERY: Duration = Duration::from_secs(15);
 /// The same while they fail.
 const RETRY_EVERY: Duration = Duration::from_secs(5);
 
 /// How long after its `due_at` a row may be committed and still be found at once: a transaction may wait two
 /// seconds for the journal's row. Later ones are found by a search of the whole index.
-const UNDER_WAY: Duration = Duration::from_secs(3);
+pub(crate) const UNDER_WAY: Duration = Duration::from_secs(3);
 
 /// The `due_at` of the first row that the last look-up saw, or the time of that look-up if none was due. The
 /// next one begins there, less [`UNDER_WAY`]. Now and then the whole index is searched: this finds rows that

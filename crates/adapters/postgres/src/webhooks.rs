@@ -5,6 +5,7 @@ mod claiming;
 mod ending;
 mod queues;
 mod recording;
+mod search;
 
 use std::{sync::Arc, time::Duration};
 

@@ -50,13 +50,10 @@ impl Actor {
 kernel::words! {
     /// An action, by its name in rows and lists.
     pub enum Action {
-        /// A seller signed in.
         SignedIn = "session.opened",
         /// A wrong password was given for an existing account.
         SignInFailed = "session.refused",
-        /// A seller signed out.
         SignedOut = "session.closed",
-        /// A seller signed out everywhere.
         SignedOutEverywhere = "sessions.closed",
         /// A password was set or changed.
         PasswordChanged = "password.changed",
@@ -64,35 +61,21 @@ kernel::words! {
         ResetRequested = "password.reset_asked",
         /// A seller was sent an invitation to set the first password.
         InvitationSent = "invitation.sent",
-        /// A sign-in link was created.
         SignInLinkCreated = "sign_in_link.made",
-        /// An account was created.
         SellerRegistered = "seller.registered",
-        /// An account was closed.
         SellerClosed = "seller.closed",
-        /// An application was registered.
         ApplicationRegistered = "application.registered",
         /// An application's description, scopes, redirect URIs or limit were changed.
         ApplicationChanged = "application.changed",
-        /// An application's secret was replaced.
         SecretRotated = "application.secret_rotated",
-        /// An application was deleted.
         ApplicationDeleted = "application.deleted",
-        /// An application was accepted.
         ApplicationAccepted = "application.accepted",
-        /// An application was suspended.
         ApplicationSuspended = "application.suspended",
-        /// An application was reinstated.
         ApplicationReinstated = "application.reinstated",
-        /// A personal token was created.
         PersonalTokenCreated = "personal_token.made",
-        /// A personal token was revoked.
         PersonalTokenRevoked = "personal_token.revoked",
-        /// A seller consented.
         ConsentGiven = "consent.given",
-        /// A seller refused consent.
         ConsentRefused = "consent.refused",
-        /// A seller disconnected an application.
         Disconnected = "connection.ended",
         /// A token was revoked by an operator; the subject is its family.
         TokenRevoked = "token.revoked",
@@ -106,11 +89,8 @@ kernel::words! {
         TestEventSent = "test_event.sent",
         /// A mail that was given up was queued again by an operator; the subject is its order.
         MailRequeued = "mail.repeated",
-        /// A buyer's data was erased.
         BuyerErased = "buyer.erased",
-        /// An operator token was created.
         OperatorTokenCreated = "operator_token.made",
-        /// An operator token was revoked.
         OperatorTokenRevoked = "operator_token.revoked",
         /// An operator began resealing stored values; the subject is the new key's id.
         ResealingBegun = "keys.resealing_begun",

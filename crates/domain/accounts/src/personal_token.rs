@@ -38,7 +38,7 @@ impl NewPersonalToken {
         scopes: &[String],
         expires_at: Option<DateTime<Utc>>,
     ) -> Result<Self, BrokenRules<Rule>> {
-        let mut violations = BrokenRules::new();
+        let mut violations = BrokenRules::default();
         let name = violations.check("name", token_name(name));
         let scopes = oauth::scopes(scopes, &mut violations);
         let token = name.zip(scopes).map(|(name, scopes)| Self {

@@ -55,7 +55,6 @@ pub type LinkSecret = Secret<LinkSecretKind>;
 /// A stored one-time link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Link {
-    /// The hash of its secret.
     pub hash: SecretHash,
     pub kind: LinkKind,
     pub seller: SellerId,

@@ -26,10 +26,6 @@ impl<R> Default for BrokenRules<R> {
 }
 
 impl<R> BrokenRules<R> {
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Adds a broken rule for `path` (such as `price.amount` or `redirect_uris[2]`).
     pub fn add(&mut self, path: impl Into<String>, reason: R) {
         self.0.push((path.into(), reason));
@@ -66,7 +62,7 @@ mod tests {
 
     #[test]
     fn every_violation_is_returned_in_field_order() {
-        let mut violations = BrokenRules::new();
+        let mut violations = BrokenRules::default();
         assert_eq!(violations.check("title", Ok("Kettle")), Some("Kettle"));
         let negative = Err::<i64, _>(Invalid::new("must not be negative"));
         assert_eq!(violations.check("stock", negative), None);
@@ -77,7 +73,7 @@ mod tests {
         let text = "stock must not be negative; urls[2] must be absolute";
         assert_eq!(violations.to_string(), text);
         assert_eq!(violations.clone().into_result(Some(())), Err(violations));
-        let mut violations = BrokenRules::<Invalid>::new();
+        let mut violations = BrokenRules::<Invalid>::default();
         assert_eq!(violations.check("stock", Ok(3)), Some(3));
         assert_eq!(violations.into_result(Some(())), Ok(()));
     }

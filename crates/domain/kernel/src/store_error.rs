@@ -1,6 +1,6 @@
 //! Store failures, in kinds that tell a caller whether a retry can help.
 
-use std::{error::Error, fmt, ops::Deref, sync::Arc};
+use std::{error::Error, ops::Deref, sync::Arc};
 
 /// The messages of an error and its causes on one line, without causes that an outer message already
 /// contains.
@@ -18,14 +18,8 @@ pub fn error_chain(error: &(dyn Error + 'static)) -> String {
 }
 
 /// The cause of a failure. Cloned, since a statement that fails may have had several callers.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct SharedError(Arc<dyn Error + Send + Sync>);
-
-impl fmt::Debug for SharedError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.0, f)
-    }
-}
 
 impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for SharedError {
     fn from(cause: E) -> Self {

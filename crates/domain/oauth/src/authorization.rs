@@ -187,7 +187,11 @@ impl AuthorizationQuery {
                 return refused("Send scope: at least one, separated by spaces.".to_owned());
             }
             Ok(scopes) => scopes,
-            Err(_) => return refused(format!("An unknown scope; these exist: {}.", ScopeSet::all())),
+            Err(_) => {
+                return refused(
+                    "An unknown scope: separate scopes by spaces; the metadata lists all.".to_owned(),
+                );
+            }
         };
         match scopes.iter().find(|scope| !application.scopes.contains(*scope)) {
             None => Ok(scopes),

@@ -11,19 +11,21 @@ kernel::uuid_id! {
     ConsentId
 }
 
-/// Why the application gets no code. The messages are its `error_description`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Denial {
-    #[error("The seller refused.")]
-    Refused,
-    #[error("The application is pending: until the marketplace accepts it, it may ask only its owner.")]
-    Pending,
-    #[error("The application is registered for own use: it may ask only its owner.")]
-    OwnUse,
-    #[error("The application is deleted or suspended, or its owner's account is closed.")]
-    Unusable,
-    #[error("The application no longer holds any of the requested scopes.")]
-    NoScope,
+kernel::words! {
+    /// Why the application gets no code, by its word in the access log. The messages are its `error_description`.
+    #[derive(thiserror::Error)]
+    pub enum Denial {
+        #[error("The seller refused.")]
+        Refused = "refused",
+        #[error("The application is pending: until the marketplace accepts it, it may ask only its owner.")]
+        Pending = "pending",
+        #[error("The application is registered for own use: it may ask only its owner.")]
+        OwnUse = "own_use",
+        #[error("The application is deleted or suspended, or its owner's account is closed.")]
+        Unusable = "unusable",
+        #[error("The application no longer holds any of the requested scopes.")]
+        NoScope = "no_scope",
+    }
 }
 
 impl Denial {
@@ -32,17 +34,6 @@ impl Denial {
         match self {
             Self::Refused | Self::Pending | Self::OwnUse | Self::Unusable => RedirectError::AccessDenied,
             Self::NoScope => RedirectError::InvalidScope,
-        }
-    }
-
-    /// Its word in the access log.
-    pub const fn reason(self) -> &'static str {
-        match self {
-            Self::Refused => "refused",
-            Self::Pending => "pending",
-            Self::OwnUse => "own_use",
-            Self::Unusable => "unusable",
-            Self::NoScope => "no_scope",
         }
     }
 }

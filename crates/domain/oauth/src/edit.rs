@@ -27,7 +27,7 @@ pub struct ApplicationEdit {
 impl RawEdit {
     /// Validates every field and reports all violations together, under the field names of the registration.
     pub fn check(self) -> Result<ApplicationEdit, BrokenRules<Rule>> {
-        let mut violations = BrokenRules::new();
+        let mut violations = BrokenRules::default();
         let description = violations.check("description", description(self.description));
         let redirect_uris = redirect_uris(self.redirect_uris, &mut violations);
         let scopes = scopes(&self.scopes, &mut violations);

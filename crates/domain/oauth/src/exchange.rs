@@ -113,7 +113,7 @@ pub enum GrantRefusal {
     #[error("the seller has disconnected the application")]
     Disconnected,
     /// Its family was revoked, its application deleted, or its account closed.
-    #[error("it was revoked. Ask the seller for consent again")]
+    #[error("it was revoked. Ask the seller for consent again, unless the account is closed")]
     Revoked,
     #[error("the application no longer holds any of the scopes that the seller consented to")]
     NoScope,

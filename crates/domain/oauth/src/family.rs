@@ -56,7 +56,7 @@ pub struct NewClientToken {
 /// A requested scope that cannot be granted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScopeRefused {
-    #[error(transparent)]
+    #[error("{0}: separate scopes by spaces")]
     Unknown(#[from] crate::UnknownScope),
     /// The list contains only spaces.
     #[error("`scope` is empty: omit it to get all of the application's scopes")]

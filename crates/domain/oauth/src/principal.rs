@@ -18,7 +18,6 @@ pub struct Principal {
     pub kind: TokenKind,
     /// When the token expires; None for a personal token that does not expire.
     pub expires_at: Option<DateTime<Utc>>,
-    /// The key of the token.
     pub token: TokenKey,
 }
 

@@ -51,7 +51,7 @@ pub struct Registration {
 impl RawRegistration {
     /// Checks every rule and reports all violations in field order.
     pub fn check(self) -> Result<Registration, BrokenRules<Rule>> {
-        let mut violations = BrokenRules::new();
+        let mut violations = BrokenRules::default();
         let name = violations.check("name", application_name(self.name));
         let description = violations.check("description", description(self.description));
         let documentation_url =

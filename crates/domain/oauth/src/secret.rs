@@ -76,9 +76,7 @@ impl SecretKind for OperatorTokenKind {
     const PREFIX: &'static str = "ps_op_";
 }
 
-/// An application's secret.
 pub type ClientSecret = Secret<ClientSecretKind>;
-/// An operator's token.
 pub type OperatorToken = Secret<OperatorTokenKind>;
 
 impl<K: SecretKind> Secret<K> {

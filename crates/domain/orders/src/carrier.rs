@@ -77,7 +77,6 @@ kernel::words! {
     pub enum TrackingStatus {
         /// Announced, not handed over yet.
         Registered = "registered",
-        /// In transit.
         InTransit = "in_transit",
         /// Out for delivery today.
         OutForDelivery = "out_for_delivery",

@@ -22,11 +22,8 @@ kernel::words! {
         OrderCreated = "order.created",
         /// The payment was booked.
         OrderPaid = "order.paid",
-        /// The order was shipped.
         OrderShipped = "order.shipped",
-        /// The order was delivered.
         OrderDelivered = "order.delivered",
-        /// The order was cancelled.
         OrderCancelled = "order.cancelled",
         /// Moderation rejected an offer.
         OfferRejected = "offer.rejected",

@@ -14,7 +14,6 @@ pub const MAX_EVENTS: u16 = 200;
 /// Maximum number of events examined for one page: those that its reader may not see are skipped.
 pub const MAX_LOOKED_AT: u16 = 5_000;
 
-/// An event of the journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JournaledEvent {
     pub id: EventId,
@@ -104,7 +103,6 @@ impl JournalState {
     }
 }
 
-/// A page of a journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JournalPage {
     pub events: Vec<JournaledEvent>,

@@ -1,5 +1,6 @@
 //! Queues: the deliveries of one subscription, as a worker leases and processes them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -30,6 +31,8 @@ pub struct Lease {
 pub struct ClaimedQueues {
     /// Claimed queues with their due deliveries.
     pub queues: Vec<SubscriptionQueue>,
+    /// The owners of all queues that had their turn: also of those that were put to sleep.
+    pub owners: BTreeSet<SellerId>,
     /// True if not all due queues were examined, one got no capacity, or some were put to sleep, since these
     /// may have hidden others: another claim may find more. If false, there is more only once something
     /// becomes due or free.

@@ -1,6 +1,6 @@
 //! The leased queues of a worker, their deliveries in hand, and the remaining capacity.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,11 +9,12 @@ use chrono::TimeDelta;
 use kernel::SellerId;
 use webhooks::{
     AttemptFailure, AttemptRecord, Attempted, Capacity, ClaimedQueues, DeliveryId, Due, Lease, Load, Message,
-    Outcome, Progress, QueueKey, Refill, Refilled, Release, SubscriptionQueue,
+    Outcome, Progress, Refill, Refilled, Release, SubscriptionQueue,
 };
 
 use super::Slots;
 use super::leased_queue::{InHand, LeasedQueue, Outlook, StoreCall, left};
+use super::pauses::{PAUSE, Pauses};
 use super::worker::Recording;
 
 /// One queue gets at most 1/`FAIR_SHARE` of the free slots.
@@ -45,16 +46,6 @@ impl Start {
     }
 }
 
-/// How long a queue is paused if its host had too many attempts under way.
-const PAUSE: TimeDelta = TimeDelta::milliseconds(250);
-
-/// The longest pause if that happens repeatedly.
-const LONGEST_PAUSE: TimeDelta = TimeDelta::seconds(2);
-
-/// How many queues' last pauses are remembered. Beyond them all are forgotten, since some are of queues that
-/// were deleted or that other workers have taken over.
-const PAUSES_KNOWN: usize = 4_096;
-
 /// What is known of an owner with postponed attempts.
 #[derive(Default)]
 struct Postponed {
@@ -72,8 +63,7 @@ pub(super) struct InFlight {
     ended: Vec<AttemptRecord>,
     /// Rounds of refills so far.
     rounds: u64,
-    /// The last pause of each queue in which nothing could begin.
-    pauses: HashMap<QueueKey, TimeDelta>,
+    pauses: Pauses,
     /// Owners with postponed attempts. Their queues would be leased and postponed one after another, however many they are.
     postponed: BTreeMap<SellerId, Postponed>,
     /// Owners of the queues that the last claims have found. Claims pass over them until one finds all that there is:
@@ -88,7 +78,7 @@ impl InFlight {
             queues: BTreeMap::new(),
             ended: Vec::new(),
             rounds: 0,
-            pauses: HashMap::new(),
+            pauses: Pauses::default(),
             postponed: BTreeMap::new(),
             served: BTreeSet::new(),
         }
@@ -155,7 +145,7 @@ impl InFlight {
     pub(super) fn claimed(&mut self, claimed: &ClaimedQueues) -> bool {
         let passed_over = !self.served.is_empty();
         if claimed.more {
-            self.served.extend(claimed.queues.iter().map(|queue| queue.owner));
+            self.served.extend(&claimed.owners);
         } else {
             self.served.clear();
         }
@@ -306,7 +296,7 @@ impl InFlight {
                 lease: *lease,
                 failing: known.then_some(queue.fails()),
                 pause: match (queue.outlook, known) {
-                    (Outlook::Postponed, false) => longer_pause(self.pauses.get(&lease.queue)),
+                    (Outlook::Postponed, false) => self.pauses.next(queue, lease.queue, self.slots),
                     (Outlook::Postponed, true) => PAUSE,
                     (Outlook::MoreLikely | Outlook::CapacityLeft, _) => TimeDelta::zero(),
                 },
@@ -325,13 +315,8 @@ impl InFlight {
             }
         }
         for release in &recording.releases {
-            self.queues.remove(&release.lease);
-            self.pauses.remove(&release.lease.queue);
-            if release.pause > TimeDelta::zero() {
-                if self.pauses.len() >= PAUSES_KNOWN {
-                    self.pauses.clear();
-                }
-                self.pauses.insert(release.lease.queue, release.pause);
+            if let Some(queue) = self.queues.remove(&release.lease) {
+                self.pauses.released(&queue, release);
             }
         }
         !recording.releases.is_empty()
@@ -395,10 +380,4 @@ fn open_slots(slots: u16, used: usize, per_owner: u16) -> (u16, u16) {
         0 => (free, per_owner.min(free / PART_OF_RESERVE).max(1)),
         beyond_reserve => (beyond_reserve, per_owner.max(1)),
     }
-}
-
-/// The pause that follows `last`.
-fn longer_pause(last: Option<&TimeDelta>) -> TimeDelta {
-    let doubled = last.and_then(|last| last.checked_mul(2));
-    doubled.map_or(PAUSE, |pause| pause.min(LONGEST_PAUSE))
 }

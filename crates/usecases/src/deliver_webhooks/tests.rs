@@ -380,6 +380,29 @@ async fn the_store_learns_of_a_delivery_that_is_postponed_during_a_refill() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn many_queues_of_a_full_host_leave_tries_to_others_of_their_owner() {
+    let world = queues((1_000, 1), &OK, false, |_| 1);
+    for queue in 1..=1_000 {
+        world.store.set_receiver(queue, 1);
+    }
+    world.receivers.respond(1, SLOW);
+    world.receivers.limit_per_host(4);
+    world.store.set_owner(0, 1);
+    let feed = async {
+        // Once each has been tried.
+        sleep(Duration::from_secs(15)).await;
+        let begun = Instant::now();
+        for n in 1..=30 {
+            world.store.add(0, 0);
+            world.store.until_ended(0, n).await;
+            sleep(Duration::from_millis(900)).await;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(40), "{:?}", begun.elapsed());
+    };
+    world.run(feed).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_owners_many_due_queues_do_not_delay_another() {
     // Their attempts end one after another, so that each claim has some room for further ones.
     let world = World::default();

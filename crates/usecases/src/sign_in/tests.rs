@@ -7,7 +7,7 @@ use super::*;
 use crate::MockTransaction;
 use crate::test_support::{HOME, by, knowing_sellers, logging, now, seller};
 
-async fn attempt(from_address: u64, for_account: u64, limits: AttemptLimits) -> AttemptDelay {
+async fn attempt(from_address: u64, for_account: u64, limits: AttemptLimits) -> Result<Duration, Quota> {
     let mut rates = MockRateCounter::new();
     rates.expect_count().returning(move |limiter, _| {
         Ok(Count {
@@ -41,10 +41,8 @@ async fn attempts_beyond_the_limits_are_delayed_by_account_and_refused_by_addres
         (31, 1_000, undelayed, Some(0)),
         (32, 1, undelayed, None),
     ] {
-        let delay = match attempt(from_address, for_account, limits).await {
-            AttemptDelay::After(delay) => Some(delay.as_secs()),
-            AttemptDelay::Refused(_) => None,
-        };
+        let delay = attempt(from_address, for_account, limits).await;
+        let delay = delay.ok().map(|delay| delay.as_secs());
         assert_eq!(delay, seconds, "{from_address} {for_account}");
     }
 }

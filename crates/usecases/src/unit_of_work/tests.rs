@@ -38,7 +38,7 @@ async fn lost_transactions_are_repeated_three_times_and_unknown_outcomes_never()
     let rolled_back = || Err(TransactionError::Store(deadlock()));
     let unavailable = || Err(TransactionError::Store(StoreError::Unavailable("away".into())));
     let unknown = || Err(TransactionError::Unknown(deadlock()));
-    let lost = r#"Store(Store(Retryable("deadlock")))"#;
+    let lost = r#"Store(Store(Retryable(SharedError("deadlock"))))"#;
     for (commits, work, begun, expected) in [
         (vec![Ok(()), rolled_back()], done, 2, ""),
         ((0..4).map(|_| rolled_back()).collect(), done, 4, lost),
@@ -47,13 +47,13 @@ async fn lost_transactions_are_repeated_three_times_and_unknown_outcomes_never()
             vec![unavailable()],
             done,
             1,
-            r#"Store(Store(Unavailable("away")))"#,
+            r#"Store(Store(Unavailable(SharedError("away"))))"#,
         ),
         (
             vec![unknown()],
             done,
             1,
-            r#"Store(Unknown(Retryable("deadlock")))"#,
+            r#"Store(Unknown(Retryable(SharedError("deadlock"))))"#,
         ),
         (Vec::new(), || Err(Failure::Refused("no")), 1, r#"Refused("no")"#),
     ] {

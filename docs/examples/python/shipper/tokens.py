@@ -47,7 +47,7 @@ class Tokens:
             facts = {"refresh_given": given}
             # Of a store that does not know what was given, the token may be a later one.
             if known or not store.fact("refresh_token"):
-                facts |= {"refresh_token": given, "access_token": None, "refresh_key": None, "former": None}
+                facts |= {"refresh_token": given, "access_token": None, "refresh_key": None, "formers": None}
             store.remember(**facts)
 
     def current(self) -> str:

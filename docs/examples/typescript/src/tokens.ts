@@ -47,7 +47,9 @@ export class Tokens {
     if (!given || given === known) return;
     // Of a store that does not know what was given, the token may be a later one.
     const isNew = known !== undefined || !store.facts.refreshToken;
-    const taken = isNew ? { refreshToken: given, token: undefined, refreshKey: undefined, former: undefined } : {};
+    const taken: Parameters<Store["remember"]>[0] = isNew
+      ? { refreshToken: given, token: undefined, refreshKey: undefined, formers: undefined }
+      : {};
     store.remember({ refreshGiven: given, ...taken });
   }
 

@@ -71,10 +71,11 @@ fn back(refusal: AuthorizationRefusal, issuer: &str) -> Result<(String, Option<&
     match refusal {
         AuthorizationRefusal::Client(refusal) => {
             let description = match refusal {
-                InvalidClient::Suspended { .. } => "This application is suspended.",
-                _ => "Unknown client_id.",
+                InvalidClient::Suspended { .. } => {
+                    "This application is suspended. Contact its provider.".to_owned()
+                }
+                _ => format!("{FOR_SELLER} Unknown client_id."),
             };
-            let description = format!("{FOR_SELLER} {description}");
             Err(OAuthError::no_such_client(refusal, description))
         }
         AuthorizationRefusal::Direct(description) => {

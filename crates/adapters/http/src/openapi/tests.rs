@@ -141,11 +141,12 @@ fn the_json_files_list_the_values_of_the_code() {
         let tag = Value::from(route.docs.unwrap().tag);
         assert!(
             tags.contains(&&tag) && !of_webhooks.contains(&format!("[{tag}]")),
-            "{route:?}"
+            "{}",
+            route.path
         );
         let operation = &document["paths"][route.path][route.method.as_str().to_lowercase()];
         let declared = found(operation, |_, value| value["in"] == "path");
-        assert_eq!(declared.len(), route.path.matches('{').count(), "{route:?}");
+        assert_eq!(declared.len(), route.path.matches('{').count(), "{}", route.path);
     }
     let endpoints: BTreeSet<_> = crate::endpoints().map(|(_, path)| path.to_owned()).collect();
     let paths = document["paths"].as_object().unwrap().keys();

@@ -43,7 +43,7 @@ pub(crate) async fn change_password(request: SignedInRequest) -> PageResult {
     let fits = panel.passwords.verify(given, current.clone()).await?;
     let wrong = || Issues::one("current_password", t.passwords.current_wrong);
     let mut issues = if fits { Issues::none() } else { wrong() };
-    let mut violations = BrokenRules::new();
+    let mut violations = BrokenRules::default();
     let new = NewPassword::new(request.fields.text("new_password"), &request.seller().email);
     let new = violations.check("new_password", new);
     issues.append(&violations, t);

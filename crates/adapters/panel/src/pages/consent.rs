@@ -119,7 +119,6 @@ pub(crate) async fn decide(request: SignedInRequest) -> PageResult {
     }
 }
 
-/// A decision in its transaction.
 struct DecisionTransaction {
     panel: Arc<Panel>,
     decision: SellerDecision,
@@ -171,7 +170,7 @@ fn answered(request: &PageRequest, ticket: &ConsentTicket, response: &ConsentRes
     let mut answer = see_other(&response.redirect(ticket, &request.panel.ports.service.public_url))?;
     answer.extensions_mut().insert(ticket.request.client_id);
     if let ConsentResponse::Error(denial) = response {
-        let (error, reason) = (denial.error().as_str(), Some(denial.reason()));
+        let (error, reason) = (denial.error().as_str(), Some(denial.as_str()));
         answer.extensions_mut().insert(LoggedRefusal { error, reason });
     }
     Ok(answer)

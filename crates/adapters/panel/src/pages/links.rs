@@ -50,7 +50,7 @@ pub(crate) async fn accept_sign_in(mut request: PageRequest) -> PageResult {
 pub(crate) async fn accept_password(mut request: PageRequest) -> PageResult {
     let (kind, seller) = unexpired(&request).await?;
     request.seller = Some(seller.id);
-    let mut violations = BrokenRules::new();
+    let mut violations = BrokenRules::default();
     let password = NewPassword::new(request.fields.text("password"), &seller.email);
     let Some(password) = violations.check("password", password) else {
         let issues = Issues::of(&violations, request.texts());

@@ -8,9 +8,7 @@ use kernel::SellerId;
 use oauth::BrowserSecret;
 use usecases::Acting as _;
 use usecases::authorize::open_ticket;
-use usecases::sign_in::{
-    AttemptDelay, NewSession, PasswordCheck, check_password, count_attempt, open_session,
-};
+use usecases::sign_in::{NewSession, PasswordCheck, check_password, count_attempt, open_session};
 use web::meters;
 
 use super::{page as html, see_other};
@@ -73,13 +71,13 @@ pub(crate) async fn submit(mut request: PageRequest) -> PageResult {
 pub(super) async fn limit_attempts(request: &PageRequest, email: &str) -> PageResult<()> {
     let limits = request.panel.settings.attempts;
     let delay = count_attempt(request.panel.rates.as_ref(), request.client, email, limits).await?;
-    let (decision, waited) = match delay {
-        AttemptDelay::Refused(quota) => ("refused", Err(PageError::TooMany(quota))),
-        AttemptDelay::After(Duration::ZERO) => ("admitted", Ok(Duration::ZERO)),
-        AttemptDelay::After(wait) => ("delayed", Ok(wait)),
+    let decision = match delay {
+        Err(_) => "refused",
+        Ok(Duration::ZERO) => "admitted",
+        Ok(_) => "delayed",
     };
     meters::count_decision("sign_in", decision);
-    match waited? {
+    match delay.map_err(PageError::TooMany)? {
         Duration::ZERO => {}
         wait => tokio::time::sleep(wait).await,
     }

@@ -27,7 +27,6 @@ texts! {
         keep => "Keep it", "Zostaw";
         more => "Next page", "Następna strona";
     }
-    /// Signing in.
     sign_in: SignIn {
         title => "Sign in", "Logowanie";
         lead =>
@@ -42,7 +41,6 @@ texts! {
         forgotten => "No password yet, or forgotten?", "Nie masz jeszcze hasła albo go nie pamiętasz?";
         wrong => "The e-mail or the password is not right.", "E-mail lub hasło są nieprawidłowe.";
     }
-    /// Signing out.
     sign_out: SignOut {
         title => "Sign out", "Wylogowanie";
         text => "You will have to sign in again to come back.", "Aby wrócić, trzeba będzie zalogować się ponownie.";
@@ -122,7 +120,6 @@ texts! {
         deny => "Deny", "Odmów";
         another => "Use another account", "Użyj innego konta";
     }
-    /// The list of applications.
     applications: Applications {
         lead =>
             "Programs that you have registered to use the API.",
@@ -132,7 +129,6 @@ texts! {
         status => "Status", "Status";
         registered => "Registered", "Rejestracja";
     }
-    /// The page of an application.
     application: OneApplication {
         pending =>
             "Waiting to be accepted. Until then it works for your own account alone: it can get tokens with client_credentials and ask you for consent, but cannot ask other sellers.",
@@ -186,7 +182,6 @@ texts! {
             "All its tokens stop working at every seller, and its webhook subscriptions are deleted. This cannot be undone, and nobody can use the name again if other sellers could see it.",
             "Wszystkie tokeny aplikacji przestaną działać u każdego sprzedawcy, a jej subskrypcje webhooków zostaną usunięte. Tego nie można cofnąć, a nazwy, którą mogli widzieć inni sprzedawcy, nikt już nie użyje.";
     }
-    /// The form for an application.
     form: ApplicationForm {
         title => "Register an application", "Rejestracja aplikacji";
         lead =>
@@ -259,7 +254,6 @@ texts! {
         to_application => "To the application", "Do aplikacji";
         to_tokens => "To the tokens", "Do tokenów";
     }
-    /// Personal tokens.
     tokens: Tokens {
         lead =>
             "For scripts of your own. A token works for your account alone, without an application.",
@@ -290,7 +284,6 @@ texts! {
             "Your personal tokens are suspended: ask the marketplace's support.",
             "Twoje tokeny osobiste są zawieszone: skontaktuj się z obsługą serwisu.";
     }
-    /// Connected applications.
     connections: Connections {
         lead =>
             "Applications that you have let into your account.",
@@ -313,7 +306,6 @@ texts! {
             "The application's access ends at once. No further events are sent to it, but for the notice that the connection has ended, if it has subscribed to that (connection.ended). It has to ask for your consent to come back. An application of your own keeps what its secret permits: delete it to stop that.",
             "Aplikacja od razu straci dostęp. Nie otrzyma dalszych zdarzeń poza powiadomieniem o zakończeniu połączenia, jeśli je subskrybuje (connection.ended). Aby wrócić, będzie musiała poprosić o zgodę. Twoja własna aplikacja zachowa to, na co pozwala jej sekret: aby to zakończyć, usuń ją.";
     }
-    /// Subscriptions and deliveries.
     deliveries: Deliveries {
         lead =>
             "The events of your orders and offers that applications receive, and whether each has arrived.",
@@ -404,7 +396,6 @@ texts! {
             "Every session of the account has ended.",
             "Wszystkie sesje konta zostały zakończone.";
     }
-    /// Failures.
     failures: Failures {
         not_found: Message =>
             ("There is no such page", "The address may be mistyped, or what it led to is gone."),

@@ -1,13 +1,13 @@
 //! A claim of delivery queues, and the lease of deliveries. A claim is one transaction: it locks due queues,
 //! shares the capacity among them, and leases those that get something.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use diesel::sql_types::{Array, BigInt, Integer, Nullable, Timestamptz, Uuid as SqlUuid};
-use diesel::{QueryResult, QueryableByName};
+use diesel::{NotFound, QueryResult, QueryableByName};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _, SimpleAsyncConnection as _};
 use futures_util::join;
 use kernel::{SellerId, StoreError};
@@ -20,6 +20,7 @@ use webhooks::{
 };
 
 use super::queues::StoredQueues;
+use super::search::Searching;
 use crate::schema::{deliveries, subscriptions};
 use crate::sql::{column, readable};
 use crate::statement::statements;
@@ -43,13 +44,15 @@ const MOST_QUEUES: u16 = 128;
 /// The minimum interval between log lines about unreadable queues.
 const LOG_EVERY: Duration = Duration::from_mins(1);
 
-/// Where the search ended, and a queue, if there is one.
+/// When the first queues were due, the time of the claim, and a queue, if there is one.
 #[derive(QueryableByName)]
 struct DueRow {
     #[diesel(sql_type = Timestamptz)]
     first_healthy: DateTime<Utc>,
     #[diesel(sql_type = Timestamptz)]
     first_failing: DateTime<Utc>,
+    #[diesel(sql_type = Timestamptz)]
+    at: DateTime<Utc>,
     #[diesel(embed)]
     queue: Option<QueueRow>,
 }
@@ -68,7 +71,7 @@ struct QueueRow {
     url: String,
     secret: Vec<u8>,
     #[diesel(sql_type = Timestamptz)]
-    at: DateTime<Utc>,
+    wake_at: DateTime<Utc>,
     #[diesel(sql_type = BigInt)]
     first_attempts: i64,
     #[diesel(sql_type = BigInt)]
@@ -85,6 +88,14 @@ impl QueueRow {
             repeats: count(self.repeats),
         }
     }
+}
+
+/// What a claim has found at this time.
+struct LockedQueues {
+    queues: Vec<QueueRow>,
+    at: DateTime<Utc>,
+    healthy: Searching,
+    failing: Searching,
 }
 
 /// A leased queue with one or none of its deliveries.
@@ -167,20 +178,26 @@ impl StoredQueues {
         fence: Uuid,
         mut capacity: Capacity,
     ) -> QueryResult<(ClaimedQueues, Vec<QueueKey>)> {
-        let (due, mut more) = self.lock_due(connection, &capacity).await?;
+        let mut due = self.lock_due(connection, &capacity).await?;
         let (mut leases, mut held, mut abandoned) = (Vec::new(), Vec::new(), Vec::new());
-        let mut claimed = BTreeMap::new();
-        for row in due {
+        let (mut claimed, mut owners) = (BTreeMap::new(), BTreeSet::new());
+        for row in due.queues {
             // Those that get no share stay due.
             let Some(share) = capacity.share(&row.due()) else {
-                more = true;
+                let search = if row.failing {
+                    &mut due.failing
+                } else {
+                    &mut due.healthy
+                };
+                search.end_at(row.wake_at);
                 continue;
             };
+            owners.insert(row.owner_id.into());
             let queue = key(row.seller_id, row.id);
             let lease = Lease { queue, fence };
             abandoned.extend(row.fence.map(|_| queue));
             held.push(row.fence);
-            let is_readable = self.open(queue, row.at, &row.url, &row.secret).is_ok();
+            let is_readable = self.open(queue, due.at, &row.url, &row.secret).is_ok();
             leases.push(Refill {
                 lease,
                 running: Vec::new(),
@@ -208,8 +225,12 @@ impl StoredQueues {
             }
         }
         connection.batch_execute("commit").await?;
+        let more = due.healthy.end.is_some() || due.failing.end.is_some();
+        let (healthy, failing) = &self.searches;
+        healthy.end(due.healthy, due.at);
+        failing.end(due.failing, due.at);
         let others = claimed.into_keys().map(|lease| lease.queue);
-        Ok((ClaimedQueues { queues, more }, others.collect()))
+        Ok((ClaimedQueues { queues, owners, more }, others.collect()))
     }
 
     /// Leases queues, which have these fences now, and returns the live ones with their due deliveries. An
@@ -260,44 +281,52 @@ impl StoredQueues {
         Ok(leased)
     }
 
-    /// Begins the transaction, and locks queues that are due. Returns whether there may be more.
-    ///
-    /// Each index is searched from its first queue at the last claim on: see [`crate::searched::Searched`].
+    /// Begins the transaction, and locks queues that are due.
     async fn lock_due(
         &self,
         connection: &AsyncPgConnection,
         capacity: &Capacity,
-    ) -> QueryResult<(Vec<QueueRow>, bool)> {
+    ) -> QueryResult<LockedQueues> {
         let most = capacity.attempts.min(MOST_QUEUES);
         let most_failing = capacity.failing_attempts.min(most);
+        let is_first = capacity.passed_over.is_empty();
         // Without attempts for failing queues every owner counts as full, and no failing queue is searched.
         let full_of_failing = match most_failing {
             0 => Vec::new(),
             _ => full_owners(capacity, true),
         };
+        let (healthy, failing) = &self.searches;
+        let mut healthy = healthy.begin(is_first, most, full_owners(capacity, false));
+        let mut failing = failing.begin(is_first, most_failing, full_of_failing);
         let due = DUE.bind((
             i64::from(most),
             i64::from(most_failing),
-            self.searched.0.next(),
-            self.searched.1.next(),
-            full_owners(capacity, false),
-            full_of_failing,
+            healthy.begin,
+            failing.begin,
+            healthy.full.clone(),
+            failing.full.clone(),
         ));
         let start = async { (&mut { connection }).batch_execute(BEGIN_CLAIM).await };
         let (started, due) = join!(start, due.get_results::<DueRow>(&mut { connection }));
         started?;
         let due = due?;
-        if let Some(row) = due.as_slice().first() {
-            self.searched.0.found(row.first_healthy);
-            self.searched.1.found(row.first_failing);
+        let first = due.as_slice().first().ok_or(NotFound)?;
+        let at = first.at;
+        (healthy.first, failing.first) = (first.first_healthy, first.first_failing);
+        let queues: Vec<_> = due.into_iter().filter_map(|row| row.queue).collect();
+        for (search, is_failing) in [(&mut healthy, false), (&mut failing, true)] {
+            let mut found = queues.iter().filter(|row| row.failing == is_failing);
+            let last = search.most.checked_sub(1);
+            if let Some(last) = last.and_then(|before| found.nth(before.into())) {
+                search.end_at(last.wake_at);
+            }
         }
-        let due: Vec<_> = due.into_iter().filter_map(|row| row.queue).collect();
-        let reached = |failing, most: u16| {
-            let found = due.iter().filter(|row| row.failing == failing);
-            most > 0 && found.count() >= most.into()
-        };
-        let more = reached(false, most) || reached(true, most_failing);
-        Ok((due, more))
+        Ok(LockedQueues {
+            queues,
+            at,
+            healthy,
+            failing,
+        })
     }
 
     /// The URL of a queue, and its secrets at this time.

@@ -53,7 +53,7 @@ select
     least((select min(wake_at) from subscriptions where wake_at >= $3 and not failing), at) as first_healthy,
     least((select min(wake_at) from subscriptions where wake_at >= $4 and failing), at) as first_failing,
     q.seller_id, q.id, q.client_id, (select owner_id from applications as a where a.client_id = q.client_id) as owner_id,
-    q.failing, q.fence, q.url, q.secret, at,
+    q.failing, q.fence, q.url, q.secret, q.wake_at, at,
     (
         select count(*)
         from (

@@ -16,9 +16,9 @@ use webhooks::{
 
 use super::claiming::{Unreadable, columns};
 use super::recording::{self, Asleep, find_queued};
+use super::search::Search;
 use crate::connection::pool::{Autocommit, Leased};
 use crate::sealing::Sealing;
-use crate::searched::Searched;
 use crate::sql::column;
 use crate::statement::statements;
 
@@ -49,7 +49,7 @@ pub(crate) struct StoredQueues {
     pub(super) sealing: Sealing,
     pub(super) unreadable: Unreadable,
     /// The indexes of healthy queues, and of failing ones.
-    pub(super) searched: (Searched, Searched),
+    pub(super) searches: (Search, Search),
 }
 
 /// Queues that this process has put to sleep while deliveries were being queued.
@@ -111,7 +111,7 @@ impl StoredQueues {
             asleep,
             sealing,
             unreadable: Unreadable::default(),
-            searched: Default::default(),
+            searches: Default::default(),
         }
     }
 

@@ -35,6 +35,9 @@ const LARGEST: &str = "
     insert into sessions (hash, seller_id, created_at, seen_at) select sha256(('s' || n)::bytea), '{owner}', api_now(), api_now() from n;
     reset session_replication_role";
 
+/// Subscriptions that were read, from the table or an index of it.
+const QUEUES_READ: &str = "select seq_tup_read + coalesce(idx_tup_fetch, 0) from pg_stat_user_tables where relname = 'subscriptions'";
+
 /// A decision about the largest is one row; what hangs on it follows in batches.
 #[tokio::test]
 async fn decisions_about_an_application_or_an_account_do_not_read_what_hangs_on_them() {
@@ -64,13 +67,12 @@ async fn decisions_about_an_application_or_an_account_do_not_read_what_hangs_on_
         };
         fixture.costs(what, 20, work).await;
     };
-    let read = "select seq_tup_read + coalesce(idx_tup_fetch, 0) from pg_stat_user_tables where relname = 'subscriptions'";
     let follow = async |what: &str, changed: &str, rows: i64, most: i64| {
-        let (before, mut batches) = (fixture.statistic(read).await, 0);
+        let (before, mut batches) = (fixture.statistic(QUEUES_READ).await, 0);
         while fixture.database.follow_up().await.unwrap() {
             batches += 1;
         }
-        let read = fixture.statistic(read).await - before;
+        let read = fixture.statistic(QUEUES_READ).await - before;
         assert!(
             batches <= 100 && read <= most,
             "{what}: {batches} batches, {read} subscriptions"
@@ -141,6 +143,38 @@ async fn a_claim_does_not_read_the_deleted_applications_of_an_owner_without_a_sh
         assert_eq!(claimed.unwrap().queues.len(), 1);
     };
     fixture.costs("a claim", 100, claim).await;
+}
+
+/// Each round of claims passes over them once at most.
+#[tokio::test]
+async fn claims_of_a_round_do_not_read_again_what_they_pass_over() {
+    let fixture = Fixture::new().await;
+    let owner = fixture.seller().await;
+    let app = fixture.client_of(owner).await;
+    let fill = LARGEST.replace("{app}", &app.uuid().to_string());
+    fixture.filled(&fill.replace("{owner}", &owner.to_string())).await;
+    let wake = "update subscriptions set wake_at = api_now() - interval '1 minute'; analyze subscriptions";
+    fixture.tamper(wake).await;
+    let queues = fixture.queues();
+    let claims = async |number: usize| {
+        let before = fixture.statistic(QUEUES_READ).await;
+        for _ in 0..number {
+            for passed_over in [BTreeSet::new(), BTreeSet::from([owner])] {
+                let is_first = passed_over.is_empty();
+                let capacity = Capacity {
+                    passed_over,
+                    ..CAPACITY
+                };
+                let claimed = queues.claim(id(), capacity).await.unwrap();
+                assert_eq!(claimed.more, is_first);
+            }
+        }
+        fixture.statistic(QUEUES_READ).await - before
+    };
+    let first = claims(1).await;
+    assert!(first >= 20_000 - 128, "{first}");
+    let others = claims(10).await;
+    assert!(others < 20_000, "{others}");
 }
 
 impl Fixture {

@@ -1,6 +1,6 @@
 //! An in-memory store of queues: the rules of claims without a database.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -19,6 +19,9 @@ use crate::test_support::now;
 
 /// The duration of each store call.
 const ROUND_TRIP: Duration = Duration::from_millis(2);
+
+/// How long it takes to put those of a claim to sleep.
+const PUT_TO_SLEEP: Duration = Duration::from_millis(100);
 
 /// How many queues one claim examines.
 const QUEUES_OF_A_CLAIM: usize = 128;
@@ -143,7 +146,7 @@ impl Store {
         id
     }
 
-    /// Puts this many suspended queues before all others.
+    /// Puts this many suspended queues of one owner before all others.
     pub(super) fn suspend_before_others(&self, queues: usize) {
         self.state().suspended = queues;
     }
@@ -247,16 +250,26 @@ impl Store {
 #[async_trait]
 impl SubscriptionQueues for Store {
     async fn claim(&self, fence: Uuid, mut capacity: Capacity) -> Result<ClaimedQueues, StoreError> {
-        let mut state = self.call().await?;
-        let suspended = state.suspended.min(QUEUES_OF_A_CLAIM);
-        state.suspended -= suspended;
         let mut claimed = ClaimedQueues {
             queues: Vec::new(),
-            more: suspended > 0,
+            owners: BTreeSet::new(),
+            more: false,
         };
-        if suspended > 0 {
+        let suspended = Uuid::max().into();
+        let are_before = {
+            let mut state = self.call().await?;
+            let are_before = state.suspended > 0 && capacity.left(suspended, false) > 0;
+            let asleep = if are_before { QUEUES_OF_A_CLAIM } else { 0 };
+            state.suspended = state.suspended.saturating_sub(asleep);
+            are_before
+        };
+        if are_before {
+            sleep(PUT_TO_SLEEP).await;
+            claimed.owners.insert(suspended);
+            claimed.more = true;
             return Ok(claimed);
         }
+        let mut state = self.state();
         let now = Instant::now();
         let waits = |queue: &StoredQueue| {
             let paused = queue.paused_until.is_some_and(|until| until > now);
@@ -284,6 +297,7 @@ impl SubscriptionQueues for Store {
             };
             let deliveries = queue.lease(&[], share.attempts, share.repeats);
             queue.fence = Some(fence);
+            claimed.owners.insert(owner);
             let queue_key = QueueKey {
                 seller: Uuid::from_u128(*number).into(),
                 subscription: Uuid::from_u128(*number).into(),
