@@ -23,7 +23,7 @@ pub struct Capacity {
     pub failing_per_owner: u16,
     /// The running attempts, by owner.
     pub under_way: BTreeMap<SellerId, Load>,
-    /// Owners whose queues start nothing now.
+    /// Owners who have had their turn in this round: their queues start nothing.
     pub passed_over: BTreeSet<SellerId>,
 }
 

@@ -12,8 +12,9 @@ use super::leased_queue::LeasedQueue;
 /// The first pause.
 pub(super) const PAUSE: TimeDelta = TimeDelta::milliseconds(250);
 
-/// The longest pause if that happens repeatedly, but for many queues.
+/// The longest pause if that happens repeatedly, and that of many queues.
 const LONGEST_PAUSE: TimeDelta = TimeDelta::seconds(2);
+const LONGEST_OF_MANY: TimeDelta = TimeDelta::seconds(60);
 
 /// Within how many milliseconds as many queues of a host are tried as one owner may have attempts: fewer than that
 /// owner can try, so that its other queues have their turn.
@@ -44,7 +45,7 @@ impl Pauses {
         let number = u16::try_from(waiting.len()).unwrap_or(u16::MAX);
         let of_many = TRIED_WITHIN * i64::from(number) / i64::from(slots.per_owner.max(1));
         let pause = doubled.map_or(PAUSE, |pause| pause.min(LONGEST_PAUSE));
-        pause.max(TimeDelta::milliseconds(of_many))
+        pause.max(TimeDelta::milliseconds(of_many).min(LONGEST_OF_MANY))
     }
 
     pub(super) fn released(&mut self, queue: &LeasedQueue, release: &Release) {

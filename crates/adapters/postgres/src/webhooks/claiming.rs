@@ -227,8 +227,8 @@ impl StoredQueues {
         connection.batch_execute("commit").await?;
         let more = due.healthy.end.is_some() || due.failing.end.is_some();
         let (healthy, failing) = &self.searches;
-        healthy.end(due.healthy, due.at);
-        failing.end(due.failing, due.at);
+        healthy.end(&due.healthy, due.at);
+        failing.end(&due.failing, due.at);
         let others = claimed.into_keys().map(|lease| lease.queue);
         Ok((ClaimedQueues { queues, owners, more }, others.collect()))
     }

@@ -49,7 +49,7 @@ failing as materialized (
     for no key update skip locked
 )
 select
-    -- Where the next search begins.
+    -- The first queue at or after the beginning of each search.
     least((select min(wake_at) from subscriptions where wake_at >= $3 and not failing), at) as first_healthy,
     least((select min(wake_at) from subscriptions where wake_at >= $4 and failing), at) as first_failing,
     q.seller_id, q.id, q.client_id, (select owner_id from applications as a where a.client_id = q.client_id) as owner_id,
