@@ -84,8 +84,8 @@ async fn lines_are_created_updated_or_left_alone() {
     // The last of several lines of a new id counts.
     let again = ["one", "two", "two"].map(|title| offer_line(5, json!({"title": title})));
     assert_eq!(counted(&world, &seller, &again).await, [1, 1, 1, 0]);
-    let counted_last = world.read(&token, &format!("/v1/offers/{}", offer_id(5))).await;
-    assert_eq!(counted_last["title"], "two");
+    let kept = world.read(&token, &format!("/v1/offers/{}", offer_id(5))).await;
+    assert_eq!(kept["title"], "two");
 }
 
 #[tokio::test]

@@ -16,8 +16,8 @@ pub(super) const PAUSE: TimeDelta = TimeDelta::milliseconds(250);
 const LONGEST_PAUSE: TimeDelta = TimeDelta::seconds(2);
 const LONGEST_OF_MANY: TimeDelta = TimeDelta::seconds(60);
 
-/// Within how many milliseconds as many queues of a host are tried as one owner may have attempts: fewer than that
-/// owner can try, so that its other queues have their turn.
+/// The milliseconds in which at most [`Slots::per_owner`] queues of a host are tried again. Their owner could try more
+/// than twice as many, so its other queues have their turn.
 const TRIED_WITHIN: i64 = 500;
 
 /// How many queues' pauses are remembered. Beyond them all are forgotten, since some are of queues that were

@@ -57,12 +57,14 @@ impl Search {
         let mut state = self.state.lock();
         let first = self.searched.next();
         let is_whole = first == DateTime::UNIX_EPOCH;
+        if is_whole {
+            state.left = None;
+        }
         if is_first || is_whole {
             state.ended = first;
             state.full.clear();
         }
         let full_now: BTreeSet<_> = full.iter().copied().collect();
-        state.left = state.left.take().filter(|_| !is_whole);
         let left = state.left.as_ref();
         let skipped = left.filter(|(_, owners)| owners.is_subset(&full_now));
         let begin = skipped.map_or(state.ended, |(at, _)| state.ended.max(*at - UNDER_WAY));
