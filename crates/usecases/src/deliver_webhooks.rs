@@ -32,10 +32,9 @@ pub struct Slots {
     /// Attempts of one queue that fails, at least 1.
     pub per_failing_queue: u16,
     /// Attempts of all queues of one owner's applications, at least 1. All their receivers may stop answering at the same
-    /// time, and no queue counts as failing until its first attempts have timed out.
+    /// time, and no queue counts as failing until its first attempts have timed out. Failing queues get at most half of
+    /// them, so that the others do not wait for them.
     pub per_owner: u16,
-    /// Attempts of all failing queues of one owner's applications, at least 1, so that the others do not wait for them.
-    pub failing_per_owner: u16,
 }
 
 impl Slots {
@@ -49,7 +48,6 @@ impl Slots {
             per_queue: 12,
             per_failing_queue: 2,
             per_owner: (attempts / 4).max(1),
-            failing_per_owner: (attempts / 8).max(1),
         }
     }
 }

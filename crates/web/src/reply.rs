@@ -23,6 +23,9 @@ pub const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-
 /// The length of most bodies, in bytes.
 const USUAL_LENGTH: usize = 1024;
 
+/// A body with more unused room than this, in bytes, is copied.
+const MOST_UNUSED: usize = 16 * 1024;
+
 /// So many bytes of a page are written at a time.
 const LONG: usize = 256 * 1024;
 
@@ -91,7 +94,7 @@ impl Reply {
     fn of_json(status: StatusCode, bytes: Vec<u8>) -> Self {
         // Unused room would be held until the client has read the answer, and is not counted among the unsent bytes.
         // To shrink it is not enough: the allocator keeps a block of which more than half is used.
-        let body = if bytes.capacity() - bytes.len() > COMPRESSED_FROM {
+        let body = if bytes.capacity() - bytes.len() > MOST_UNUSED {
             Bytes::copy_from_slice(&bytes)
         } else {
             bytes.into()

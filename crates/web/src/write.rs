@@ -17,7 +17,7 @@ use crate::problem::Problem;
 use crate::reply::Reply;
 use crate::tasks::catch_panic;
 
-/// How long to look up the outcome of a lost COMMIT, counted from the first lost one (D132).
+/// How long to look up the outcome of a lost COMMIT that no idempotency key records, counted from the first lost one (D132).
 pub const RESOLVE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The pause after the first failed lookup; it doubles after each further one.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);

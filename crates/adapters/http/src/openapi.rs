@@ -36,7 +36,7 @@ pub(crate) const METADATA: &str = include_str!("../openapi/metadata.json");
 /// How long clients may cache the document: it changes only with the program.
 const CACHED: HeaderValue = HeaderValue::from_static("public, max-age=300");
 
-/// The headers of every response of `/v1`.
+/// The headers that the document declares for every response of `/v1`. Those of a deprecation are not sent before one.
 const HEADERS: [&str; 10] = [
     "X-Trace-Id",
     "Cache-Control",

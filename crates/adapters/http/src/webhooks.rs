@@ -18,15 +18,12 @@ use web::timestamps::Timestamp;
 use web::view::View;
 use web::{Code, Entry, Error, MapRefusal, Problem, Violations};
 use webhooks::{
-    AddressPolicy, HostRefused, NewSubscription, Subscription, SubscriptionChange, SubscriptionId,
+    AddressPolicy, HostRefused, MAX_URL, NewSubscription, Subscription, SubscriptionChange, SubscriptionId,
     WebhookEvent, WebhookUrl, standard_secret,
 };
 
 use crate::Public;
 use crate::documents::{docs, example};
-
-/// The longest URL, in characters (D54).
-const MAX_URL_LENGTH: i64 = 2048;
 
 /// How many hosts of one seller's URLs are looked up at a time in a process; one, once [`MANY_CHECKS`] are.
 const CHECKS_OF_ONE: usize = 4;
@@ -194,7 +191,7 @@ pub(crate) fn one_event(is_finished: bool) -> impl Shape<Value = WebhookEvent> {
 fn url(addresses: AddressPolicy) -> impl Shape<Value = WebhookUrl> {
     text()
         .checked(move |url: String| WebhookUrl::parse(url, addresses))
-        .map_schema(|schema| schema.with("format", "uri").with("maxLength", MAX_URL_LENGTH))
+        .map_schema(|schema| schema.with("format", "uri").with("maxLength", i64::from(MAX_URL)))
         .describe(
             "HTTPS, with a host that resolves only to public addresses; no user information, no fragment.",
         )

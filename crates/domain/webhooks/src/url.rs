@@ -9,7 +9,7 @@ use url::Url;
 use crate::{AddressPolicy, address_rules::is_loopback};
 
 /// Maximum length of a URL in characters.
-pub const MAX_URL: usize = 2048;
+pub const MAX_URL: u16 = 2048;
 /// Maximum length of a host name (RFC 1035 §2.3.4), without the final dot.
 const MAX_NAME: usize = 253;
 /// Maximum length of a label of a host name (RFC 1035 §2.3.4).
@@ -51,7 +51,7 @@ impl WebhookUrl {
     /// under [`AddressPolicy::Any`], since the sender checks them again.
     pub fn parse(text: impl Into<String>, policy: AddressPolicy) -> Result<Self, Invalid> {
         let text = text.into();
-        if text.len() > MAX_URL {
+        if text.len() > MAX_URL.into() {
             return Err(Invalid::new(format!("must have at most {MAX_URL} characters")));
         }
         let pieces = Pieces::of(&text).ok_or_else(|| {

@@ -69,6 +69,9 @@ pub(super) struct InFlight {
     /// Owners of the queues that the last claims have found. Claims pass over them until one finds all that there is:
     /// otherwise owners of many due queues come before all whose queues become due later.
     served: BTreeSet<SellerId>,
+    /// How many attempts an owner may have in hand and still get more. It falls while slots run out before all owners
+    /// have had their turn, since otherwise the first ones take them all, for as long as their receivers do not respond.
+    per_owner: u16,
 }
 
 impl InFlight {
@@ -81,6 +84,7 @@ impl InFlight {
             pauses: Pauses::default(),
             postponed: BTreeMap::new(),
             served: BTreeSet::new(),
+            per_owner: slots.per_owner,
         }
     }
 
@@ -94,15 +98,11 @@ impl InFlight {
     /// queues may use, are reserved for owners with almost nothing in hand.
     fn capacity(&self) -> Option<Capacity> {
         let under_way = self.loads();
-        let in_hand = |failing: bool| {
-            let queues = self.queues.values().filter(|queue| !failing || queue.fails());
-            queues.map(|queue| queue.in_hand.len()).sum::<usize>()
-        };
-        let (used, failing) = (in_hand(false), in_hand(true));
         let slots = self.slots;
-        let (attempts, per_owner) = open_slots(slots.attempts, used, slots.per_owner);
+        let (used, failing) = (self.in_hand(false), self.in_hand(true));
+        let (attempts, per_owner) = open_slots(slots.attempts, used, self.per_owner);
         let (failing_attempts, failing_per_owner) =
-            open_slots((slots.attempts / 2).max(1), failing, slots.failing_per_owner);
+            open_slots((slots.attempts / 2).max(1), failing, self.per_owner.div_ceil(2));
         (attempts > 0).then(|| Capacity {
             attempts,
             failing_attempts: failing_attempts.min(attempts),
@@ -115,6 +115,17 @@ impl InFlight {
         })
     }
 
+    fn in_hand(&self, failing: bool) -> usize {
+        let queues = self.queues.values().filter(|queue| !failing || queue.fails());
+        queues.map(|queue| queue.in_hand.len()).sum()
+    }
+
+    /// The free slots beyond the reserve.
+    fn open(&self) -> usize {
+        let slots = self.slots.attempts;
+        left(slots - slots / RESERVE, self.in_hand(false)).into()
+    }
+
     /// The capacity of a claim: half of the last slots, so that a later claim finds some for other queues, and little or none
     /// for owners whose queues it passes over.
     pub(super) fn capacity_for_claim(&mut self) -> Option<Capacity> {
@@ -125,6 +136,9 @@ impl InFlight {
                 left
             }
         };
+        if !self.served.is_empty() && self.open() == 0 {
+            self.per_owner = (self.per_owner / 2).max(1);
+        }
         let slots = self.slots.attempts;
         let mut capacity = self.capacity()?;
         capacity.attempts = half_of_few(slots, capacity.attempts);
@@ -148,6 +162,9 @@ impl InFlight {
             self.served.extend(&claimed.owners);
         } else {
             self.served.clear();
+            if self.open() > self.in_hand(false) - self.in_hand(true) {
+                self.per_owner = self.per_owner.saturating_mul(2).min(self.slots.per_owner);
+            }
         }
         claimed.more || passed_over
     }

@@ -22,7 +22,6 @@ const SLOTS: Slots = Slots {
     per_queue: 8,
     per_failing_queue: 2,
     per_owner: 16,
-    failing_per_owner: 8,
 };
 const FAST: Duration = Duration::from_millis(5);
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -190,6 +189,20 @@ async fn owners_that_fill_the_slots_one_after_the_other_leave_one_to_the_next() 
         world.is_attempted_soon(0).await;
     };
     world.run(feed).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_owners_whose_receivers_never_respond_leave_slots_to_another() {
+    let silent = queues((4_000, 1), &TIMED_OUT, false, |queue| 1 + queue / 100);
+    silent.store.set_owner(0, 99);
+    let after = async {
+        sleep(TIMEOUT * 2).await;
+        for _ in 0..60 {
+            silent.is_attempted_soon(0).await;
+            sleep(Duration::from_millis(997)).await;
+        }
+    };
+    silent.run(after).await;
 }
 
 #[tokio::test(start_paused = true)]
