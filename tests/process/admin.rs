@@ -227,14 +227,16 @@ async fn a_buyers_orders_are_found_by_the_address_until_they_are_erased() {
     let mut numbers = Vec::new();
     for email in ["Ewa@Buyer.example", "ewa@buyer.example", "eva@buyer.example"] {
         let order = world.unpaid(&lines, json!({"buyer": {"email": email}})).await;
-        numbers.push(order.number);
+        numbers.push((order.number, order.id));
     }
     let find = async || admin_json(&world, "orders find --buyer-email ewa@BUYER.example").await;
     let found = find().await;
-    let expected =
-        [1, 0].map(|n| json!({"order_number": numbers[n], "placed_at": found[1 - n]["placed_at"]}));
+    let expected = [1, 0].map(|n| {
+        let ((number, id), placed_at) = (&numbers[n], &found[1 - n]["placed_at"]);
+        json!({"order_number": number, "order_id": id, "placed_at": placed_at})
+    });
     assert_eq!(found, expected);
-    world.move_order(&numbers[0], "buyer-erasure").await.expect(200);
+    world.move_order(&numbers[0].0, "buyer-erasure").await.expect(200);
     assert_eq!(find().await.len(), 1);
 }
 

@@ -64,7 +64,12 @@ async fn what_a_server_refuses_for_good_is_given_up_and_holds_up_no_other() {
     let given_up = "mail_outcomes_total{about=\"shipment\",outcome=\"given_up\"} 2";
     assert!(metrics.lines().any(|line| line == given_up), "{metrics}");
     let is_named = |line: &str| {
-        let words = ["a mail was given up", "\"kind\":\"invitation\"", &invited];
+        let words = [
+            "a mail was given up",
+            "\"kind\":\"invitation\"",
+            "550 5.1.1",
+            &invited,
+        ];
         words.iter().all(|word| line.contains(word))
     };
     let log = world.server.log_with(|log| log.lines().any(is_named)).await;

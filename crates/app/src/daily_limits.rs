@@ -127,7 +127,7 @@ impl DailyQuota {
                 Some((at, _)) if is_recent(*at) => return Taken::Waits,
                 _ => {}
             }
-            // The walk over all is rare: it begins once there are twice as many as the last one left.
+            // Looks through all only once there are twice as many as the last time left.
             if self.last_lookup.len() >= self.pruned_at {
                 self.last_lookup.retain(|_, (at, _)| is_recent(*at));
                 self.pruned_at = 2 * self.last_lookup.len() + 1;

@@ -2,7 +2,7 @@
 
 use accounts::{AccountStore, Action};
 use chrono::TimeDelta;
-use kernel::{DueMail, Mail, MailId, MailQueue, MailStep, Mailer, StoreError};
+use kernel::{DueMail, Mail, MailId, MailQueue, MailStep, Mailer, SendError, StoreError};
 use orders::OrderStore;
 
 use crate::{Acting, ActingOperator, Announcement};
@@ -13,7 +13,7 @@ pub const LEASE: TimeDelta = TimeDelta::minutes(1);
 /// for the server's acceptance, and five minutes for recording.
 const ATTEMPT: TimeDelta = TimeDelta::minutes(25);
 
-/// Sends a leased mail and records its step; none if its lease was lost. Both calls of the store are retried while the
+/// Sends a leased mail, records its step, and returns that with the failure; none if its lease was lost. Both calls of the store are retried while the
 /// pause that `patience` made for them returns true: an outage must neither delay the mail by a whole attempt nor send
 /// it twice.
 pub async fn send_mail<M: Mail, W: Fn() -> P, P: Future<Output = bool>>(
@@ -21,13 +21,14 @@ pub async fn send_mail<M: Mail, W: Fn() -> P, P: Future<Output = bool>>(
     mailer: &dyn Mailer<M>,
     due: &DueMail<M>,
     patience: impl Fn() -> W,
-) -> Result<Option<MailStep>, StoreError> {
+) -> Result<Option<(MailStep, Result<(), SendError>)>, StoreError> {
     if !retried(|| queue.begin_attempt(due, ATTEMPT), patience()).await? {
         return Ok(None);
     }
-    let next = MailStep::after(due.attempt, &mailer.send(&due.mail).await);
+    let sent = mailer.send(&due.mail).await;
+    let next = MailStep::after(due.attempt, &sent);
     retried(|| queue.record_step(due.mail.id(), due.fence, next), patience()).await?;
-    Ok(Some(next))
+    Ok(Some((next, sent)))
 }
 
 async fn retried<T, F, P>(record: impl Fn() -> F, pause: impl Fn() -> P) -> Result<T, StoreError>
@@ -61,7 +62,7 @@ pub async fn send_again(
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-    use kernel::{MockMailQueue, MockMailer, SendError};
+    use kernel::{MockMailQueue, MockMailer};
     use uuid::Uuid;
 
     use super::*;
@@ -125,8 +126,9 @@ mod tests {
                 let paused = AtomicUsize::new(0);
                 move || std::future::ready(paused.fetch_add(1, Relaxed) < patience)
             };
-            let next = send_mail(&queue, &mailer, &due(), pauses).await;
-            assert_eq!(next.ok().flatten(), recorded, "{begins} {failures} {patience}");
+            let sent = send_mail(&queue, &mailer, &due(), pauses).await;
+            let next = sent.ok().flatten().map(|(next, _)| next);
+            assert_eq!(next, recorded, "{begins} {failures} {patience}");
         }
     }
 
@@ -134,7 +136,7 @@ mod tests {
     async fn a_mail_whose_lease_was_lost_is_not_sent() {
         let (mut queue, mailer) = (MockMailQueue::<Note>::new(), MockMailer::<Note>::new());
         queue.expect_begin_attempt().once().returning(|_, _| Ok(false));
-        let next = send_mail(&queue, &mailer, &due(), || || std::future::ready(false)).await;
-        assert_eq!(next.unwrap(), None);
+        let sent = send_mail(&queue, &mailer, &due(), || || std::future::ready(false)).await;
+        assert!(sent.unwrap().is_none());
     }
 }

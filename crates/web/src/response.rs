@@ -189,9 +189,9 @@ impl MessageBody for Slices {
 /// The large bodies of this process that are not sent yet, each the answer to one request.
 static UNSENT: Unsent = Unsent::new(64 * 1024 * 1024);
 
-/// A client that reads takes a slice more often than this.
+/// A body of which nothing was read for this long counts as idle.
 const IDLE: Duration = Duration::from_secs(1);
-/// A client that reads has received the largest answer, of some fifty megabytes, by then.
+/// One that began before this counts as idle: a client that reads has the largest, of some fifty megabytes, by then.
 const LONG: Duration = Duration::from_mins(1);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -295,7 +295,7 @@ impl UnsentBodies {
             totals.sort_unstable_by_key(|total| Reverse(*total));
             (totals, Some(idle).filter(|_| is_idle))
         };
-        // Of equal ones that are being read the last, so that those begun before come to their end.
+        // Among equal ones that are being read, the last to begin is dropped, so that the others come to their end.
         let entries = self.by_number.iter();
         let Some((&number, entry)) = entries.max_by_key(|(_, entry)| precedence(entry)) else {
             return false;

@@ -42,7 +42,7 @@ pub(crate) const PATH: &str = "/v1/events";
 pub(crate) const LIMIT: u32 = 60;
 /// The longest wait, in seconds.
 const MAX_WAIT: u16 = 30;
-/// An answer that has waited comes no sooner after its request.
+/// The shortest time between a request and an answer that waited.
 const LEAST_WAIT: Duration = Duration::from_secs(1);
 /// The message for a cursor that does not open.
 const REFUSED: &str = "Not a cursor of this seller's journal: send the `cursor` of an earlier answer.";

@@ -280,7 +280,7 @@ impl OrderDirectory for WholeOrders {
             next: rows.last().map(|row| row.order_id.into()),
             found: rows
                 .into_iter()
-                .filter_map(|row| Some((row.placed_at, row.number?)))
+                .filter_map(|row| Some((row.placed_at, row.number?, row.order_id.into())))
                 .collect(),
         })
     }

@@ -31,7 +31,7 @@ pub enum SchemaState {
     PreparedStatementsLost,
     #[error(
         "the database takes no writes, as a standby does: let its URL lead to the primary, or name all hosts in it with \
-         `target_session_attrs=read-write`; or the role's default_transaction_read_only is on: reset that"
+         `target_session_attrs=read-write`; or default_transaction_read_only is on for the role, the database or the server: reset that"
     )]
     ReadOnly,
     #[error(

@@ -6,6 +6,7 @@ use accounts::plausible_address;
 use adapter_postgres::Database;
 use chrono::{DateTime, Utc};
 use clap::Subcommand;
+use orders::OrderId;
 use serde_json::{Value, json};
 
 use super::listing::{Format, Listed, Timestamp};
@@ -56,14 +57,14 @@ impl Command {
     }
 }
 
-/// An order's placement and number.
-struct Found((DateTime<Utc>, String));
+/// An order's placement, number and id.
+struct Found((DateTime<Utc>, String, OrderId));
 
 impl Listed for Found {
-    const COLUMNS: &'static str = "order_number placed_at";
+    const COLUMNS: &'static str = "order_number order_id placed_at";
 
     fn object(&self) -> Value {
-        let (placed_at, number) = &self.0;
-        json!({ "order_number": number, "placed_at": Timestamp::new(*placed_at) })
+        let (placed_at, number, id) = &self.0;
+        json!({ "order_number": number, "order_id": id.to_string(), "placed_at": Timestamp::new(*placed_at) })
     }
 }

@@ -35,7 +35,7 @@ const HEAD: usize = 64 * 1024;
 /// connection.
 const SMALL: usize = 4096;
 
-/// How much is thrown away of a body that was not read. Then the connection ends, and its client may lose the answer.
+/// How many bytes of an unread body are thrown away. Then the connection ends, and its client may lose the answer.
 const MOST_THROWN_AWAY: usize = 1024 * 1024;
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]

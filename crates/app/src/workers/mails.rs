@@ -97,16 +97,17 @@ impl<M: Kind> Mails<M> {
                     }
                 }
             };
-            let Some(next) = send_mail(&*worker.queue, &*worker, &due, patience).await? else {
+            let Some((next, sent)) = send_mail(&*worker.queue, &*worker, &due, patience).await? else {
                 return Ok(());
             };
             let outcome = name(next);
             metrics::counter!("mail_outcomes_total", "about" => M::ABOUT, "outcome" => outcome).increment(1);
             if next == MailStep::Dead {
                 let (order, seller, kind) = due.mail.subject();
+                let (order_id, seller_id) = (order.map(display), seller.map(display));
+                let cause = sent.err().map(|error| error_chain(&error));
                 tracing::error!(
-                    mail = %due.mail.id(), about = M::ABOUT, order_id = order.map(display), seller_id = seller.map(display), kind,
-                    "a mail was given up"
+                    mail = %due.mail.id(), about = M::ABOUT, order_id, seller_id, kind, cause, "a mail was given up"
                 );
             }
             Ok(())
@@ -124,7 +125,7 @@ const fn name(next: MailStep) -> &'static str {
     }
 }
 
-/// Ends attempts when the process stops. Logs failures: each permanent refusal, and of temporary failures in a row the first with another cause.
+/// Ends attempts when the process stops. Logs, of temporary failures in a row, the first with another cause.
 #[async_trait]
 impl<M: Kind> Mailer<M> for Mails<M> {
     async fn send(&self, mail: &M) -> Result<(), SendError> {
@@ -155,12 +156,8 @@ impl<M: Kind> Mailer<M> for Mails<M> {
                     tracing::info!("mails can be sent again");
                 }
             }
-            Err(error @ SendError::Permanent(_)) => {
+            Err(SendError::Permanent(_)) => {
                 span.record("outcome", "refused");
-                let cause = error_chain(error);
-                tracing::warn!(
-                    mail = %mail.id(), about = M::ABOUT, order_id, seller_id, kind, cause, "a mail was refused"
-                );
             }
             Err(error @ (SendError::Transient(_) | SendError::Interrupted)) => {
                 span.record("outcome", "retry");

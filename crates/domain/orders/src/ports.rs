@@ -94,8 +94,8 @@ pub trait OrderDirectory: Send + Sync {
 /// The result of searching some orders.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BuyerSearch {
-    /// `placed_at` and number of each order found, once for each part.
-    pub found: Vec<(DateTime<Utc>, String)>,
+    /// `placed_at`, number and id of each order found, once for each part.
+    pub found: Vec<(DateTime<Utc>, String, OrderId)>,
     /// The last order searched; None at the end.
     pub next: Option<OrderId>,
 }
