@@ -56,7 +56,7 @@ impl<M: StoredMail> MailQueue<M> for Mails {
     /// An unreadable mail waits for its lease's end: another process may be able to read it.
     async fn lease_mail(&self, fence: Uuid, lease: TimeDelta) -> Result<Option<DueMail<M>>, StoreError> {
         loop {
-            let lease = M::LEASE.bind((self.searched.next(), fence, microseconds(lease)));
+            let lease = M::LEASE.bind((self.searched.next().at, fence, microseconds(lease)));
             let Some(row) = self.searched.leased(self.statements.row(lease).await?) else {
                 return Ok(None);
             };

@@ -71,7 +71,7 @@ impl TrackingQueue for Parcels {
         lease: TimeDelta,
     ) -> Result<Option<DueParcel>, StoreError> {
         let searched = Arc::clone(self.searched.lock().entry(carrier).or_default());
-        let lease = LEASE_PARCEL.bind((carrier.as_str(), searched.next(), fence, microseconds(lease)));
+        let lease = LEASE_PARCEL.bind((carrier.as_str(), searched.next().at, fence, microseconds(lease)));
         let leased = searched.leased(self.statements.row(lease).await?);
         Ok(leased.and_then(|row| readable(row.leased(fence))))
     }

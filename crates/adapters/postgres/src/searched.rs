@@ -12,54 +12,75 @@ use diesel::sql_types::Timestamptz;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// The interval between look-ups that search the whole index. Beside an old snapshot each may take a second.
-pub(crate) const WHOLE_EVERY: Duration = Duration::from_secs(15);
+/// The interval between look-ups for what others do not find: rows that were committed late, or locked.
+pub(crate) const LATE_EVERY: Duration = Duration::from_secs(15);
 /// The same while they fail.
 const RETRY_EVERY: Duration = Duration::from_secs(5);
+/// How long after its `due_at` a row may be committed and still be found by them: no transaction lasts as long.
+pub(crate) const LATE: Duration = Duration::from_mins(1);
 
 /// How long after its `due_at` a row may be committed and still be found at once: a transaction may wait two
-/// seconds for the journal's row. Later ones are found by a search of the whole index.
+/// seconds for the journal's row.
 pub(crate) const UNDER_WAY: Duration = Duration::from_secs(3);
 
-/// The `due_at` of the first row that the last look-up saw, or the time of that look-up if none was due. The
-/// next one begins there, less [`UNDER_WAY`]. Now and then the whole index is searched: this finds rows that
-/// were committed late, dated back by a clock, or locked at the last look-up.
+/// The `due_at` of the first row that the last look-up saw, locked or not, or the time of that look-up if none was due. The
+/// next one begins there, less [`UNDER_WAY`]; now and then one begins a minute before the first that such a one saw. The
+/// first of a process searches the whole index.
+#[derive(Default)]
 pub(crate) struct Searched(Mutex<State>);
 
+#[derive(Default)]
 struct State {
     first: DateTime<Utc>,
-    whole_at: Option<Instant>,
-    is_whole: bool,
+    late: Option<Late>,
+    is_late: bool,
 }
 
-impl Default for Searched {
-    /// The first look-up searches the whole index. If it fails, look-ups find nothing until the next such one.
-    fn default() -> Self {
-        Self(Mutex::new(State {
-            first: DateTime::<Utc>::MAX_UTC,
-            whole_at: None,
-            is_whole: false,
-        }))
-    }
+/// The look-ups for what is late.
+#[derive(Clone, Copy)]
+struct Late {
+    first: DateTime<Utc>,
+    next_at: Instant,
+}
+
+/// Where a look-up begins.
+#[derive(Clone, Copy)]
+pub(crate) struct Begin {
+    pub(crate) at: DateTime<Utc>,
+    /// Whether it looks for what is late, too.
+    pub(crate) is_late: bool,
 }
 
 impl Searched {
     /// Where a look-up begins now.
-    pub(crate) fn next(&self) -> DateTime<Utc> {
+    pub(crate) fn next(&self) -> Begin {
         let (mut state, now) = (self.0.lock(), Instant::now());
-        state.is_whole = state.whole_at.is_none_or(|whole_at| whole_at <= now);
-        if !state.is_whole {
-            return state.first - UNDER_WAY;
+        state.is_late = state.late.is_none_or(|late| late.next_at <= now);
+        let at = match &mut state.late {
+            None => DateTime::UNIX_EPOCH,
+            Some(late) if late.next_at <= now => {
+                late.next_at = now + RETRY_EVERY;
+                late.first - LATE
+            }
+            Some(_) => state.first - UNDER_WAY,
+        };
+        Begin {
+            at,
+            is_late: state.is_late,
         }
-        state.whole_at = Some(now + RETRY_EVERY);
-        DateTime::UNIX_EPOCH
+    }
+
+    /// Whether no look-up has succeeded yet.
+    pub(crate) fn is_new(&self) -> bool {
+        self.0.lock().late.is_none()
     }
 
     pub(crate) fn found(&self, first: DateTime<Utc>) {
         let mut state = self.0.lock();
         state.first = first;
-        if take(&mut state.is_whole) {
-            state.whole_at = Some(Instant::now() + WHOLE_EVERY);
+        if take(&mut state.is_late) || state.late.is_none() {
+            let next_at = Instant::now() + LATE_EVERY;
+            state.late = Some(Late { first, next_at });
         }
     }
 
@@ -85,24 +106,31 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn the_whole_index_is_searched_at_first_after_a_failure_and_now_and_then() {
+    async fn the_whole_index_is_searched_until_that_succeeds_and_then_now_and_then_what_is_late() {
         let (searched, first) = (
             Searched::default(),
             DateTime::UNIX_EPOCH + Duration::from_secs(1_000),
         );
-        let (whole, narrow) = (DateTime::UNIX_EPOCH, first - UNDER_WAY);
-        assert_eq!(searched.next(), whole);
-        // It has failed: nothing is known, but rows that are due are not passed for long.
-        assert!(searched.next() > first);
-        tokio::time::advance(RETRY_EVERY).await;
-        assert_eq!(searched.next(), whole);
-        searched.found(first);
-        tokio::time::advance(RETRY_EVERY).await;
+        let begin = || (searched.next().at, searched.is_new());
+        // The first one has failed.
         for _ in 0..2 {
-            assert_eq!(searched.next(), narrow);
-            searched.found(first);
+            assert_eq!(begin(), (DateTime::UNIX_EPOCH, true));
         }
-        tokio::time::advance(WHOLE_EVERY).await;
-        assert_eq!(searched.next(), whole);
+        searched.found(first);
+        for later in 1..3 {
+            let first = first + Duration::from_secs(later);
+            searched.found(first);
+            assert_eq!(begin(), (first - UNDER_WAY, false));
+        }
+        tokio::time::advance(LATE_EVERY).await;
+        assert_eq!(begin().0, first - LATE);
+        // It has failed, and is repeated a little later.
+        assert_eq!(begin().0, first + Duration::from_secs(2) - UNDER_WAY);
+        tokio::time::advance(RETRY_EVERY).await;
+        assert_eq!(begin().0, first - LATE);
+        let later = first + Duration::from_secs(90);
+        searched.found(later);
+        tokio::time::advance(LATE_EVERY).await;
+        assert_eq!(begin().0, later - LATE);
     }
 }

@@ -295,6 +295,7 @@ impl InFlight {
 
     /// A claim tries again how many attempts can begin of owners with postponed ones.
     pub(super) fn beat(&mut self) {
+        self.pauses.beat();
         self.postponed.retain(|_, postponed| {
             postponed.room = u16::MAX;
             mem::take(&mut postponed.again)

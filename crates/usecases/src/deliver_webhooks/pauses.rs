@@ -1,6 +1,7 @@
 //! How long queues are paused whose hosts have too many attempts under way.
 
 use std::collections::HashMap;
+use std::mem::take;
 
 use chrono::TimeDelta;
 use oauth::ClientId;
@@ -20,14 +21,20 @@ const LONGEST_OF_MANY: TimeDelta = TimeDelta::seconds(60);
 /// than twice as many, so its other queues have their turn.
 const TRIED_WITHIN: i64 = 500;
 
-/// How many queues' pauses are remembered. Beyond them all are forgotten, since some are of queues that were
-/// deleted or that other workers have taken over.
-const PAUSES_KNOWN: usize = 65_536;
+/// After this many beats, or this many queues, pauses are remembered for as long again: longer than one lasts. Some are of
+/// queues that were deleted, or that other workers have taken over.
+const REMEMBERED_FOR: u16 = 620;
+const MOST_REMEMBERED: usize = 65_536;
 
-/// The last pauses of queues in which nothing could begin, by what they waited for.
+/// Pauses of queues in which nothing could begin, by what they waited for.
+type Waiting = HashMap<(ClientId, Host), HashMap<QueueKey, TimeDelta>>;
+
 #[derive(Default)]
 pub(super) struct Pauses {
-    last: HashMap<(ClientId, Host), HashMap<QueueKey, TimeDelta>>,
+    lately: Waiting,
+    before: Waiting,
+    /// Of `lately`.
+    beats: u16,
     known: usize,
 }
 
@@ -38,33 +45,43 @@ fn host(queue: &LeasedQueue) -> (ClientId, Host) {
 impl Pauses {
     /// The next pause of a queue: twice its last one, and longer the more queues wait for the host.
     pub(super) fn next(&self, queue: &LeasedQueue, key: QueueKey, slots: Slots) -> TimeDelta {
-        let Some(waiting) = self.last.get(&host(queue)) else {
-            return PAUSE;
-        };
-        let doubled = waiting.get(&key).and_then(|last| last.checked_mul(2));
-        let number = u16::try_from(waiting.len()).unwrap_or(u16::MAX);
+        let host = host(queue);
+        let (mut last, mut waiting) = (None, 0);
+        for queues in [&self.lately, &self.before]
+            .into_iter()
+            .filter_map(|all| all.get(&host))
+        {
+            last = last.or(queues.get(&key));
+            waiting += queues.len();
+        }
+        let doubled = last.and_then(|last| last.checked_mul(2));
+        let number = u16::try_from(waiting).unwrap_or(u16::MAX);
         let of_many = TRIED_WITHIN * i64::from(number) / i64::from(slots.per_owner.max(1));
         let pause = doubled.map_or(PAUSE, |pause| pause.min(LONGEST_PAUSE));
         pause.max(TimeDelta::milliseconds(of_many).min(LONGEST_OF_MANY))
     }
 
     pub(super) fn released(&mut self, queue: &LeasedQueue, release: &Release) {
-        let host = host(queue);
+        let (host, key) = (host(queue), release.lease.queue);
+        if let Some(queues) = self.before.get_mut(&host) {
+            queues.remove(&key);
+        }
         if release.pause > TimeDelta::zero() {
-            if self.known >= PAUSES_KNOWN {
-                *self = Self::default();
-            }
-            let waiting = self.last.entry(host).or_default();
-            if waiting.insert(release.lease.queue, release.pause).is_none() {
-                self.known += 1;
-            }
-        } else if let Some(waiting) = self.last.get_mut(&host)
-            && waiting.remove(&release.lease.queue).is_some()
-        {
-            self.known -= 1;
-            if waiting.is_empty() {
-                self.last.remove(&host);
-            }
+            let former = self.lately.entry(host).or_default().insert(key, release.pause);
+            self.known += usize::from(former.is_none());
+        } else if let Some(queues) = self.lately.get_mut(&host) {
+            queues.remove(&key);
+        }
+    }
+
+    pub(super) fn beat(&mut self) {
+        self.beats += 1;
+        if self.beats >= REMEMBERED_FOR || self.known >= MOST_REMEMBERED {
+            let lately = take(&mut self.lately);
+            *self = Self {
+                before: lately,
+                ..Self::default()
+            };
         }
     }
 }

@@ -345,6 +345,23 @@ async fn leased_queues_get_no_more_than_their_owners_share() {
     world.run(world.store.finished()).await;
     assert_eq!(world.store.delivered(), 1_200);
     assert!(world.receivers.most_at_once() <= usize::from(SLOTS.per_owner));
+
+    // Nor do those that are claimed while others are refilled.
+    let world = World::default();
+    for queue in 1..=100 {
+        world.store.set_owner(queue, 1);
+        world.delivery(queue, 0, Response::status(Duration::from_millis(500), 200));
+        world.queue(queue, 23, response.clone());
+    }
+    let other = async {
+        for _ in 0..100 {
+            world.store.add(101, 0);
+            sleep(Duration::from_millis(237)).await;
+        }
+    };
+    world.receivers.respond(101, OK);
+    world.run(other).await;
+    assert_eq!(world.receivers.most_at_once(), 1 + usize::from(SLOTS.per_owner));
 }
 
 #[tokio::test(start_paused = true)]
@@ -483,6 +500,29 @@ async fn pauses_grow_while_a_host_is_full_and_are_short_again_after() {
         receivers.limit_per_host(1);
         let begun = Instant::now();
         store.until_ended(1, 2).await;
+        assert!(begun.elapsed() < Duration::from_millis(400));
+    };
+    world.run(later).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn pauses_are_short_once_others_have_delivered_what_waited() {
+    let world = queues((1_000, 1), &OK, false, |_| 1);
+    let World { store, receivers } = &world;
+    store.set_owner(0, 1);
+    for queue in 0..=1_000 {
+        store.set_receiver(queue, 1);
+    }
+    receivers.limit_per_host(0);
+    let later = async {
+        sleep(Duration::from_secs(15)).await;
+        store.deliver_elsewhere();
+        sleep(Duration::from_secs(125)).await;
+        store.add(0, 0);
+        sleep(Duration::from_millis(150)).await;
+        receivers.limit_per_host(1);
+        let begun = Instant::now();
+        store.until_ended(0, 1).await;
         assert!(begun.elapsed() < Duration::from_millis(400));
     };
     world.run(later).await;

@@ -37,9 +37,11 @@ pub(super) struct Recording {
 /// Store calls under way.
 #[derive(Default)]
 struct Calls {
-    claim: bool,
     recording: bool,
-    refill: bool,
+    /// A claim or a refill: one at a time, since each takes from the capacity.
+    taking: bool,
+    /// Whether the last of them was a claim. They take turns: either may go on for long.
+    claimed_last: bool,
 }
 
 pub(super) struct Worker<'a> {
@@ -49,7 +51,7 @@ pub(super) struct Worker<'a> {
     calls: Calls,
     /// There may be queues to claim.
     may_claim: bool,
-    /// There may be more deliveries in any leased queue; then these come before others.
+    /// There may be more deliveries in any leased queue.
     may_refill: bool,
     /// The store failed: no calls until the next beat.
     is_paused: bool,
@@ -96,7 +98,7 @@ impl<'a> Worker<'a> {
     }
 
     fn is_done(&self) -> bool {
-        let idle = self.in_flight.is_empty() && !self.calls.claim;
+        let idle = self.in_flight.is_empty() && !self.calls.taking;
         self.stopping.is_some_and(|beats| idle || beats == 0)
     }
 
@@ -106,8 +108,7 @@ impl<'a> Worker<'a> {
         }
         self.record();
         if self.stopping.is_none() {
-            // Claims may follow each other for long.
-            if self.may_refill {
+            if self.calls.claimed_last {
                 self.refill();
             }
             self.claim();
@@ -130,26 +131,25 @@ impl<'a> Worker<'a> {
     }
 
     fn claim(&mut self) {
-        if self.calls.claim || !self.may_claim {
+        if self.calls.taking || !self.may_claim {
             return;
         }
         if let Some(capacity) = self.in_flight.capacity_for_claim() {
             self.may_claim = false;
-            self.calls.claim = true;
+            (self.calls.taking, self.calls.claimed_last) = (true, true);
             let (queues, fence) = (self.dispatch.queues, self.dispatch.randomness.uuid());
             self.begin(async move { Step::ClaimedQueues(queues.claim(fence, capacity).await) });
         }
     }
 
-    /// Does nothing during a claim.
     fn refill(&mut self) {
-        if self.calls.claim || self.calls.refill {
+        if self.calls.taking {
             return;
         }
         let refills = self.in_flight.refills(self.may_refill);
         self.may_refill = false;
         if !refills.is_empty() {
-            self.calls.refill = true;
+            (self.calls.taking, self.calls.claimed_last) = (true, false);
             let queues = self.dispatch.queues;
             self.begin(async move {
                 let refilled = queues.refill(&refills).await;
@@ -178,7 +178,7 @@ impl<'a> Worker<'a> {
             Step::Ended(start, Sent::Attempted(attempted)) => self.end(&start, attempted),
             Step::Ended(start, Sent::Postponed) => self.in_flight.postpone(&start),
             Step::ClaimedQueues(claimed) => {
-                self.calls.claim = false;
+                self.calls.taking = false;
                 let Some(claimed) = self.or_pause(claimed) else {
                     return;
                 };
@@ -194,7 +194,7 @@ impl<'a> Worker<'a> {
                 self.recorded(recording, recorded);
             }
             Step::Refilled(refills, refilled) => {
-                self.calls.refill = false;
+                self.calls.taking = false;
                 let refilled = self.or_pause(refilled).unwrap_or_default();
                 let starts = self.in_flight.refilled(&refills, refilled);
                 self.start(starts);

@@ -132,6 +132,7 @@ pub(crate) struct Autocommit {
     /// Whether they run in a database that is not adopted too.
     for_any_database: bool,
     times: StatementTimes,
+    timeout: Duration,
 }
 
 impl Autocommit {
@@ -142,6 +143,7 @@ impl Autocommit {
             locks: LockSet::default(),
             for_any_database: false,
             times: StatementTimes::of(statement),
+            timeout: ANSWER_TIMEOUT,
         }
     }
 
@@ -166,6 +168,11 @@ impl Autocommit {
             for_any_database: true,
             ..self
         }
+    }
+
+    /// For statements that may take longer than a read.
+    pub(crate) fn within(self, timeout: Duration) -> Self {
+        Self { timeout, ..self }
     }
 
     /// All rows of a statement.
@@ -200,14 +207,14 @@ impl Autocommit {
         )
     }
 
-    /// Runs one statement with the timeout of a read, including the waits for the share and for a connection.
+    /// Runs one statement with its timeout, including the waits for the share and for a connection.
     /// It is cancelled once nobody waits for it. A connection that does not respond, or no longer leads to the primary, is
     /// closed.
     pub(crate) async fn ask<T, F>(&self, statement: impl FnOnce(Arc<Leased>) -> F) -> Result<T, StoreError>
     where
         F: Future<Output = QueryResult<T>>,
     {
-        with_timeout(ANSWER_TIMEOUT, async {
+        with_timeout(self.timeout, async {
             let taken = self.connections.take(&self.locks, async |connection, admission| {
                 Ok((connection, admission))
             });

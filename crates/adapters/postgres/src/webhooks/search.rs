@@ -2,7 +2,7 @@
 //!
 //! Claims pass over the queues of full owners, at a microsecond or two each. So claims of one round go on where the one
 //! before ended. A search that came to the end of the index is remembered: later ones skip what it left while its
-//! owners are full. A search of the whole index, now and then, finds what was locked, or committed late.
+//! owners are full. A search from the first queue on, now and then, finds what was locked, or committed late.
 
 use std::collections::BTreeSet;
 
@@ -10,12 +10,12 @@ use chrono::{DateTime, Utc};
 use parking_lot::Mutex;
 use uuid::Uuid;
 
-use crate::searched::{Searched, UNDER_WAY};
+use crate::searched::{Begin, Searched, UNDER_WAY};
 
 /// The searches of one index.
 #[derive(Default)]
 pub(super) struct Search {
-    searched: Searched,
+    pub(super) searched: Searched,
     state: Mutex<State>,
 }
 
@@ -55,12 +55,11 @@ impl Search {
     /// Begins the first claim of a round, or a later one.
     pub(super) fn begin(&self, is_first: bool, most: u16, full: Vec<Uuid>) -> Searching {
         let mut state = self.state.lock();
-        let first = self.searched.next();
-        let is_whole = first == DateTime::UNIX_EPOCH;
-        if is_whole {
+        let Begin { at: first, is_late } = self.searched.next();
+        if is_late {
             state.left = None;
         }
-        if is_first || is_whole {
+        if is_first || is_late {
             state.ended = first;
             state.full.clear();
         }
@@ -100,7 +99,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::searched::WHOLE_EVERY;
+    use crate::searched::{LATE, LATE_EVERY};
 
     fn at(second: u64) -> DateTime<Utc> {
         DateTime::UNIX_EPOCH + Duration::from_secs(second)
@@ -137,9 +136,9 @@ mod tests {
         assert_eq!(claim(&search, &[], Some(11), 103), first);
         assert_eq!(claim(&search, &[1, 2, 3], Some(102), 103), at(99));
         assert_eq!(claim(&search, &[1, 2], None, 103), at(100));
-        // Now and then the whole index is searched, and nothing skipped.
-        tokio::time::advance(WHOLE_EVERY).await;
-        assert_eq!(claim(&search, &[1, 2, 3], Some(11), 120), at(0));
+        // Now and then it begins before the first queue, and nothing is skipped.
+        tokio::time::advance(LATE_EVERY).await;
+        assert_eq!(claim(&search, &[1, 2, 3], Some(11), 120), at(5) - LATE);
         assert_eq!(claim(&search, &[1, 2, 3], None, 120), at(11));
     }
 }

@@ -1,9 +1,13 @@
 //! Claims of queues: who gets a queue, which deliveries, in which order, and how many.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
+use adapter_postgres::ANSWER_TIMEOUT;
 use chrono::TimeDelta;
 use futures_util::future::join_all;
+use tokio::time::sleep;
+use tokio_postgres::Client;
 use webhooks::{Capacity, DeliveryId, Load};
 
 use crate::support::{
@@ -41,6 +45,31 @@ async fn concurrent_claims_lease_each_queue_and_delivery_once() {
     assert_eq!(fixture.leased().await, 50);
 }
 
+/// Until it lets go of its lock, statements wait for their instant.
+async fn closed_gate(fixture: &Fixture) -> Client {
+    let gate = fixture.test_database.connect().await;
+    gate.batch_execute("select pg_advisory_lock(1)").await.unwrap();
+    let waiting = "create or replace function api_now() returns timestamptz language sql volatile as \
+        'select clock_timestamp() from (select pg_advisory_xact_lock_shared(1)) waited'";
+    fixture.tamper(waiting).await;
+    gate
+}
+
+/// As beside an old snapshot that has left millions of dead entries.
+#[tokio::test]
+async fn the_first_search_of_a_process_may_take_longer_than_others() {
+    let fixture = Fixture::new().await;
+    let queue = fixture.queue().await;
+    fixture.enqueue(queue, 1).await;
+    let gate = closed_gate(&fixture).await;
+    let later = async {
+        sleep(ANSWER_TIMEOUT + Duration::from_millis(100)).await;
+        gate.batch_execute("select pg_advisory_unlock(1)").await.unwrap();
+    };
+    let (claimed, ()) = tokio::join!(fixture.claim_one(), later);
+    assert_eq!(claimed.deliveries.len(), 1);
+}
+
 /// A claim whose snapshot is older than another worker's whole lease does not give out what that worker has
 /// delivered.
 #[tokio::test]
@@ -48,12 +77,8 @@ async fn what_was_delivered_since_the_claim_began_is_not_given_out() {
     let fixture = Fixture::new().await;
     let queue = fixture.queue().await;
     fixture.enqueue(queue, 2).await;
-    let gate = fixture.test_database.connect().await;
-    gate.batch_execute("select pg_advisory_lock(1)").await.unwrap();
     // The statement's snapshot is older than its instant.
-    let waiting = "create or replace function api_now() returns timestamptz language sql volatile as \
-        'select clock_timestamp() from (select pg_advisory_xact_lock_shared(1)) waited'";
-    fixture.tamper(waiting).await;
+    let gate = closed_gate(&fixture).await;
     let other = async {
         fixture.wait_for_blocked_session().await;
         fixture

@@ -146,6 +146,13 @@ impl Store {
         id
     }
 
+    /// Other workers have delivered everything.
+    pub(super) fn deliver_elsewhere(&self) {
+        for queue in self.state().queues.values_mut() {
+            queue.due.clear();
+        }
+    }
+
     /// Puts this many suspended queues of one owner before all others.
     pub(super) fn suspend_before_others(&self, queues: usize) {
         self.state().suspended = queues;
