@@ -274,6 +274,8 @@ pub enum InvalidClient {
     Credentials,
     #[error("this client is confidential: send its client_secret, by HTTP Basic or in the body")]
     SecretMissing,
+    #[error("this client is public and has no secret: send its client_id alone, in the body")]
+    SecretOfPublic,
     /// `is_proved` if the client has authenticated, or sent a token of its own that can still be used.
     #[error("this application is suspended")]
     Suspended { is_proved: bool },
@@ -301,7 +303,7 @@ impl InvalidClient {
     /// The cause for the log.
     pub const fn cause(self) -> &'static str {
         match self {
-            Self::Credentials => "credentials",
+            Self::Credentials | Self::SecretOfPublic => "credentials",
             Self::SecretMissing => "secret_missing",
             Self::Suspended { .. } => "suspended",
             Self::Closed => "closed",
@@ -321,11 +323,11 @@ impl InvalidClient {
     }
 }
 
-/// Authenticates a client. An empty secret counts as none. A public client sends no secret; any that it sends
-/// is wrong. The secret is checked before the status, so that only an authenticated client learns it.
+/// Authenticates a client. An empty secret counts as none. A public client sends none. The secret is checked before the status, so that only an authenticated client learns it.
 pub fn authenticate(application: &Application, secret: &str) -> Result<(), InvalidClient> {
     match (application.client_type, secret) {
         (ClientType::Public, "") => {}
+        (ClientType::Public, _) => return Err(InvalidClient::SecretOfPublic),
         (ClientType::Confidential, "") => return Err(InvalidClient::SecretMissing),
         (_, presented) if application.secret == Some(SecretHash::of(presented)) => {}
         _ => return Err(InvalidClient::Credentials),

@@ -50,7 +50,7 @@ fn purposes_decide_the_first_status() {
 
 #[test]
 fn a_client_is_authenticated_by_its_type_its_secret_and_its_status() {
-    use InvalidClient::{Closed, Credentials, Deleted, SecretMissing, Suspended};
+    use InvalidClient::{Closed, Credentials, Deleted, SecretMissing, SecretOfPublic, Suspended};
     let (confidential, secret) = application("confidential", &["offers:read"]);
     let (public, _) = application("public", &["offers:read"]);
     let [suspended, suspended_public] =
@@ -63,9 +63,8 @@ fn a_client_is_authenticated_by_its_type_its_secret_and_its_status() {
         (&confidential, right, Ok(())),
         (&confidential, wrong, Err(Credentials)),
         (&confidential, "", Err(SecretMissing)),
-        // A public client has no secret: any is wrong.
         (&public, "", Ok(())),
-        (&public, right, Err(Credentials)),
+        (&public, right, Err(SecretOfPublic)),
         // Only the client itself learns that it is suspended.
         (&suspended, right, Err(Suspended { is_proved: true })),
         (&suspended, wrong, Err(Credentials)),
