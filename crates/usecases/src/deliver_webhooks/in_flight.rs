@@ -26,6 +26,9 @@ const RESERVE: u16 = 8;
 /// An owner gets at most 1/`PART_OF_RESERVE` of the free reserve.
 const PART_OF_RESERVE: u16 = 8;
 
+/// How many attempts each owner gets at first. Their number doubles while there is room for all.
+const FIRST_PER_OWNER: u16 = 4;
+
 /// An attempt to begin.
 pub(super) struct Start {
     pub(super) lease: Lease,
@@ -69,8 +72,8 @@ pub(super) struct InFlight {
     /// Owners of the queues that the last claims have found. Claims pass over them until one finds all that there is:
     /// otherwise owners of many due queues come before all whose queues become due later.
     served: BTreeSet<SellerId>,
-    /// How many attempts an owner may have in hand and still get more. It falls while slots run out before all owners
-    /// have had their turn, since otherwise the first ones take them all, for as long as their receivers do not respond.
+    /// How many attempts an owner may have in hand and still get more. It begins low, and falls while slots run out before
+    /// all owners have had their turn: otherwise the first ones take them all, for as long as their receivers do not respond.
     per_owner: u16,
 }
 
@@ -84,7 +87,7 @@ impl InFlight {
             pauses: Pauses::default(),
             postponed: BTreeMap::new(),
             served: BTreeSet::new(),
-            per_owner: slots.per_owner,
+            per_owner: FIRST_PER_OWNER.min(slots.per_owner),
         }
     }
 
@@ -296,6 +299,12 @@ impl InFlight {
     /// A claim tries again how many attempts can begin of owners with postponed ones.
     pub(super) fn beat(&mut self) {
         self.pauses.beat();
+        // Of postponed attempts many are tried, and few are in hand.
+        if self.postponed.is_empty() {
+            let most = self.loads().values().map(|load| load.attempts).max();
+            let most = most.unwrap_or_default().saturating_mul(2);
+            self.per_owner = self.per_owner.min(most.max(FIRST_PER_OWNER));
+        }
         self.postponed.retain(|_, postponed| {
             postponed.room = u16::MAX;
             mem::take(&mut postponed.again)
