@@ -19,7 +19,7 @@ use testkit::{
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use crate::tools::{installed, of_machine, run};
 use crate::{PROGRAM, text};
@@ -67,7 +67,7 @@ impl Proxy {
         // A client of HTTP/1.1 has no more requests in flight than its 200 connections.
         let plain = plain.replace("(in_flight) gt 200", "(in_flight) gt 20");
         let plain = plain.replace("(waiting) gt 1000", "(waiting) gt 30");
-        let plain = plain.replace("http_req_rate gt 2000", &format!("http_req_rate gt {rate}"));
+        let plain = plain.replace("gpc0_rate gt 2000", &format!("gpc0_rate gt {rate}"));
         fs::write(&file, plain).unwrap();
         let log = File::create(folder.path().join("log")).unwrap();
         haproxy.args(["-W", "-db", "-f"]).arg(&file);

@@ -13,7 +13,7 @@ pub const LEASE: TimeDelta = TimeDelta::minutes(1);
 /// for the server's acceptance, and five minutes for recording.
 const ATTEMPT: TimeDelta = TimeDelta::minutes(25);
 
-/// Sends a leased mail, records its step, and returns that with the failure; none if its lease was lost. Both calls of the store are retried while the
+/// Sends a leased mail, records its step, and returns that with the failure; none if the lease was lost. Both calls of the store are retried while the
 /// pause that `patience` made for them returns true: an outage must neither delay the mail by a whole attempt nor send
 /// it twice.
 pub async fn send_mail<M: Mail, W: Fn() -> P, P: Future<Output = bool>>(
@@ -21,14 +21,14 @@ pub async fn send_mail<M: Mail, W: Fn() -> P, P: Future<Output = bool>>(
     mailer: &dyn Mailer<M>,
     due: &DueMail<M>,
     patience: impl Fn() -> W,
-) -> Result<Option<(MailStep, Result<(), SendError>)>, StoreError> {
+) -> Result<Option<(MailStep, Option<SendError>)>, StoreError> {
     if !retried(|| queue.begin_attempt(due, ATTEMPT), patience()).await? {
         return Ok(None);
     }
     let sent = mailer.send(&due.mail).await;
     let next = MailStep::after(due.attempt, &sent);
     retried(|| queue.record_step(due.mail.id(), due.fence, next), patience()).await?;
-    Ok(Some((next, sent)))
+    Ok(Some((next, sent.err())))
 }
 
 async fn retried<T, F, P>(record: impl Fn() -> F, pause: impl Fn() -> P) -> Result<T, StoreError>

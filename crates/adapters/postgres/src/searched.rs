@@ -12,35 +12,44 @@ use diesel::sql_types::Timestamptz;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// The interval between look-ups for what others do not find: rows that were committed late, or locked.
+/// The interval between look-ups for what was committed late, or locked.
 pub(crate) const LATE_EVERY: Duration = Duration::from_secs(15);
 /// The same while they fail.
 const RETRY_EVERY: Duration = Duration::from_secs(5);
-/// How long after its `due_at` a row may be committed and still be found by them: no transaction lasts as long.
+/// How long after its `due_at` a row may be committed and still be found by them.
 pub(crate) const LATE: Duration = Duration::from_mins(1);
+
+/// The interval between look-ups in the whole index: a COMMIT may wait for a synchronous standby for any time.
+const WHOLE_EVERY: Duration = Duration::from_mins(5);
 
 /// How long after its `due_at` a row may be committed and still be found at once: a transaction may wait two
 /// seconds for the journal's row.
 pub(crate) const UNDER_WAY: Duration = Duration::from_secs(3);
 
-/// The `due_at` of the first row that the last look-up saw, locked or not, or the time of that look-up if none was due. The
-/// next one begins there, less [`UNDER_WAY`]; now and then one begins a minute before the first that such a one saw. The
-/// first of a process searches the whole index.
+/// The `due_at` of the first row that the last look-up saw, or the time of that look-up if none was due. The next one begins
+/// there, less [`UNDER_WAY`]; now and then one begins [`LATE`] before what the last such one saw, or at the beginning.
+/// There is one look-up at a time.
 #[derive(Default)]
 pub(crate) struct Searched(Mutex<State>);
 
 #[derive(Default)]
 struct State {
     first: DateTime<Utc>,
-    late: Option<Late>,
+    /// What the last look-up for what is late saw, and when the next one is due.
+    late: Option<(DateTime<Utc>, Instant)>,
     is_late: bool,
+    whole_at: Option<Instant>,
 }
 
-/// The look-ups for what is late.
-#[derive(Clone, Copy)]
-struct Late {
-    first: DateTime<Utc>,
-    next_at: Instant,
+impl State {
+    /// Whether a look-up in the whole index is due. If it fails, the next one is due as late, but for the first.
+    fn begins_anew(&mut self, now: Instant) -> bool {
+        let is_due = self.late.is_none() || self.whole_at.is_none_or(|at| at <= now);
+        if is_due {
+            self.whole_at = Some(now + WHOLE_EVERY);
+        }
+        is_due
+    }
 }
 
 /// Where a look-up begins.
@@ -55,14 +64,17 @@ impl Searched {
     /// Where a look-up begins now.
     pub(crate) fn next(&self) -> Begin {
         let (mut state, now) = (self.0.lock(), Instant::now());
-        state.is_late = state.late.is_none_or(|late| late.next_at <= now);
-        let at = match &mut state.late {
-            None => DateTime::UNIX_EPOCH,
-            Some(late) if late.next_at <= now => {
-                late.next_at = now + RETRY_EVERY;
-                late.first - LATE
-            }
-            Some(_) => state.first - UNDER_WAY,
+        let begins_anew = state.begins_anew(now);
+        let late = state.late.as_mut().filter(|(_, next_at)| *next_at <= now);
+        let late = late.map(|(first, next_at)| {
+            *next_at = now + RETRY_EVERY;
+            *first - LATE
+        });
+        state.is_late = begins_anew || late.is_some();
+        let at = match late {
+            _ if begins_anew => DateTime::UNIX_EPOCH,
+            Some(at) => at,
+            None => state.first - UNDER_WAY,
         };
         Begin {
             at,
@@ -70,17 +82,19 @@ impl Searched {
         }
     }
 
-    /// Whether no look-up has succeeded yet.
-    pub(crate) fn is_new(&self) -> bool {
-        self.0.lock().late.is_none()
+    /// Whether a look-up in the whole index is due, which the caller then makes instead of the next one.
+    pub(crate) fn begins_anew(&self) -> bool {
+        let mut state = self.0.lock();
+        let is_due = state.begins_anew(Instant::now());
+        state.is_late |= is_due;
+        is_due
     }
 
     pub(crate) fn found(&self, first: DateTime<Utc>) {
         let mut state = self.0.lock();
         state.first = first;
-        if take(&mut state.is_late) || state.late.is_none() {
-            let next_at = Instant::now() + LATE_EVERY;
-            state.late = Some(Late { first, next_at });
+        if take(&mut state.is_late) {
+            state.late = Some((first, Instant::now() + LATE_EVERY));
         }
     }
 
@@ -106,31 +120,38 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn the_whole_index_is_searched_until_that_succeeds_and_then_now_and_then_what_is_late() {
+    async fn look_ups_begin_where_the_last_one_did_and_now_and_then_earlier() {
         let (searched, first) = (
             Searched::default(),
             DateTime::UNIX_EPOCH + Duration::from_secs(1_000),
         );
-        let begin = || (searched.next().at, searched.is_new());
-        // The first one has failed.
-        for _ in 0..2 {
-            assert_eq!(begin(), (DateTime::UNIX_EPOCH, true));
+        let begin = || searched.next().at;
+        // The first ones have failed.
+        for _ in 0..3 {
+            assert_eq!(begin(), DateTime::UNIX_EPOCH);
         }
         searched.found(first);
         for later in 1..3 {
             let first = first + Duration::from_secs(later);
             searched.found(first);
-            assert_eq!(begin(), (first - UNDER_WAY, false));
+            assert_eq!(begin(), first - UNDER_WAY);
         }
         tokio::time::advance(LATE_EVERY).await;
-        assert_eq!(begin().0, first - LATE);
+        assert_eq!(begin(), first - LATE);
         // It has failed, and is repeated a little later.
-        assert_eq!(begin().0, first + Duration::from_secs(2) - UNDER_WAY);
+        assert_eq!(begin(), first + Duration::from_secs(2) - UNDER_WAY);
         tokio::time::advance(RETRY_EVERY).await;
-        assert_eq!(begin().0, first - LATE);
+        assert_eq!(begin(), first - LATE);
         let later = first + Duration::from_secs(90);
         searched.found(later);
         tokio::time::advance(LATE_EVERY).await;
-        assert_eq!(begin().0, later - LATE);
+        assert_eq!(begin(), later - LATE);
+        // Of the whole index one that fails is not repeated soon.
+        tokio::time::advance(WHOLE_EVERY).await;
+        assert_eq!([begin(), begin()], [DateTime::UNIX_EPOCH, later - UNDER_WAY]);
+        tokio::time::advance(WHOLE_EVERY).await;
+        assert!(searched.begins_anew());
+        searched.found(first);
+        assert_eq!(begin(), first - UNDER_WAY);
     }
 }

@@ -97,7 +97,7 @@ impl<M: Kind> Mails<M> {
                     }
                 }
             };
-            let Some((next, sent)) = send_mail(&*worker.queue, &*worker, &due, patience).await? else {
+            let Some((next, failure)) = send_mail(&*worker.queue, &*worker, &due, patience).await? else {
                 return Ok(());
             };
             let outcome = name(next);
@@ -105,7 +105,7 @@ impl<M: Kind> Mails<M> {
             if next == MailStep::Dead {
                 let (order, seller, kind) = due.mail.subject();
                 let (order_id, seller_id) = (order.map(display), seller.map(display));
-                let cause = sent.err().map(|error| error_chain(&error));
+                let cause = failure.map(|error| error_chain(&error));
                 tracing::error!(
                     mail = %due.mail.id(), about = M::ABOUT, order_id, seller_id, kind, cause, "a mail was given up"
                 );

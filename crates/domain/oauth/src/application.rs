@@ -323,7 +323,8 @@ impl InvalidClient {
     }
 }
 
-/// Authenticates a client. An empty secret counts as none. A public client sends none. The secret is checked before the status, so that only an authenticated client learns it.
+/// Authenticates a client. An empty secret counts as none. A public client sends none. The secret is checked before the
+/// status, so that only an authenticated client learns it.
 pub fn authenticate(application: &Application, secret: &str) -> Result<(), InvalidClient> {
     match (application.client_type, secret) {
         (ClientType::Public, "") => {}

@@ -139,11 +139,11 @@ impl InFlight {
                 left
             }
         };
+        let slots = self.slots.attempts;
+        let mut capacity = self.capacity()?;
         if !self.served.is_empty() && self.open() == 0 {
             self.per_owner = (self.per_owner / 2).max(1);
         }
-        let slots = self.slots.attempts;
-        let mut capacity = self.capacity()?;
         capacity.attempts = half_of_few(slots, capacity.attempts);
         capacity.failing_attempts = half_of_few(slots / 2, capacity.failing_attempts);
         let postponed = self.postponed.iter_mut();
@@ -165,9 +165,13 @@ impl InFlight {
             self.served.extend(&claimed.owners);
         } else {
             self.served.clear();
-            if self.open() > self.in_hand(false) - self.in_hand(true) {
-                self.per_owner = self.per_owner.saturating_mul(2).min(self.slots.per_owner);
-            }
+            let healthy = self.in_hand(false) - self.in_hand(true);
+            let more = match self.open() {
+                open if open > healthy => self.per_owner,
+                open if open > healthy / 4 => self.per_owner / 4,
+                _ => 0,
+            };
+            self.per_owner = self.per_owner.saturating_add(more).min(self.slots.per_owner);
         }
         claimed.more || passed_over
     }

@@ -70,7 +70,7 @@ impl Pauses {
             let former = self.lately.entry(host).or_default().insert(key, release.pause);
             self.known += usize::from(former.is_none());
         } else if let Some(queues) = self.lately.get_mut(&host) {
-            queues.remove(&key);
+            self.known -= usize::from(queues.remove(&key).is_some());
         }
     }
 

@@ -41,8 +41,8 @@ const BEGIN_CLAIM: &str = "begin isolation level read committed read write; set 
     set local idle_in_transaction_session_timeout = '3s'";
 /// How many queues a claim looks at, healthy and failing ones each.
 const MOST_QUEUES: u16 = 128;
-/// How long the first search of a process may take.
-const FIRST_SEARCH: Duration = Duration::from_mins(1);
+/// How long a search of the whole index may take. No other claim of the process is made meanwhile.
+const WHOLE_SEARCH: Duration = Duration::from_secs(20);
 /// The minimum interval between log lines about unreadable queues.
 const LOG_EVERY: Duration = Duration::from_mins(1);
 
@@ -172,16 +172,17 @@ pub(super) fn columns(queues: &[QueueKey]) -> (Vec<Uuid>, Vec<Uuid>) {
 }
 
 impl StoredQueues {
-    /// Finds the first due queues, once in a process. After hours of an old snapshot this reads millions of dead entries.
-    pub(super) async fn begin_searches(&self) -> Result<(), StoreError> {
+    /// Finds the first due queues when the whole index is due to be searched. After hours of an old snapshot this reads millions
+    /// of dead entries.
+    pub(super) async fn search_anew(&self) -> Result<(), StoreError> {
         let (healthy, failing) = (&self.searches.0.searched, &self.searches.1.searched);
-        if !healthy.is_new() {
+        if !(healthy.begins_anew() | failing.begins_anew()) {
             return Ok(());
         }
         let epoch = DateTime::UNIX_EPOCH;
         let nobody = Vec::<Uuid>::new;
         let none = DUE.bind((0, 0, epoch, epoch, nobody(), nobody()));
-        let due = self.statements.clone().within(FIRST_SEARCH).row(none).await?;
+        let due = self.statements.clone().within(WHOLE_SEARCH).row(none).await?;
         if let Some(due) = due {
             healthy.found(due.first_healthy);
             failing.found(due.first_failing);

@@ -60,7 +60,7 @@ pub(crate) struct RecentlyAsleep(Arc<Mutex<Vec<Asleep>>>);
 impl SubscriptionQueues for StoredQueues {
     async fn claim(&self, fence: Uuid, capacity: Capacity) -> Result<ClaimedQueues, StoreError> {
         self.wake_asleep(Vec::new()).await;
-        self.begin_searches().await?;
+        self.search_anew().await?;
         let claiming = |leased: Arc<Leased>| async move {
             let mut connection = leased.connection();
             let claimed = self.claim_due(connection, fence, capacity).await;

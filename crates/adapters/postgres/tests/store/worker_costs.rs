@@ -233,7 +233,7 @@ async fn claims_do_not_read_what_was_done_since_an_old_snapshot() {
     let before = fixture.statistic(entries).await;
     deliver(30).await;
     let read = fixture.statistic(entries).await - before;
-    // A process reads the whole index with its first claim, and every quarter of a minute; each of thirty would read
+    // A process reads the whole index with its first claim, and every five minutes; each of thirty would read
     // 800 entries and more.
     assert!(read < 10_000, "{read} entries");
 }
@@ -279,7 +279,7 @@ async fn leases_do_not_read_what_was_leased_since_an_old_snapshot() {
         let leased = format!("{table} where fence is not null");
         assert_eq!(fixture.rows_of(&leased).await, 230, "{table}");
     }
-    // A process reads the whole indexes with its first look-up, and every quarter of a minute; each of ninety would
+    // A process reads the whole indexes with its first look-up, and every five minutes; each of ninety would
     // read 200 entries and more.
     assert!(read < 8_000, "{read} entries");
 }
