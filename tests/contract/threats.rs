@@ -23,7 +23,7 @@ fn every_section_of_rfc_9700_has_a_row() {
 }
 
 /// The folders of the tests by the words that precede their files' names: `contract a, b; process c`.
-const FOLDERS: [(&str, &str); 18] = [
+const FOLDERS: [(&str, &str); 19] = [
     ("contract", "contract"),
     ("process", "process"),
     ("neighbours", "neighbours"),
@@ -40,6 +40,7 @@ const FOLDERS: [(&str, &str); 18] = [
     ("operations", "operations"),
     ("panel", "../crates/adapters/panel/src"),
     ("sealing", "../crates/adapters/sealing/src"),
+    ("usecases", "../crates/usecases/src"),
     ("web", "../crates/web/src"),
     ("webhook-sender", "../crates/adapters/webhook-sender/src"),
 ];
