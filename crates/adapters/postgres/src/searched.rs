@@ -16,7 +16,7 @@ use tokio::time::Instant;
 pub(crate) const LATE_EVERY: Duration = Duration::from_secs(15);
 /// The same while they fail.
 const RETRY_EVERY: Duration = Duration::from_secs(5);
-/// How long after its `due_at` a row may be committed and still be found by them.
+/// How long after its `due_at` a row may be committed and still be found by these look-ups.
 pub(crate) const LATE: Duration = Duration::from_mins(1);
 
 /// The interval between look-ups in the whole index: a COMMIT may wait for a synchronous standby for any time.
@@ -53,7 +53,6 @@ impl State {
 }
 
 /// Where a look-up begins.
-#[derive(Clone, Copy)]
 pub(crate) struct Begin {
     pub(crate) at: DateTime<Utc>,
     /// Whether it looks for what is late, too.

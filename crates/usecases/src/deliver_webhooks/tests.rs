@@ -193,6 +193,10 @@ async fn owners_that_fill_the_slots_one_after_the_other_leave_one_to_the_next() 
 
 #[tokio::test(start_paused = true)]
 async fn many_owners_whose_receivers_never_respond_leave_slots_to_another() {
+    // From the first attempts on, if there are slots for all.
+    let few = queues((1_200, 1), &TIMED_OUT, false, |queue| 1 + queue / 100);
+    few.leaves_slots_to_another(99).await;
+
     let silent = queues((4_000, 1), &TIMED_OUT, false, |queue| 1 + queue / 100);
     silent.store.set_owner(0, 99);
     let after = async {
