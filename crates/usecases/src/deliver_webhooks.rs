@@ -3,8 +3,8 @@
 //!
 //! - It claims only deliveries that it can start now. The number of slots bounds its memory, and other
 //!   workers can take the rest.
-//! - At most one recording runs at a time, and one claim or refill. Attempts that end meanwhile go into the
-//!   next recording: the busier the worker, the fewer statements per delivery.
+//! - At most one recording runs at a time, one claim and one refill; no claim begins during a refill. Attempts
+//!   that end meanwhile go into the next recording: the busier the worker, the fewer statements per delivery.
 //! - It holds no database connection while it waits for a receiver.
 //! - A slot only ever waits for a receiver. A delivery that the sender cannot begin now does not count as an
 //!   attempt: its queue is paused for a moment before it is due again.

@@ -19,9 +19,9 @@ use orders::OrderId;
 use uuid::Uuid;
 use webhooks::{
     AddressPolicy, AttemptFailure, Attempted, Delivery, DeliveryFilter, DeliveryId, DeliveryState,
-    LockedDelivery, MAX_SUBSCRIPTIONS, NewSubscription, Outcome, SellerDelivery, SellerSubscription,
-    SigningSecrets, Subscription, SubscriptionChange, SubscriptionId, SubscriptionReader, SubscriptionStore,
-    WebhookEvent, WebhookUrl,
+    LockedDelivery, MAX_SUBSCRIPTIONS, NewSubscription, Outcome, QueueKey, SellerDelivery,
+    SellerSubscription, SigningSecrets, Subscription, SubscriptionChange, SubscriptionId, SubscriptionReader,
+    SubscriptionStore, WebhookEvent, WebhookUrl,
 };
 
 use crate::connection::pool::Autocommit;
@@ -213,6 +213,12 @@ impl TryFrom<SellerDeliveryRow> for SellerDelivery {
 pub(crate) struct Queue {
     pub(crate) seller_id: Uuid,
     id: Uuid,
+}
+
+impl Queue {
+    fn key(&self) -> QueueKey {
+        claiming::key(self.seller_id, self.id)
+    }
 }
 
 impl TryFrom<DeliveryRow> for Delivery {

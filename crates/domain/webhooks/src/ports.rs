@@ -1,5 +1,6 @@
 //! Storage of subscriptions and deliveries, and sending of deliveries.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -10,8 +11,9 @@ use orders::OrderId;
 use uuid::Uuid;
 
 use crate::{
-    AttemptRecord, Capacity, ClaimedQueues, Delivery, DeliveryId, NewSubscription, Refill, Refilled, Release,
-    Sent, SigningSecrets, Subscription, SubscriptionChange, SubscriptionId, WebhookEvent, WebhookUrl,
+    AttemptRecord, Capacity, ClaimedQueues, Delivery, DeliveryId, Lease, NewSubscription, Refill, Refilled,
+    Release, Sent, SigningSecrets, Subscription, SubscriptionChange, SubscriptionId, WebhookEvent,
+    WebhookUrl,
 };
 
 /// No delivery can be sent to the host: its name does not resolve, or one of its addresses is forbidden. The
@@ -275,14 +277,22 @@ pub trait SubscriptionQueues: Send + Sync {
 
     /// Extends claims and returns what else is due in their queues, without the deliveries that are running,
     /// and the present URLs.
-    /// The claim of a queue missing from the result is lost: its attempts end, and no new one begins.
+    /// The claim of a queue missing from the result is lost, and its attempts end, or another transaction has locked it:
+    /// the adapter MUST NOT wait for that.
     async fn refill(&self, held: &[Refill]) -> Result<Vec<Refilled>, StoreError>;
 
     /// Records the ends of attempts, then releases queues: asleep if nothing waits, due with the next
     /// delivery, or at the back if one is due now; never before its pause is over. A record counts only under
     /// the queue's current fence and if the delivery is in the state that it was decided on, so sending it
     /// twice has no second effect. A delivery that was stopped meanwhile stays stopped.
-    async fn record(&self, records: &[AttemptRecord], releases: &[Release]) -> Result<(), StoreError>;
+    ///
+    /// MUST NOT wait for a queue that another transaction has locked: its lease is in the result, and what belongs to it
+    /// is to be sent again.
+    async fn record(
+        &self,
+        records: &[AttemptRecord],
+        releases: &[Release],
+    ) -> Result<BTreeSet<Lease>, StoreError>;
 
     /// Wakes queues that have due deliveries which no claim sees: sleeping ones, and those in which a delivery
     /// was committed long after it was due. Returns their number; called once a minute. It should always be 0.

@@ -75,6 +75,8 @@ pub(super) struct InFlight {
     /// How many attempts an owner may have in hand and still get more. It begins low, and falls while slots run out before
     /// all owners have had their turn: otherwise the first ones take them all, for as long as their receivers do not respond.
     per_owner: u16,
+    /// The capacity of the claim under way.
+    claiming: Option<Capacity>,
 }
 
 impl InFlight {
@@ -88,6 +90,7 @@ impl InFlight {
             postponed: BTreeMap::new(),
             served: BTreeSet::new(),
             per_owner: FIRST_PER_OWNER.min(slots.per_owner),
+            claiming: None,
         }
     }
 
@@ -131,7 +134,7 @@ impl InFlight {
 
     /// The capacity of a claim: half of the last slots, so that a later claim finds some for other queues, and little or none
     /// for owners whose queues it passes over.
-    pub(super) fn capacity_for_claim(&mut self) -> Option<Capacity> {
+    pub(super) fn begin_claim(&mut self) -> Option<Capacity> {
         let half_of_few = |slots: u16, left: u16| {
             if left <= slots / RESERVE {
                 left.div_ceil(2)
@@ -155,6 +158,29 @@ impl InFlight {
             load.one_each = true;
         }
         capacity.passed_over.clone_from(&self.served);
+        self.claiming = Some(capacity.clone());
+        Some(capacity)
+    }
+
+    pub(super) const fn is_claiming(&self) -> bool {
+        self.claiming.is_some()
+    }
+
+    pub(super) fn end_claim(&mut self) {
+        self.claiming = None;
+    }
+
+    /// The capacity of refills: beside a claim only what has become free since it began.
+    fn capacity_for_refills(&self) -> Option<Capacity> {
+        let mut capacity = self.capacity()?;
+        if let Some(claim) = &self.claiming {
+            capacity.attempts = capacity.attempts.saturating_sub(claim.attempts);
+            capacity.failing_attempts = capacity.failing_attempts.saturating_sub(claim.failing_attempts);
+            for (owner, load) in &mut capacity.under_way {
+                load.attempts = load.attempts.saturating_add(claim.left(*owner, false));
+                load.failing = load.failing.saturating_add(claim.left(*owner, true));
+            }
+        }
         Some(capacity)
     }
 
@@ -202,13 +228,14 @@ impl InFlight {
             failures: 0,
             outlook: Outlook::after(claimed.deliveries.len(), self.slots.per_queue / 2),
             call: StoreCall::None,
+            refilled_last: false,
         };
         self.queues.insert(claimed.lease, queue);
         self.starts(claimed.lease, claimed.deliveries)
     }
 
-    /// Adds further deliveries to leased queues. A queue that is in `refills` but not in `refilled` has lost
-    /// its lease: it is released once its attempts have ended, and recording them has no effect.
+    /// Adds further deliveries to leased queues. A queue that is in `refills` but not in `refilled` is locked, or has lost
+    /// its lease: then it is released once its attempts have ended, and recording them has no effect.
     pub(super) fn refilled(&mut self, refills: &[Refill], refilled: Vec<Refilled>) -> Vec<Start> {
         for Refill {
             lease,
@@ -218,9 +245,11 @@ impl InFlight {
         } in refills
         {
             if let Some(queue) = self.queues.get_mut(lease) {
-                queue.call = StoreCall::None;
+                queue.refilled_last = true;
                 let given = refilled.iter().find(|given| given.lease == *lease);
+                queue.call = StoreCall::UntilBeat;
                 if given.is_some() {
+                    queue.call = StoreCall::None;
                     queue.postponed.retain(|delivery| running.contains(delivery));
                 }
                 if queue.outlook != Outlook::Postponed {
@@ -300,9 +329,21 @@ impl InFlight {
         }
     }
 
-    /// A claim tries again how many attempts can begin of owners with postponed ones.
+    /// Whether all that is left are queues that wait for the next beat.
+    pub(super) fn only_waits(&self) -> bool {
+        let waits = |queue: &LeasedQueue| queue.call == StoreCall::UntilBeat && queue.running == 0;
+        !self.is_empty() && self.queues.values().all(waits)
+    }
+
+    /// Queues that have waited are free again, and a claim tries again how many attempts can begin of owners with
+    /// postponed ones.
     pub(super) fn beat(&mut self) {
         self.pauses.beat();
+        for queue in self.queues.values_mut() {
+            if queue.call == StoreCall::UntilBeat {
+                queue.call = StoreCall::None;
+            }
+        }
         // Of postponed attempts many are tried, and few are in hand.
         if self.postponed.is_empty() {
             let most = self.loads().values().map(|load| load.attempts).max();
@@ -318,10 +359,16 @@ impl InFlight {
     /// All ends to record, and the queues to release because they have no running attempt. None if there is
     /// neither.
     pub(super) fn next_recording(&mut self) -> Option<Recording> {
-        let records = mem::take(&mut self.ended);
-        let idle = self.queues.iter_mut().filter(|(_, queue)| queue.is_idle());
+        let queues = &self.queues;
+        let is_free = |lease: &Lease| queues.get(lease).is_none_or(LeasedQueue::is_free);
+        let records = self.ended.extract_if(.., |record| is_free(&record.lease));
+        let records: Vec<_> = records.collect();
+        let idle = self
+            .queues
+            .iter_mut()
+            .filter(|(_, queue)| queue.is_free() && queue.running == 0);
         let release = |(lease, queue): (&Lease, &mut LeasedQueue)| {
-            queue.call = StoreCall::Release;
+            queue.call = StoreCall::Record;
             let known = queue.succeeded || queue.failures > 0;
             Release {
                 lease: *lease,
@@ -334,30 +381,48 @@ impl InFlight {
             }
         };
         let releases: Vec<_> = idle.map(release).collect();
+        for record in &records {
+            if let Some(queue) = self.queues.get_mut(&record.lease) {
+                queue.call = StoreCall::Record;
+            }
+        }
         let some = !records.is_empty() || !releases.is_empty();
         some.then_some(Recording { records, releases })
     }
 
-    /// The store has recorded these. Returns whether queues were released, which may be due again.
-    pub(super) fn recorded(&mut self, recording: &Recording) -> bool {
-        for record in &recording.records {
+    /// The store has recorded these, but for those under `locked` leases, which become part of a later one. Returns
+    /// whether queues were released, which may be due again.
+    pub(super) fn recorded(&mut self, mut recording: Recording, locked: &BTreeSet<Lease>) -> bool {
+        for record in recording
+            .records
+            .extract_if(.., |record| !locked.contains(&record.lease))
+        {
             if let Some(queue) = self.queues.get_mut(&record.lease) {
+                queue.call = StoreCall::None;
+                queue.refilled_last = false;
                 queue.in_hand.retain(|delivery| delivery.id != record.delivery);
             }
         }
-        for release in &recording.releases {
+        let mut some_released = false;
+        for release in recording
+            .releases
+            .extract_if(.., |release| !locked.contains(&release.lease))
+        {
             if let Some(queue) = self.queues.remove(&release.lease) {
-                self.pauses.released(&queue, release);
+                self.pauses.released(&queue, &release);
             }
+            some_released = true;
         }
-        !recording.releases.is_empty()
+        self.not_recorded(recording);
+        some_released
     }
 
-    /// The store call failed, and nothing may be recorded: this becomes part of the next recording.
+    /// Nothing may be recorded of these: they become part of a recording after the next beat.
     pub(super) fn not_recorded(&mut self, recording: Recording) {
-        for release in &recording.releases {
-            if let Some(queue) = self.queues.get_mut(&release.lease) {
-                queue.call = StoreCall::None;
+        let leases = recording.records.iter().map(|record| record.lease);
+        for lease in leases.chain(recording.releases.iter().map(|release| release.lease)) {
+            if let Some(queue) = self.queues.get_mut(&lease) {
+                queue.call = StoreCall::UntilBeat;
             }
         }
         self.ended.splice(0..0, recording.records);
@@ -366,17 +431,15 @@ impl InFlight {
     /// Queues to refill while some of their attempts still run, so that one slow response does not block the
     /// rest: `all` queues, or only those that were full and are now half empty; the longest waiting first. A
     /// failing queue gets only first attempts, so they do not wait behind retries. A queue gets none if its
-    /// host is full, if it is about to be released, or if the slots or its owner's share are used up.
+    /// host is full, if it is being recorded, or if the slots or its owner's share are used up.
     pub(super) fn refills(&mut self, all: bool) -> Vec<Refill> {
-        let Some(mut capacity) = self.capacity() else {
+        let Some(mut capacity) = self.capacity_for_refills() else {
             return Vec::new();
         };
         self.rounds = self.rounds.saturating_add(1);
         let (slots, round) = (self.slots, self.rounds);
         let is_due = |(_, queue): &(&Lease, &mut LeasedQueue)| {
-            queue.call == StoreCall::None
-                && !queue.is_idle()
-                && (!queue.postponed.is_empty() || queue.wants_more(all, slots))
+            queue.may_refill() && (!queue.postponed.is_empty() || queue.wants_more(all, slots))
         };
         let mut due: Vec<_> = self.queues.iter_mut().filter(is_due).collect();
         due.sort_by_key(|(_, queue)| queue.round);

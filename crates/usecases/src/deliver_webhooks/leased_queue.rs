@@ -49,6 +49,8 @@ pub(super) struct LeasedQueue {
     pub(super) failures: u16,
     pub(super) outlook: Outlook,
     pub(super) call: StoreCall,
+    /// Whether it was refilled since an end was recorded: further ends are recorded before the next refill.
+    pub(super) refilled_last: bool,
 }
 
 /// Whether a queue is expected to have more due deliveries.
@@ -72,12 +74,14 @@ impl Outlook {
     }
 }
 
-/// The store call in progress for a queue.
+/// The store call in progress for a queue: one at a time, since neither waits for the other's lock.
 #[derive(PartialEq, Eq)]
 pub(super) enum StoreCall {
     None,
     Refill,
-    Release,
+    Record,
+    /// No call until the next beat: the queue was locked, or the store failed.
+    UntilBeat,
 }
 
 impl LeasedQueue {
@@ -90,8 +94,13 @@ impl LeasedQueue {
         }
     }
 
-    pub(super) fn is_idle(&self) -> bool {
-        self.running == 0 && self.call == StoreCall::None
+    pub(super) fn is_free(&self) -> bool {
+        self.call == StoreCall::None
+    }
+
+    pub(super) fn may_refill(&self) -> bool {
+        let has_ended = self.in_hand.len() > self.running;
+        self.is_free() && self.running > 0 && !(self.refilled_last && has_ended)
     }
 
     pub(super) fn retries(&self) -> usize {

@@ -3,6 +3,7 @@
 mod receivers;
 mod store;
 
+use std::collections::BTreeSet;
 use std::future::pending;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 use webhooks::{AttemptFailure, AttemptRecord, DeliveryId, Outcome, Phase, Refill};
 
-use super::in_flight::InFlight;
+use super::in_flight::{InFlight, Start};
 use super::*;
 use crate::test_support::chance;
 use receivers::{Receivers, Response};
@@ -23,6 +24,7 @@ const SLOTS: Slots = Slots {
     per_failing_queue: 2,
     per_owner: 16,
 };
+const BEAT: Duration = Duration::from_millis(100);
 const FAST: Duration = Duration::from_millis(5);
 const TIMEOUT: Duration = Duration::from_secs(10);
 const OK: Response = Response::status(FAST, 200);
@@ -73,7 +75,7 @@ impl World {
             sender: &self.receivers,
             randomness: &chance(),
             queued: &|| pending().boxed(),
-            beat: &|| sleep(Duration::from_millis(100)).boxed(),
+            beat: &|| sleep(BEAT).boxed(),
             observer: &NoObserver,
             schedule: RetrySchedule::default(),
             slots,
@@ -300,6 +302,55 @@ async fn an_unavailable_store_loses_nothing_and_bounds_the_attempts() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_locked_queue_delays_no_other_and_loses_nothing() {
+    let world = World::default();
+    world.queue(1, 20, OK);
+    world.receivers.respond(2, OK);
+    world.store.set_locked(Some(1));
+    let locked = async {
+        for _ in 0..100 {
+            let queued = Instant::now();
+            world.store.add(2, 0);
+            world.store.until_ended(2, world.store.ended(2) + 1).await;
+            assert!(queued.elapsed() <= BEAT + FAST * 2, "{:?}", queued.elapsed());
+            sleep(Duration::from_millis(37)).await;
+        }
+        assert_eq!(world.receivers.sent(), 100 + usize::from(SLOTS.per_owner / 4));
+        world.store.set_locked(None);
+        world.store.finished().await;
+    };
+    world.run(locked).await;
+    assert_eq!((world.receivers.sent(), world.store.delivered()), (120, 120));
+
+    // It is tried once a beat, also while some of its attempts are postponed and others run.
+    let world = World::default();
+    world.queue(1, 6, SLOW);
+    world.receivers.limit_per_host(2);
+    let locked = async {
+        // After the claim, before the first refill.
+        sleep(Duration::from_millis(3)).await;
+        world.store.set_locked(Some(1));
+        let before = world.store.calls();
+        sleep(BEAT * 50).await;
+        let calls = world.store.calls() - before;
+        assert!(calls <= 110, "{calls} calls");
+        world.store.set_locked(None);
+    };
+    world.run(locked).await;
+
+    // A worker that stops waits for other attempts however long, and then some seconds for a locked queue.
+    let world = World::default();
+    world.queue(1, 1, OK);
+    world.queue(2, 1, SLOW);
+    world.store.set_locked(Some(1));
+    let begun = Instant::now();
+    world.run(sleep(Duration::from_secs(1))).await;
+    let stopped = begun.elapsed().as_secs();
+    assert!((15..17).contains(&stopped), "{stopped} s");
+    assert_eq!((world.receivers.sent(), world.store.delivered()), (2, 1));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_queue_that_another_worker_took_over_gets_nothing_more() {
     let world = World::default();
     world.delivery(1, 0, Response::status(Duration::from_secs(5), 200));
@@ -398,8 +449,9 @@ async fn the_store_learns_of_a_delivery_that_is_postponed_during_a_refill() {
     let world = World::default();
     world.queue(1, 2, OK);
     let mut in_flight = InFlight::new(SLOTS);
-    let capacity = in_flight.capacity_for_claim().unwrap();
+    let capacity = in_flight.begin_claim().unwrap();
     let mut claimed = world.store.claim(Uuid::nil(), capacity).await.unwrap();
+    in_flight.end_claim();
     let starts = in_flight.add(claimed.queues.remove(0));
     let running_in = |refills: &[Refill]| refills.iter().map(|refill| refill.running.len()).sum::<usize>();
 
@@ -453,37 +505,62 @@ async fn an_owners_many_due_queues_do_not_delay_another() {
     assert_eq!(store.delivered(), 10_100);
 }
 
+fn delivered(start: &Start) -> AttemptRecord {
+    AttemptRecord {
+        lease: start.lease,
+        delivery: start.delivery,
+        from: start.from,
+        next: start.from,
+        phase: Phase::Delivered,
+        outcome: Outcome::Answered(200),
+        duration_ms: 1,
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refill_beside_a_claim_gets_what_has_become_free_since_the_claim_began() {
+    let world = queues((1, 20), &OK, false, |_| 1);
+    let mut in_flight = InFlight::new(SLOTS);
+    let capacity = in_flight.begin_claim().unwrap();
+    let mut claimed = world.store.claim(Uuid::nil(), capacity).await.unwrap();
+    in_flight.end_claim();
+    in_flight.claimed(&claimed);
+    let starts = in_flight.add(claimed.queues.remove(0));
+    let wanted = |refills: &[Refill]| refills.iter().map(|refill| refill.capacity).sum::<u16>();
+    let claim = in_flight.begin_claim().unwrap();
+    assert!(claim.left(Uuid::from_u128(1).into(), false) > 0);
+    assert_eq!(wanted(&in_flight.refills(true)), 0);
+    for start in &starts[..2] {
+        in_flight.end(delivered(start));
+    }
+    let recording = in_flight.next_recording().unwrap();
+    in_flight.recorded(recording, &BTreeSet::new());
+    assert_eq!(wanted(&in_flight.refills(true)), 2);
+}
+
 /// Its other queues would be postponed one after another, before everybody's that have waited for less long.
 #[tokio::test(start_paused = true)]
 async fn claims_pass_over_an_owner_whose_attempts_are_postponed_but_for_as_many_as_end() {
     let world = queues((1, 3), &OK, false, |_| 1);
     let mut in_flight = InFlight::new(SLOTS);
-    let capacity = in_flight.capacity_for_claim().unwrap();
+    let capacity = in_flight.begin_claim().unwrap();
     let mut claimed = world.store.claim(Uuid::nil(), capacity).await.unwrap();
     let queue = claimed.queues.remove(0);
     let owner = queue.owner;
     let starts = in_flight.add(queue);
-    let left = |in_flight: &mut InFlight| in_flight.capacity_for_claim().unwrap().left(owner, false);
+    let left = |in_flight: &mut InFlight| in_flight.begin_claim().unwrap().left(owner, false);
     let before = left(&mut in_flight);
     in_flight.postpone(&starts[0]);
     assert_eq!(left(&mut in_flight), 0);
-    in_flight.end(AttemptRecord {
-        lease: starts[1].lease,
-        delivery: starts[1].delivery,
-        from: starts[1].from,
-        next: starts[1].from,
-        phase: Phase::Delivered,
-        outcome: Outcome::Answered(200),
-        duration_ms: 1,
-    });
+    in_flight.end(delivered(&starts[1]));
     assert_eq!([left(&mut in_flight), left(&mut in_flight)], [1, 0]);
     // Once a beat it is tried how many can begin, in many queues.
     in_flight.beat();
-    let capacity = in_flight.capacity_for_claim().unwrap();
+    let capacity = in_flight.begin_claim().unwrap();
     assert!(capacity.left(owner, false) > before && capacity.under_way[&owner].one_each);
     assert_eq!(left(&mut in_flight), 0);
     in_flight.beat();
-    assert!(!in_flight.capacity_for_claim().unwrap().under_way[&owner].one_each);
+    assert!(!in_flight.begin_claim().unwrap().under_way[&owner].one_each);
 }
 
 #[tokio::test(start_paused = true)]

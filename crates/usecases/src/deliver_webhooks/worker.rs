@@ -1,18 +1,19 @@
 //! The worker's loop: it starts attempts and store calls, and reacts to their ends.
 
+use std::collections::BTreeSet;
 use std::mem;
 
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
 use kernel::StoreError;
-use webhooks::{AttemptRecord, Attempted, ClaimedQueues, Refill, Refilled, Release, Sent};
+use webhooks::{AttemptRecord, Attempted, ClaimedQueues, Lease, Refill, Refilled, Release, Sent};
 
 use super::Dispatch;
 use super::in_flight::{InFlight, Start};
 
-/// For how many beats a stopping worker goes on while the store fails or does not answer. Other workers repeat attempts
-/// that it could not record.
+/// For how many beats a stopping worker goes on while the store fails or does not answer, or queues are locked. Other
+/// workers repeat attempts that it could not record.
 const LAST_BEATS: u8 = 60;
 
 /// The largest number of events handled before the next store call.
@@ -24,7 +25,8 @@ enum Step {
     Stop,
     Ended(Start, Sent),
     ClaimedQueues(Result<ClaimedQueues, StoreError>),
-    Recorded(Recording, Result<(), StoreError>),
+    /// With the leases whose queues are locked.
+    Recorded(Recording, Result<BTreeSet<Lease>, StoreError>),
     Refilled(Vec<Refill>, Result<Vec<Refilled>, StoreError>),
 }
 
@@ -38,9 +40,9 @@ pub(super) struct Recording {
 #[derive(Default)]
 struct Calls {
     recording: bool,
-    /// A claim or a refill: one at a time, since each takes from the capacity.
-    taking: bool,
-    /// Whether the last of them was a claim. They take turns: either may go on for long.
+    /// No claim begins during a refill, since each takes from the capacity; a refill may begin beside a claim.
+    refilling: bool,
+    /// Whether a claim was the last to begin alone. They take turns: either may go on for long.
     claimed_last: bool,
 }
 
@@ -55,7 +57,7 @@ pub(super) struct Worker<'a> {
     may_refill: bool,
     /// The store failed: no calls until the next beat.
     is_paused: bool,
-    /// Set while the worker is stopping: the beats that are left to a store that fails.
+    /// Set while the worker is stopping: the beats that are left to a store that fails, and to locked queues.
     stopping: Option<u8>,
 }
 
@@ -98,7 +100,7 @@ impl<'a> Worker<'a> {
     }
 
     fn is_done(&self) -> bool {
-        let idle = self.in_flight.is_empty() && !self.calls.taking;
+        let idle = self.in_flight.is_empty() && !self.in_flight.is_claiming();
         self.stopping.is_some_and(|beats| idle || beats == 0)
     }
 
@@ -106,11 +108,13 @@ impl<'a> Worker<'a> {
         if self.is_paused {
             return;
         }
+        let takes = self.stopping.is_none();
+        // Before the recording: a queue is refilled only while none of it is recorded.
+        if takes && (self.calls.claimed_last || !self.may_claim) {
+            self.refill();
+        }
         self.record();
-        if self.stopping.is_none() {
-            if self.calls.claimed_last {
-                self.refill();
-            }
+        if takes {
             self.claim();
             self.refill();
         }
@@ -131,25 +135,28 @@ impl<'a> Worker<'a> {
     }
 
     fn claim(&mut self) {
-        if self.calls.taking || !self.may_claim {
+        if self.in_flight.is_claiming() || self.calls.refilling || !self.may_claim {
             return;
         }
-        if let Some(capacity) = self.in_flight.capacity_for_claim() {
+        if let Some(capacity) = self.in_flight.begin_claim() {
             self.may_claim = false;
-            (self.calls.taking, self.calls.claimed_last) = (true, true);
+            self.calls.claimed_last = true;
             let (queues, fence) = (self.dispatch.queues, self.dispatch.randomness.uuid());
             self.begin(async move { Step::ClaimedQueues(queues.claim(fence, capacity).await) });
         }
     }
 
     fn refill(&mut self) {
-        if self.calls.taking {
+        if self.calls.refilling {
             return;
         }
-        let refills = self.in_flight.refills(self.may_refill);
-        self.may_refill = false;
+        // Beside a claim there is little to give: the refills' turn comes after it.
+        let is_claiming = self.in_flight.is_claiming();
+        let refills = self
+            .in_flight
+            .refills(!is_claiming && mem::take(&mut self.may_refill));
         if !refills.is_empty() {
-            (self.calls.taking, self.calls.claimed_last) = (true, false);
+            (self.calls.refilling, self.calls.claimed_last) = (true, is_claiming);
             let queues = self.dispatch.queues;
             self.begin(async move {
                 let refilled = queues.refill(&refills).await;
@@ -166,7 +173,8 @@ impl<'a> Worker<'a> {
                 self.begin((self.dispatch.queued)().map(|()| Step::Queued));
             }
             Step::Beat => {
-                if mem::take(&mut self.is_paused) || self.calls.recording {
+                let waits = self.calls.recording || self.in_flight.only_waits();
+                if mem::take(&mut self.is_paused) || waits {
                     self.stopping = self.stopping.map(|beats| beats.saturating_sub(1));
                 }
                 self.in_flight.beat();
@@ -178,7 +186,7 @@ impl<'a> Worker<'a> {
             Step::Ended(start, Sent::Attempted(attempted)) => self.end(&start, attempted),
             Step::Ended(start, Sent::Postponed) => self.in_flight.postpone(&start),
             Step::ClaimedQueues(claimed) => {
-                self.calls.taking = false;
+                self.in_flight.end_claim();
                 let Some(claimed) = self.or_pause(claimed) else {
                     return;
                 };
@@ -194,7 +202,7 @@ impl<'a> Worker<'a> {
                 self.recorded(recording, recorded);
             }
             Step::Refilled(refills, refilled) => {
-                self.calls.taking = false;
+                self.calls.refilling = false;
                 let refilled = self.or_pause(refilled).unwrap_or_default();
                 let starts = self.in_flight.refilled(&refills, refilled);
                 self.start(starts);
@@ -202,12 +210,14 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn recorded(&mut self, recording: Recording, recorded: Result<(), StoreError>) {
-        if self.or_pause(recorded).is_some() {
-            self.stopping = self.stopping.map(|_| LAST_BEATS);
-            self.may_claim |= self.in_flight.recorded(&recording);
-        } else {
+    fn recorded(&mut self, recording: Recording, recorded: Result<BTreeSet<Lease>, StoreError>) {
+        let Some(locked) = self.or_pause(recorded) else {
             self.in_flight.not_recorded(recording);
+            return;
+        };
+        self.may_claim |= self.in_flight.recorded(recording, &locked);
+        if !self.in_flight.only_waits() {
+            self.stopping = self.stopping.map(|_| LAST_BEATS);
         }
     }
 

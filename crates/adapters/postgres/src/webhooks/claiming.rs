@@ -157,7 +157,7 @@ fn full_owners(capacity: &Capacity, failing: bool) -> Vec<Uuid> {
     full.map(|owner| owner.uuid()).collect()
 }
 
-fn key(seller: Uuid, subscription: Uuid) -> QueueKey {
+pub(super) fn key(seller: Uuid, subscription: Uuid) -> QueueKey {
     QueueKey {
         seller: SellerId::from(seller),
         subscription: SubscriptionId::from(subscription),

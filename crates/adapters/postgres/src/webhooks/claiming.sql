@@ -114,10 +114,9 @@ where (d.seller_id, d.subscription_id, d.id) = (h.seller_id, h.subscription_id, 
 -- Leases live queues for 30 s, and reads their due deliveries, three first attempts for each repeated one, beginning with
 -- a first one. Afterwards the worker has in hand those that it reported and those that are returned, but for one that was
 -- queued anew after its attempt: a report from before must not take it back. A queue that is ending has its last delivery
--- alone, once no other is running.
+-- alone, once no other is running. One that another transaction has locked is left as it is.
 with clock as materialized (
-    select api_now() as at, set_config('synchronous_commit', 'off', true) as mode,
-        set_config('lock_timeout', '300ms', true) as lock_timeout
+    select api_now() as at, set_config('synchronous_commit', 'off', true) as mode
 ),
 queues as materialized (
     select
@@ -129,8 +128,7 @@ queues as materialized (
     join subscription_queues as q on q.seller_id = k.seller_id and q.id = k.id
     where q.fence is not distinct from k.held
       and q.state in ('live', 'ending')
-    order by q.seller_id, q.id
-    for no key update of q
+    for no key update of q skip locked
 ),
 given as materialized (
     select q.n, d.*

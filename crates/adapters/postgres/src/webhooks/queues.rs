@@ -1,6 +1,7 @@
 //! Delivery queues, one per subscription: claimed, refilled, released and woken. Each call is a statement or
 //! a transaction of its own over the pool.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -11,9 +12,10 @@ use kernel::StoreError;
 use parking_lot::Mutex;
 use uuid::Uuid;
 use webhooks::{
-    AttemptRecord, Capacity, ClaimedQueues, QueueKey, Refill, Refilled, Release, SubscriptionQueues,
+    AttemptRecord, Capacity, ClaimedQueues, Lease, QueueKey, Refill, Refilled, Release, SubscriptionQueues,
 };
 
+use super::Queue;
 use super::claiming::{Unreadable, columns};
 use super::recording::{self, Asleep, find_queued};
 use super::search::Search;
@@ -82,13 +84,20 @@ impl SubscriptionQueues for StoredQueues {
         self.statements.ask(refilling).await
     }
 
-    async fn record(&self, records: &[AttemptRecord], releases: &[Release]) -> Result<(), StoreError> {
+    async fn record(
+        &self,
+        records: &[AttemptRecord],
+        releases: &[Release],
+    ) -> Result<BTreeSet<Lease>, StoreError> {
         let sending = |leased: Arc<Leased>| async move {
             Box::pin(recording::send(records, releases, leased.connection())).await
         };
-        let asleep = self.statements.ask(sending).await?;
+        let (asleep, locked) = self.statements.ask(sending).await?;
         self.wake_asleep(asleep).await;
-        Ok(())
+        let locked: BTreeSet<_> = locked.iter().map(Queue::key).collect();
+        let leases = records.iter().map(|record| record.lease);
+        let leases = leases.chain(releases.iter().map(|release| release.lease));
+        Ok(leases.filter(|lease| locked.contains(&lease.queue)).collect())
     }
 
     async fn reconcile(&self) -> Result<usize, StoreError> {

@@ -22,32 +22,44 @@ statements! {
         Array<SqlUuid>, Array<SqlUuid>, Array<SqlUuid>, Array<SmallInt>, Array<SmallInt>, Array<SmallInt>,
         Array<SmallInt>, Array<Bool>, Array<Nullable<BigInt>>, Array<Integer>, Array<Nullable<SmallInt>>,
         Array<Nullable<Text>>
-    );
+    ) -> Queue;
     RELEASE: (
         Array<SqlUuid>, Array<SqlUuid>, Array<SqlUuid>, Array<Nullable<Bool>>, Array<BigInt>
-    ) -> Asleep;
+    ) -> NotDue;
     CONTENDED: (Array<SqlUuid>, Array<SqlUuid>, Array<Timestamptz>) -> Asleep;
     WAKE: (Array<SqlUuid>, Array<SqlUuid>, Array<Timestamptz>);
 }
 
 /// Records the ends of attempts, and then releases queues: statements of their own, so that no lock is held
-/// between two of them. Returns the queues that were put to sleep.
+/// between two of them. Returns the queues that were put to sleep, and those that other transactions have locked.
 pub(super) async fn send(
     records: &[AttemptRecord],
     releases: &[Release],
     connection: &AsyncPgConnection,
-) -> QueryResult<Vec<Asleep>> {
+) -> QueryResult<(Vec<Asleep>, Vec<Queue>)> {
+    let mut locked = Vec::new();
     if !records.is_empty() {
-        record(records, connection).await?;
+        locked = record(records, connection).await?;
     }
-    if releases.is_empty() {
-        return Ok(Vec::new());
+    let is_free = |release: &&Release| locked.iter().all(|queue| queue.key() != release.lease.queue);
+    let releases: Vec<_> = releases.iter().filter(is_free).collect();
+    let mut asleep = Vec::new();
+    if !releases.is_empty() {
+        for not_due in release(&releases, connection).await? {
+            match not_due.resumes {
+                Some(resumes) => asleep.push(Asleep {
+                    queue: not_due.queue,
+                    resumes,
+                }),
+                None => locked.push(not_due.queue),
+            }
+        }
     }
-    release(releases, connection).await
+    Ok((asleep, locked))
 }
 
-/// Records the ends of attempts made under leases that are still valid.
-async fn record(records: &[AttemptRecord], mut connection: &AsyncPgConnection) -> QueryResult<usize> {
+/// Records the ends of attempts made under leases that are still valid. Returns the queues that are locked.
+async fn record(records: &[AttemptRecord], mut connection: &AsyncPgConnection) -> QueryResult<Vec<Queue>> {
     let leases: BTreeSet<_> = records.iter().map(|record| record.lease).collect();
     let leases: Vec<_> = leases.into_iter().collect();
     let outcomes = records.iter().map(|record| match &record.outcome {
@@ -78,11 +90,11 @@ async fn record(records: &[AttemptRecord], mut connection: &AsyncPgConnection) -
         column(&outcomes, |(status, _)| *status),
         column(&outcomes, |(_, failure)| failure.as_deref()),
     ));
-    record.execute(&mut connection).await
+    record.get_results(&mut connection).await
 }
 
-/// Releases queues, and returns those that are not due now.
-async fn release(releases: &[Release], mut connection: &AsyncPgConnection) -> QueryResult<Vec<Asleep>> {
+/// Releases queues.
+async fn release(releases: &[&Release], mut connection: &AsyncPgConnection) -> QueryResult<Vec<NotDue>> {
     let release = RELEASE.bind((
         column(releases, |release| release.lease.queue.seller.uuid()),
         column(releases, |release| release.lease.queue.subscription.uuid()),
@@ -91,6 +103,16 @@ async fn release(releases: &[Release], mut connection: &AsyncPgConnection) -> Qu
         column(releases, |release| microseconds(release.pause)),
     ));
     release.get_results(&mut connection).await
+}
+
+/// A queue that a release has put to sleep, or has left as it was, since another transaction has locked it.
+#[derive(QueryableByName)]
+struct NotDue {
+    #[diesel(embed)]
+    queue: Queue,
+    /// The end of its pause, or none if it is locked.
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    resumes: Option<DateTime<Utc>>,
 }
 
 /// A queue that was put to sleep, and for which deliveries may have been queued while it was leased.
@@ -112,14 +134,24 @@ pub(super) async fn find_queued(
     queues: &[Asleep],
     mut connection: &AsyncPgConnection,
 ) -> QueryResult<Vec<Asleep>> {
-    let (sellers, ids, resumes) = (
-        column(queues, |asleep| asleep.queue.seller_id),
-        column(queues, |asleep| asleep.queue.id),
-        column(queues, |asleep| asleep.resumes),
-    );
-    let contended = CONTENDED.bind((&sellers, &ids, &resumes));
-    let contended = contended.get_results(&mut connection).await?;
-    let wake = WAKE.bind((sellers, ids, resumes));
-    wake.execute(&mut connection).await?;
+    let columns = |queues: &[&Asleep]| {
+        (
+            column(queues, |asleep| asleep.queue.seller_id),
+            column(queues, |asleep| asleep.queue.id),
+            column(queues, |asleep| asleep.resumes),
+        )
+    };
+    let all: Vec<_> = queues.iter().collect();
+    let contended = CONTENDED.bind(columns(&all));
+    let contended: Vec<Asleep> = contended.get_results(&mut connection).await?;
+    let locked: BTreeSet<_> = contended.iter().map(|asleep| asleep.queue.key()).collect();
+    let free = all
+        .into_iter()
+        .filter(|asleep| !locked.contains(&asleep.queue.key()));
+    let free: Vec<_> = free.collect();
+    if !free.is_empty() {
+        let wake = WAKE.bind(columns(&free));
+        wake.execute(&mut connection).await?;
+    }
     Ok(contended)
 }

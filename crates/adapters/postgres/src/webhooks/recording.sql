@@ -4,20 +4,20 @@
 -- after this attempt; $11 whether it is delivered; $12 microseconds until the next attempt, or null; $13 milliseconds;
 -- $14 the status of the response, or null; $15 the failure, or null.
 -- Stores the states that were decided after attempts under leases that are still valid, if the deliveries are in the
--- states on which this was decided. A delivery that was stopped meanwhile stays stopped.
+-- states on which this was decided. A delivery that was stopped meanwhile stays stopped. Returns the queues that other
+-- transactions have locked, without waiting for any: nothing of them is stored.
 with clock as materialized (
-    -- Well below `deadlock_timeout`: with a change of the subscription this can wait in a circle. The caller sends it again.
+    -- Well below `deadlock_timeout`: this can wait in a circle with the cleaning of old deliveries, which locks no queue. The
+    -- caller sends it again.
     select api_now() as at, set_config('lock_timeout', '300ms', true) as lock_timeout
 ),
--- All queues are locked in the same order first.
 valid as materialized (
     select s.seller_id, s.id, s.in_hand
     from clock
     cross join unnest($1::uuid[], $2::uuid[], $3::uuid[]) as k (seller_id, id, fence)
     join subscriptions as s on s.seller_id = k.seller_id and s.id = k.id
     where s.fence = k.fence
-    order by s.seller_id, s.id
-    for no key update of s
+    for no key update of s skip locked
 ),
 -- Ended attempts are joined with their leases before the delivery row is looked up, so that its whole key comes from
 -- one side. Otherwise the planner treats sellers and subscriptions as independent and may read all deliveries of a
@@ -34,35 +34,42 @@ ended as materialized (
     join valid as h on h.seller_id = c.seller_id and h.id = c.queue
     -- A record that is sent again, since its first answer was lost, must not end a delivery that was queued anew meanwhile.
     where c.id = any(h.in_hand)
+),
+recorded as (
+    update deliveries as d
+    set attempt = c.next_attempt,
+        lost = c.next_lost,
+        due_at = case when d.due_at is not null then clock.at + c.delay * interval '1 microsecond' end,
+        delivered_at = case when c.delivered then clock.at end,
+        duration_ms = c.duration,
+        response_status = c.status,
+        failure = c.failure
+    from clock, ended as c
+    where d.seller_id = c.seller_id
+      and d.subscription_id = c.queue
+      and d.id = c.id
+      and d.attempt = c.attempt
+      and d.lost = c.lost
+      and d.delivered_at is null
 )
-update deliveries as d
-set attempt = c.next_attempt,
-    lost = c.next_lost,
-    due_at = case when d.due_at is not null then clock.at + c.delay * interval '1 microsecond' end,
-    delivered_at = case when c.delivered then clock.at end,
-    duration_ms = c.duration,
-    response_status = c.status,
-    failure = c.failure
-from clock, ended as c
-where d.seller_id = c.seller_id
-  and d.subscription_id = c.queue
-  and d.id = c.id
-  and d.attempt = c.attempt
-  and d.lost = c.lost
-  and d.delivered_at is null
+select s.seller_id, s.id
+from unnest($1::uuid[], $2::uuid[], $3::uuid[]) as k (seller_id, id, fence)
+join subscriptions as s on s.seller_id = k.seller_id and s.id = k.id
+where s.fence = k.fence
+  and (s.seller_id, s.id) not in (select seller_id, id from valid)
 
 -- name: RELEASE
 -- $1, $2, $3 sellers, subscriptions and fences of the leases; $4 whether each queue counts as failing, or null; $5
 -- microseconds of its pause.
 -- Releases queues: asleep if nothing waits, due with the next delivery, and at the back if one is due now; never before
--- its pause is over. Returns those that are not due now.
+-- its pause is over. Returns those that are not due now, and those that other transactions have locked, of which it waits
+-- for none: the end of their pause is null.
 --
 -- A transaction that queues deliveries meanwhile leaves a leased queue to its lease holder to wake. This statement does
 -- not see those deliveries; WAKE finds them afterwards. The commit is asynchronous: a release that is lost ends with
 -- its lease.
 with clock as materialized (
-    select api_now() as at, set_config('synchronous_commit', 'off', true) as mode,
-        set_config('lock_timeout', '300ms', true) as lock_timeout
+    select api_now() as at, set_config('synchronous_commit', 'off', true) as mode
 ),
 leases as materialized (
     select q.seller_id, q.id, q.first_due, k.failing, clock.at + k.pause * interval '1 microsecond' as resumes
@@ -71,8 +78,7 @@ leases as materialized (
         as k (seller_id, id, fence, failing, pause)
     join subscription_queues as q on q.seller_id = k.seller_id and q.id = k.id
     where q.fence = k.fence
-    order by q.seller_id, q.id
-    for no key update of q
+    for no key update of q skip locked
 ),
 released as (
     update subscriptions as s
@@ -93,6 +99,12 @@ select seller_id, id, resumes
 from released, clock
 where wake_at is null
    or wake_at > clock.at
+union all
+select s.seller_id, s.id, null
+from unnest($1::uuid[], $2::uuid[], $3::uuid[]) as k (seller_id, id, fence)
+join subscriptions as s on s.seller_id = k.seller_id and s.id = k.id
+where s.fence = k.fence
+  and (s.seller_id, s.id) not in (select seller_id, id from leases)
 
 -- name: CONTENDED
 -- $1, $2 sellers and subscriptions of queues that were put to sleep; $3 the ends of their pauses.

@@ -65,6 +65,13 @@ async fn a_queue_released_before_or_while_deliveries_are_committed_does_not_slee
     fixture.end_all(&claimed, 200).await;
     assert!(fixture.claim().await.is_empty());
     tx.commit().await.unwrap();
+    let holder = fixture.test_database.connect().await;
+    holder
+        .batch_execute("begin; select from subscriptions for update")
+        .await
+        .unwrap();
+    assert!(fixture.claim().await.is_empty());
+    holder.batch_execute("commit").await.unwrap();
     is_given_out(&fixture).await;
 
     let fixture = Fixture::new().await;

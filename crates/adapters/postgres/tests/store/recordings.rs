@@ -1,5 +1,6 @@
 //! What a recording changes, and the attempts lost with a worker.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use chrono::TimeDelta;
@@ -103,6 +104,37 @@ async fn several_queues_are_recorded_together_and_only_the_released_ones_freed()
         .await;
     assert_eq!((fixture.delivered().await, fixture.leased().await), (4, 1));
     assert_eq!(fixture.sleeps(one).await, None);
+}
+
+#[tokio::test]
+async fn a_locked_queue_is_named_and_not_waited_for() {
+    let fixture = Fixture::new().await;
+    let [locked, free] = fixture.several_queues().await;
+    fixture.enqueue(locked, 2).await;
+    fixture.enqueue(free, 2).await;
+    let claimed = fixture.claim().await;
+    let ends: Vec<_> = claimed.iter().flat_map(|queue| all_ended(queue, 200)).collect();
+    let back: Vec<_> = claimed.iter().map(|queue| release(queue.lease)).collect();
+    let lease = claimed
+        .iter()
+        .find(|queue| queue.lease.queue == locked)
+        .unwrap()
+        .lease;
+    let holder = fixture.test_database.connect().await;
+    let lock = format!(
+        "begin; select from subscriptions where id = '{}' for update",
+        locked.subscription
+    );
+    holder.batch_execute(&lock).await.unwrap();
+    let record = async |records| fixture.queues().record(records, &back).await.unwrap();
+    assert_eq!(record(&ends).await, BTreeSet::from([lease]));
+    assert_eq!((fixture.delivered().await, fixture.leased().await), (2, 1));
+    // The other one's lease has ended.
+    assert_eq!(record(&[]).await, BTreeSet::from([lease]));
+    assert_eq!(fixture.refill(more(lease, &[], 2, 2)).await, None);
+    holder.batch_execute("commit").await.unwrap();
+    assert_eq!(record(&ends).await, BTreeSet::new());
+    assert_eq!((fixture.delivered().await, fixture.leased().await), (4, 0));
 }
 
 #[tokio::test]

@@ -105,6 +105,10 @@ impl StoredQueue {
 struct State {
     queues: BTreeMap<u128, StoredQueue>,
     unavailable: bool,
+    /// A queue that another transaction has locked.
+    locked: Option<u128>,
+    /// Leases under which a call is under way.
+    calling: BTreeSet<Lease>,
     calls: usize,
     turns: usize,
     next_id: u128,
@@ -114,6 +118,10 @@ struct State {
 }
 
 impl State {
+    fn is_locked(&self, lease: &Lease) -> bool {
+        self.locked == Some(lease.queue.subscription.uuid().as_u128())
+    }
+
     fn leased(&mut self, lease: &Lease) -> Option<&mut StoredQueue> {
         let queue = self.queues.get_mut(&lease.queue.subscription.uuid().as_u128());
         queue.filter(|queue| queue.fence == Some(lease.fence))
@@ -193,6 +201,10 @@ impl Store {
         self.state().unavailable = unavailable;
     }
 
+    pub(super) fn set_locked(&self, queue: Option<u128>) {
+        self.state().locked = queue;
+    }
+
     pub(super) fn calls(&self) -> usize {
         self.state().calls
     }
@@ -244,6 +256,10 @@ impl Store {
 
     async fn call(&self) -> Result<MutexGuard<'_, State>, StoreError> {
         sleep(ROUND_TRIP).await;
+        self.answer()
+    }
+
+    fn answer(&self) -> Result<MutexGuard<'_, State>, StoreError> {
         let mut state = self.state();
         state.calls += 1;
         if state.unavailable {
@@ -251,6 +267,21 @@ impl Store {
         } else {
             Ok(state)
         }
+    }
+
+    /// No other call under way has these leases: neither would wait for the other.
+    async fn call_alone(
+        &self,
+        leases: impl Iterator<Item = Lease> + Clone,
+    ) -> Result<MutexGuard<'_, State>, StoreError> {
+        for lease in leases.clone() {
+            assert!(self.state().calling.insert(lease), "two calls of {lease:?}");
+        }
+        sleep(ROUND_TRIP).await;
+        for lease in leases {
+            self.state().calling.remove(&lease);
+        }
+        self.answer()
     }
 }
 
@@ -326,8 +357,11 @@ impl SubscriptionQueues for Store {
     }
 
     async fn refill(&self, refills: &[Refill]) -> Result<Vec<Refilled>, StoreError> {
-        let mut state = self.call().await?;
+        let mut state = self.call_alone(refills.iter().map(|refill| refill.lease)).await?;
         let refill = |refill: &Refill| {
+            if state.is_locked(&refill.lease) {
+                return None;
+            }
             let queue = state.leased(&refill.lease)?;
             let deliveries = queue.lease(&refill.running, refill.capacity, refill.repeats);
             let lease = refill.lease;
@@ -342,9 +376,21 @@ impl SubscriptionQueues for Store {
         Ok(refills.iter().filter_map(refill).collect())
     }
 
-    async fn record(&self, records: &[AttemptRecord], released: &[Release]) -> Result<(), StoreError> {
-        let mut state = self.call().await?;
-        for record in records {
+    async fn record(
+        &self,
+        records: &[AttemptRecord],
+        released: &[Release],
+    ) -> Result<BTreeSet<Lease>, StoreError> {
+        let leases = records.iter().map(|record| record.lease);
+        let leases: BTreeSet<_> = leases
+            .chain(released.iter().map(|release| release.lease))
+            .collect();
+        let mut state = self.call_alone(leases.iter().copied()).await?;
+        let locked: BTreeSet<_> = leases
+            .into_iter()
+            .filter(|lease| state.is_locked(lease))
+            .collect();
+        for record in records.iter().filter(|record| !locked.contains(&record.lease)) {
             let Some(queue) = state.leased(&record.lease) else {
                 continue;
             };
@@ -360,7 +406,7 @@ impl SubscriptionQueues for Store {
                 state.failures.push((record.outcome.clone(), record.phase));
             }
         }
-        for release in released {
+        for release in released.iter().filter(|release| !locked.contains(&release.lease)) {
             state.turns += 1;
             let turn = state.turns;
             let Some(queue) = state.leased(&release.lease) else {
@@ -374,7 +420,7 @@ impl SubscriptionQueues for Store {
         }
         drop(state);
         self.changed.notify_waiters();
-        Ok(())
+        Ok(locked)
     }
 
     async fn reconcile(&self) -> Result<usize, StoreError> {
