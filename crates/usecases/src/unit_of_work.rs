@@ -43,6 +43,8 @@ pub struct LockSet {
     pub rows: HashSet<Row>,
     /// The sellers whose share of the connections the transaction uses.
     pub sellers: HashSet<SellerId>,
+    /// The application that asks for the work: it has a share at all its sellers together, and half of each seller's.
+    pub application: Option<ClientId>,
     /// Whether the marketplace does the work: it has shares of its own, so that its orders do not wait behind
     /// what their sellers send.
     pub for_marketplace: bool,
@@ -88,6 +90,14 @@ impl LockSet {
         self
     }
 
+    /// The same as an application's work at a seller.
+    #[must_use]
+    pub fn by_application(mut self, seller: SellerId, client_id: ClientId) -> Self {
+        self.sellers.insert(seller);
+        self.application = Some(client_id);
+        self
+    }
+
     pub fn of_row(row: Row) -> Self {
         Self::default().and(row)
     }
@@ -121,8 +131,8 @@ impl Turn {
 /// Opens transactions.
 ///
 /// An adapter MUST open them READ COMMITTED on the primary and bound their length (10 s at most). Work that
-/// waits for its turn MUST NOT hold a connection, and one seller's transactions MUST NOT use up the
-/// connections of the others.
+/// waits for its turn MUST NOT hold a connection. The transactions of one seller, or of one application, MUST NOT use up the
+/// connections of the others, nor one application's those of a seller.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait UnitOfWork: Send + Sync {

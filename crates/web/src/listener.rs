@@ -8,7 +8,7 @@ use std::time::Duration;
 use actix_web::HttpResponse;
 use actix_web::http::Method;
 use kernel::{IdempotencyClaims, KeySpace, Randomness};
-use usecases::UnitOfWork;
+use usecases::{LockSet, UnitOfWork};
 
 use crate::client_ip::TrustedProxies;
 use crate::error::Error;
@@ -52,6 +52,9 @@ pub trait Listener: Sized + Send + Sync + 'static {
     fn permit(&self, caller: &Self::Caller, scope: Self::Scope) -> Result<(), Problem>;
 
     fn key_space(&self, caller: &Self::Caller) -> KeySpace;
+
+    /// The locks of a caller's transaction, with its shares of the connections.
+    fn with_shares(&self, caller: &Self::Caller, locks: LockSet) -> LockSet;
 
     /// What a key is bound to besides method, target and body.
     fn key_binding(&self, caller: &Self::Caller, path: &str) -> Option<Vec<u8>>;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kernel::{Claim, Claimed, KeySpace, StoreError, TransactionError};
+use kernel::{Claim, Claimed, StoreError, TransactionError};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use usecases::{LockSet, MAX_RETRIES, Transaction, Turn, UnitOfWork, retry};
 
@@ -162,12 +162,7 @@ async fn execute<L: Listener, W: Write<L>>(
         if turn.is_some() {
             locks.rows.clear();
         }
-        match call.state.key_space(&call.caller) {
-            KeySpace::Seller(seller) => {
-                locks.sellers.insert(seller);
-            }
-            KeySpace::Operator => locks = locks.by_marketplace(),
-        }
+        let locks = call.state.with_shares(&call.caller, locks);
         retry(|| attempt(&operation, &call, claim, &locks)).await
     };
     catch_panic(executing).await

@@ -10,7 +10,7 @@ use actix_web::http::Method;
 use kernel::{KeySpace, SealPurpose};
 use oauth::SecretHash;
 use tokio::time::Instant;
-use usecases::ActingOperator;
+use usecases::{ActingOperator, LockSet};
 use web::authorization::bearer;
 use web::deadline::Deadline;
 use web::listener::{Listener, Ports};
@@ -98,6 +98,10 @@ impl Listener for BackOffice {
     /// The operators share one key space (D46).
     fn key_space(&self, _: &Option<Operator>) -> KeySpace {
         KeySpace::Operator
+    }
+
+    fn with_shares(&self, _: &Option<Operator>, locks: LockSet) -> LockSet {
+        locks.by_marketplace()
     }
 
     /// A registration may have a password, which could be guessed from a fingerprint without a secret.

@@ -17,6 +17,7 @@ use oauth::{
     Admission, BearerToken, ClientId, DeadToken, Limiter, Principal, Quota, Scope, Subject, TokenKey,
 };
 use parking_lot::Mutex;
+use usecases::LockSet;
 use web::authorization::bearer;
 use web::deadline::Deadline;
 use web::head::only;
@@ -135,6 +136,10 @@ impl Listener for Public {
 
     fn key_space(&self, principal: &Principal) -> KeySpace {
         KeySpace::Seller(principal.seller)
+    }
+
+    fn with_shares(&self, principal: &Principal, locks: LockSet) -> LockSet {
+        locks.by_application(principal.seller, principal.client_id)
     }
 
     fn key_binding(&self, principal: &Principal, path: &str) -> Option<Vec<u8>> {

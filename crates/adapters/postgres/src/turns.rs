@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kernel::{SellerId, ShareTaken, StoreError};
+use oauth::ClientId;
 use parking_lot::Mutex;
 use tokio::{sync::oneshot, time::timeout};
 use usecases::{LockSet, Row};
@@ -32,6 +33,10 @@ enum Place {
     Share(SellerId),
     /// The marketplace's at this seller.
     MarketplaceShare(SellerId),
+    /// An application's at all its sellers.
+    ApplicationShare(ClientId),
+    /// Its part of a seller's share: half, so that the seller's others, and the panel, have the rest.
+    PartOfShare(SellerId, ClientId),
 }
 
 type Places = Arc<[Place]>;
@@ -41,7 +46,7 @@ type Ticket = u64;
 
 #[derive(Default)]
 struct State {
-    /// The most transactions of one seller, and the most of the marketplace at one seller.
+    /// The most transactions of one seller, of the marketplace at one seller, and of one application.
     share: usize,
     arrived: Ticket,
     /// Only those that somebody holds or waits for.
@@ -94,8 +99,14 @@ impl Turns {
             Place::Share
         };
         let shares = locks.sellers.iter().copied().map(share);
+        let application = locks.application.into_iter().flat_map(|client_id| {
+            let part = move |seller| Place::PartOfShare(seller, client_id);
+            let parts = locks.sellers.iter().copied().map(part);
+            parts.chain([Place::ApplicationShare(client_id)])
+        });
         // Shares first: where one is full, no row is looked up.
-        let (admission, admitted) = self.arrive(shares.chain(rows).collect(), locks.for_marketplace)?;
+        let places = shares.chain(application).chain(rows).collect();
+        let (admission, admitted) = self.arrive(places, locks.for_marketplace)?;
         // The sender is dropped only after it has sent.
         match timeout(limit, admitted).await {
             Ok(_) => Ok(admission),
@@ -117,7 +128,9 @@ impl Turns {
         if !is_free && let Some(full) = places.iter().find(is_full) {
             // Only work for the same row or seller is refused.
             return Err(match full {
-                Place::Share(_) => StoreError::Unavailable(ShareTaken.into()),
+                Place::Share(_) | Place::ApplicationShare(_) | Place::PartOfShare(..) => {
+                    StoreError::Unavailable(ShareTaken.into())
+                }
                 _ => no_turn(format!("too many others wait for {full:?}")),
             });
         }
@@ -156,7 +169,8 @@ impl State {
     fn has_room(&self, place: &Place, queue: &Queue) -> bool {
         let room = match place {
             Place::Row(_) => 1,
-            Place::Share(_) | Place::MarketplaceShare(_) => self.share,
+            Place::PartOfShare(..) => (self.share / 2).max(1),
+            _ => self.share,
         };
         queue.taken < room
     }
@@ -204,7 +218,7 @@ impl State {
         let most = match place {
             Place::Row(_) if for_marketplace => 2 * ROW_QUEUE,
             Place::Row(_) => ROW_QUEUE,
-            Place::Share(_) | Place::MarketplaceShare(_) => SHARE_QUEUE,
+            _ => SHARE_QUEUE,
         };
         self.queues
             .get(place)
@@ -259,7 +273,9 @@ impl State {
                     .get(share)
                     .is_some_and(|queue| !self.has_room(share, queue))
             };
-            if shares.len() > 1 || shares.into_iter().any(is_full) {
+            let is_of_seller =
+                |share: &&&Place| matches!(share, Place::Share(_) | Place::MarketplaceShare(_));
+            if shares.iter().filter(is_of_seller).count() > 1 || shares.into_iter().any(is_full) {
                 continue;
             }
             for place in rows {
@@ -456,6 +472,33 @@ mod tests {
         let taken = admitted(&mut next).await;
         drop(admitted(&mut take(&turns, order(hot))).await);
         drop((beside, placed, taken, both));
+        assert!(is_empty(&turns));
+    }
+
+    #[tokio::test]
+    async fn an_application_leaves_connections_to_other_sellers_and_to_its_sellers_others() {
+        let turns = Turns::new(4);
+        let [hostile, other] = [1, 2].map(|id| ClientId::from(Uuid::from_u128(id)));
+        let by = |application, seller| {
+            let seller = Uuid::from_u128(seller).into();
+            take(&turns, LockSet::default().by_application(seller, application))
+        };
+        let mut held = Vec::new();
+        for seller in [1, 1, 2, 3] {
+            held.push(admitted(&mut by(hostile, seller)).await);
+        }
+        // Half of the first seller's, and its own whole share.
+        let (mut of_seller, mut of_own) = (by(hostile, 1), by(hostile, 4));
+        assert!(poll!(&mut of_seller).is_pending() && poll!(&mut of_own).is_pending());
+        drop((
+            admitted(&mut by(other, 1)).await,
+            admitted(&mut by(other, 4)).await,
+        ));
+        drop(held.pop());
+        drop(admitted(&mut of_own).await);
+        assert!(poll!(&mut of_seller).is_pending());
+        drop(held);
+        drop(admitted(&mut of_seller).await);
         assert!(is_empty(&turns));
     }
 

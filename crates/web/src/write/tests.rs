@@ -63,6 +63,10 @@ impl Listener for Shop {
         KeySpace::Operator
     }
 
+    fn with_shares(&self, (): &(), locks: LockSet) -> LockSet {
+        locks.by_marketplace()
+    }
+
     fn key_binding(&self, (): &(), _: &str) -> Option<Vec<u8>> {
         None
     }
