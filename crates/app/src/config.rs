@@ -369,7 +369,7 @@ pub struct DatabaseConfig {
         extend("x-kind" = "`single`: On one PostgreSQL server. `citus`: Distributed by seller over the workers of a Citus cluster.")
     )]
     pub layout: Layout,
-    /// Connections for transactions, of which those of one seller take a quarter at most. Each server thread
+    /// Connections for transactions, of which those of one seller, or of one application, take a quarter at most. Each server thread
     /// has eleven more, for reads, sessions and tokens, a process fourteen, for lists by `updated_after`,
     /// changes of offers, outcomes of lost commits, cancellations and the back office, and its workers up to
     /// eight. Nothing compares the sum over all processes with the server's `max_connections`.
