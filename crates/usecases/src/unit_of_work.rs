@@ -90,7 +90,7 @@ impl LockSet {
         self
     }
 
-    /// The same as an application's work at a seller.
+    /// Adds the shares of an application at a seller.
     #[must_use]
     pub fn by_application(mut self, seller: SellerId, client_id: ClientId) -> Self {
         self.sellers.insert(seller);
@@ -132,7 +132,7 @@ impl Turn {
 ///
 /// An adapter MUST open them READ COMMITTED on the primary and bound their length (10 s at most). Work that
 /// waits for its turn MUST NOT hold a connection. The transactions of one seller, or of one application, MUST NOT use up the
-/// connections of the others, nor one application's those of a seller.
+/// connections of the others. One application MUST NOT use up a seller's.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait UnitOfWork: Send + Sync {

@@ -115,9 +115,10 @@ impl Problem {
         Self::new(Code::RateLimited, message).retry_after(retry_after)
     }
 
-    /// 429: the seller's own requests use up its share of the database.
+    /// 429: the requests of the seller or of the application use up its share of the database.
     pub fn too_many_at_once() -> Self {
-        let message = "Too many requests of this seller at once: send fewer at a time. Retry in 1 s.";
+        let message =
+            "Too many requests of this seller or application at once: send fewer at a time. Retry in 1 s.";
         Self::new(Code::RateLimited, message).retry_after(1)
     }
 

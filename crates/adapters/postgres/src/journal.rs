@@ -7,6 +7,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use kernel::{SellerId, StoreError};
+use oauth::ClientId;
+use usecases::LockSet;
 use uuid::Uuid;
 use webhooks::{
     Event, EventId, JournalPage, JournalPlace, JournalReader, JournalRefusal, JournalStart, JournalState,
@@ -114,6 +116,7 @@ impl JournalReader for Journals {
     async fn page(
         &self,
         seller: SellerId,
+        reader: Option<ClientId>,
         start: JournalStart,
         names: &[WebhookEvent],
         limit: u16,
@@ -128,7 +131,11 @@ impl JournalReader for Journals {
         let (one_more, looked_at) = (i64::from(limit) + 1, i64::from(MAX_LOOKED_AT));
         let page = PAGE.bind((seller.uuid(), after, since, names, one_more, looked_at));
         let (mut state, mut rows) = (None, Vec::new());
-        for (of_journal, event) in self.statements.of_seller(seller).rows(page).await? {
+        let shares = LockSet {
+            application: reader,
+            ..LockSet::of_seller(seller)
+        };
+        for (of_journal, event) in self.statements.sharing(shares).rows(page).await? {
             state = state.or(of_journal);
             rows.extend(event);
         }

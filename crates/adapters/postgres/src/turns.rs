@@ -1,5 +1,5 @@
 //! Turns: work waits in this process for the rows that it will lock and for a place in its sellers' shares of
-//! the pool, and only then takes a connection.
+//! the pool, and its application's, and only then takes a connection.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -110,7 +110,7 @@ impl Turns {
         // The sender is dropped only after it has sent.
         match timeout(limit, admitted).await {
             Ok(_) => Ok(admission),
-            Err(_) => Err(no_turn(format!("no turn within {} ms", limit.as_millis()))),
+            Err(_) => Err(admission.refusal(limit)),
         }
     }
 
@@ -126,13 +126,8 @@ impl Turns {
         let is_free = busy.is_none();
         let is_full = |place: &&Place| state.is_full(place, for_marketplace);
         if !is_free && let Some(full) = places.iter().find(is_full) {
-            // Only work for the same row or seller is refused.
-            return Err(match full {
-                Place::Share(_) | Place::ApplicationShare(_) | Place::PartOfShare(..) => {
-                    StoreError::Unavailable(ShareTaken.into())
-                }
-                _ => no_turn(format!("too many others wait for {full:?}")),
-            });
+            // Only work for the same row, seller or application is refused.
+            return Err(no_turn(full, || format!("too many others wait for {full:?}")));
         }
         for place in places.iter() {
             let queue = state.queues.entry(place.clone()).or_default();
@@ -161,15 +156,38 @@ impl Turns {
     }
 }
 
-fn no_turn(reason: String) -> StoreError {
-    StoreError::Unavailable(reason.into())
+impl Admission {
+    /// Why it was not admitted within this time.
+    fn refusal(&self, limit: Duration) -> StoreError {
+        let reason = || format!("no turn within {} ms", limit.as_millis());
+        let state = self.turns.0.lock();
+        let is_busy = |place: &&Place| {
+            state
+                .find_busy(self.ticket, std::slice::from_ref(*place), 0)
+                .is_some()
+        };
+        // Rows, which are the last, before shares.
+        let busy = self.places.iter().rfind(is_busy);
+        busy.map_or_else(
+            || StoreError::Unavailable(reason().into()),
+            |busy| no_turn(busy, reason),
+        )
+    }
+}
+
+/// The caller's own requests use up its share, or others do what is short.
+fn no_turn(busy: &Place, reason: impl FnOnce() -> String) -> StoreError {
+    StoreError::Unavailable(match busy {
+        Place::Share(_) | Place::ApplicationShare(_) | Place::PartOfShare(..) => ShareTaken.into(),
+        Place::Row(_) | Place::MarketplaceShare(_) => reason().into(),
+    })
 }
 
 impl State {
     fn has_room(&self, place: &Place, queue: &Queue) -> bool {
         let room = match place {
             Place::Row(_) => 1,
-            Place::PartOfShare(..) => (self.share / 2).max(1),
+            Place::PartOfShare(..) => self.share.div_ceil(2),
             _ => self.share,
         };
         queue.taken < room
@@ -218,6 +236,7 @@ impl State {
         let most = match place {
             Place::Row(_) if for_marketplace => 2 * ROW_QUEUE,
             Place::Row(_) => ROW_QUEUE,
+            Place::PartOfShare(..) => SHARE_QUEUE / 2,
             _ => SHARE_QUEUE,
         };
         self.queues
@@ -494,6 +513,9 @@ mod tests {
             admitted(&mut by(other, 1)).await,
             admitted(&mut by(other, 4)).await,
         ));
+        let elsewhere = LockSet::default().by_application(Uuid::from_u128(5).into(), hostile);
+        let refused = turns.take(&elsewhere, Duration::ZERO).await;
+        assert!(matches!(refused, Err(StoreError::Unavailable(cause)) if cause.is::<ShareTaken>()));
         drop(held.pop());
         drop(admitted(&mut of_own).await);
         assert!(poll!(&mut of_seller).is_pending());

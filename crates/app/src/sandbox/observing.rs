@@ -312,7 +312,11 @@ impl Feeds {
             let mut names = if is_first { &[] } else { EVENTS };
             while place.is_none_or(|place| place.number < last) {
                 let start = place.map_or(JournalStart::Oldest, JournalStart::After);
-                let Ok(page) = self.journals.page(*seller, start, names, MAX_EVENTS).await? else {
+                let Ok(page) = self
+                    .journals
+                    .page(*seller, None, start, names, MAX_EVENTS)
+                    .await?
+                else {
                     // After a restore, it goes on at the journal's end.
                     *place = None;
                     names = &[];

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use chrono::{DateTime, SecondsFormat, Utc};
 use kernel::{SellerId, StoreError};
+use oauth::ClientId;
 
 use crate::{Event, EventId, WebhookEvent};
 
@@ -125,10 +126,11 @@ impl JournalPage {
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait JournalReader: Send + Sync {
-    /// Up to `limit` events of these names.
+    /// Up to `limit` events of these names, for this application if one reads.
     async fn page(
         &self,
         seller: SellerId,
+        reader: Option<ClientId>,
         start: JournalStart,
         names: &[WebhookEvent],
         limit: u16,

@@ -55,6 +55,7 @@ recorded as (
 select s.seller_id, s.id
 from unnest($1::uuid[], $2::uuid[], $3::uuid[]) as k (seller_id, id, fence)
 join subscriptions as s on s.seller_id = k.seller_id and s.id = k.id
+-- Read only if a queue is missing.
 where (select count(*) from valid) < cardinality($1)
   and s.fence = k.fence
   and (s.seller_id, s.id) not in (select seller_id, id from valid)
@@ -104,6 +105,7 @@ union all
 select s.seller_id, s.id, null
 from unnest($1::uuid[], $2::uuid[], $3::uuid[]) as k (seller_id, id, fence)
 join subscriptions as s on s.seller_id = k.seller_id and s.id = k.id
+-- Read only if a queue is missing.
 where (select count(*) from leases) < cardinality($1)
   and s.fence = k.fence
   and (s.seller_id, s.id) not in (select seller_id, id from leases)
