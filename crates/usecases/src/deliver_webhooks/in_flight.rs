@@ -170,9 +170,13 @@ impl InFlight {
         self.claiming = None;
     }
 
-    /// The capacity of refills: beside a claim only what has become free since it began.
+    /// The capacity of refills: nothing of the reserve, since their owners have something in hand, and beside a claim only
+    /// what has become free since it began.
     fn capacity_for_refills(&self) -> Option<Capacity> {
         let mut capacity = self.capacity()?;
+        capacity.attempts = capacity
+            .attempts
+            .min(u16::try_from(self.open()).unwrap_or(u16::MAX));
         if let Some(claim) = &self.claiming {
             capacity.attempts = capacity.attempts.saturating_sub(claim.attempts);
             capacity.failing_attempts = capacity.failing_attempts.saturating_sub(claim.failing_attempts);
@@ -194,7 +198,7 @@ impl InFlight {
             let healthy = self.in_hand(false) - self.in_hand(true);
             let more = match self.open() {
                 open if open > healthy => self.per_owner,
-                open if open > healthy / 4 => self.per_owner / 4,
+                open if open > healthy / 4 => (self.per_owner / 4).max(1),
                 _ => 0,
             };
             self.per_owner = self.per_owner.saturating_add(more).min(self.slots.per_owner);

@@ -211,6 +211,22 @@ async fn many_owners_whose_receivers_never_respond_leave_slots_to_another() {
     silent.run(after).await;
 }
 
+/// Each has one queue, so that a single claim finds them all.
+#[tokio::test(start_paused = true)]
+async fn owners_of_one_silent_queue_each_leave_slots_to_another() {
+    let never = Response::timeout(TIMEOUT);
+    let world = queues((64, 30), &never, false, |queue| queue);
+    world.store.set_owner(0, 99);
+    let feed = async {
+        sleep(Duration::from_millis(300)).await;
+        for _ in 0..20 {
+            world.is_attempted_soon(0).await;
+            sleep(Duration::from_millis(397)).await;
+        }
+    };
+    world.run_with(Slots::of(512), feed).await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn everything_is_sent_once_and_recorded_in_few_statements() {
     let world = World::default();

@@ -187,15 +187,15 @@ impl<'a> Worker<'a> {
             Step::Ended(start, Sent::Postponed) => self.in_flight.postpone(&start),
             Step::ClaimedQueues(claimed) => {
                 self.in_flight.end_claim();
-                let Some(claimed) = self.or_pause(claimed) else {
+                let Some(mut claimed) = self.or_pause(claimed) else {
                     return;
                 };
                 self.dispatch.observer.claimed(claimed.queues.len());
-                self.may_claim |= self.in_flight.claimed(&claimed);
-                for queue in claimed.queues {
+                for queue in mem::take(&mut claimed.queues) {
                     let starts = self.in_flight.add(queue);
                     self.start(starts);
                 }
+                self.may_claim |= self.in_flight.claimed(&claimed);
             }
             Step::Recorded(recording, recorded) => {
                 self.calls.recording = false;
