@@ -132,7 +132,7 @@ impl Turn {
 ///
 /// An adapter MUST open them READ COMMITTED on the primary and bound their length (10 s at most). Work that
 /// waits for its turn MUST NOT hold a connection. The transactions of one seller, or of one application, MUST NOT use up the
-/// connections of the others. One application MUST NOT use up a seller's.
+/// connections of the others. From a pool of 8 on, one application MUST NOT use up a seller's.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait UnitOfWork: Send + Sync {

@@ -35,7 +35,7 @@ enum Place {
     MarketplaceShare(SellerId),
     /// An application's at all its sellers.
     ApplicationShare(ClientId),
-    /// Its part of a seller's share: half, so that the seller's others, and the panel, have the rest.
+    /// Its part of a seller's share: half, rounded up. The seller's other applications, and the panel, have the rest.
     PartOfShare(SellerId, ClientId),
 }
 
@@ -175,7 +175,7 @@ impl Admission {
     }
 }
 
-/// The caller's own requests use up its share, or others do what is short.
+/// Refuses work for want of this place. A share is the caller's own; rows are everybody's.
 fn no_turn(busy: &Place, reason: impl FnOnce() -> String) -> StoreError {
     StoreError::Unavailable(match busy {
         Place::Share(_) | Place::ApplicationShare(_) | Place::PartOfShare(..) => ShareTaken.into(),

@@ -277,8 +277,8 @@ pub trait SubscriptionQueues: Send + Sync {
 
     /// Extends claims and returns what else is due in their queues, without the deliveries that are running,
     /// and the present URLs.
-    /// The claim of a queue missing from the result is lost, and its attempts end, or another transaction has locked it:
-    /// the adapter MUST NOT wait for that.
+    /// A queue is missing from the result if its claim is lost, or if another transaction has locked it. An adapter MUST NOT
+    /// wait for such a lock.
     async fn refill(&self, held: &[Refill]) -> Result<Vec<Refilled>, StoreError>;
 
     /// Records the ends of attempts, then releases queues: asleep if nothing waits, due with the next

@@ -74,7 +74,7 @@ impl Outlook {
     }
 }
 
-/// The store call in progress for a queue: one at a time, since neither waits for the other's lock.
+/// The store call in progress for a queue. There is one at a time: calls skip what another transaction has locked.
 #[derive(PartialEq, Eq)]
 pub(super) enum StoreCall {
     None,

@@ -42,7 +42,7 @@ struct Calls {
     recording: bool,
     /// No claim begins during a refill, since each takes from the capacity; a refill may begin beside a claim.
     refilling: bool,
-    /// Whether a claim was the last to begin alone. They take turns: either may go on for long.
+    /// Whether a claim has begun since the last refill that ran alone. They take turns, since either may go on for long.
     claimed_last: bool,
 }
 
