@@ -42,7 +42,7 @@ pub(crate) const PATH: &str = "/v1/events";
 pub(crate) const LIMIT: u32 = 60;
 /// The longest wait, in seconds.
 const MAX_WAIT: u16 = 30;
-/// The shortest time between a request and an answer that waited.
+/// The shortest time between the readings of one request.
 const LEAST_WAIT: Duration = Duration::from_secs(1);
 /// The message for a cursor that does not open.
 const REFUSED: &str = "Not a cursor of this seller's journal: send the `cursor` of an earlier answer.";
@@ -101,8 +101,7 @@ impl Read<Public> for ListEvents {
     /// asked to stop. A reader that disconnects keeps its place until then: one that has only ended its side of the
     /// connection gets its answer.
     async fn execute(self, call: Call<Public>) -> Result<Reply, Error> {
-        let began = Instant::now();
-        let until = began + self.wait;
+        let until = Instant::now() + self.wait;
         let state = Arc::clone(&call.state);
         let mut start = self.start;
         let mut page = self.page(&call, &call.caller, start, call.deadline).await?;
@@ -112,7 +111,7 @@ impl Read<Public> for ListEvents {
         {
             while page.is_empty() && Instant::now() < until {
                 let read_at = Instant::now();
-                let (seen, least) = (place.event_after(page.place.number), began + LEAST_WAIT);
+                let (seen, least) = (place.event_after(page.place.number), read_at + LEAST_WAIT);
                 let waited = async {
                     timeout_at(until, seen).await.unwrap_or(Ok(()))?;
                     sleep_until(least).await;

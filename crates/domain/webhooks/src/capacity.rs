@@ -9,41 +9,76 @@ use kernel::SellerId;
 /// How much a worker can start now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capacity {
-    /// Attempts in all; at least 1.
-    pub attempts: u16,
-    /// Of these, at most this many in failing queues; may be 0.
-    pub failing_attempts: u16,
+    /// All attempts.
+    pub all: FreeAttempts,
+    /// Of these, those in failing queues.
+    pub failing: FreeAttempts,
     /// Attempts of one queue; at least 1.
     pub per_queue: u16,
     /// Attempts of one failing queue; at least 1.
     pub per_failing_queue: u16,
-    /// Attempts of all queues of one owner's applications, including running ones; at least 1.
-    pub per_owner: u16,
-    /// Of these, at most this many in failing queues, including running ones; at least 1.
-    pub failing_per_owner: u16,
-    /// The running attempts, by owner.
+    /// [`Load::window`] of owners who are not in `under_way`; at least 1.
+    pub first_window: u16,
     pub under_way: BTreeMap<SellerId, Load>,
-    /// Owners who have had their turn in this round: their queues start nothing.
+}
+
+/// Free attempts of a kind.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FreeAttempts {
+    pub attempts: u16,
+    /// The free ones beyond a reserve for owners without any under way.
+    pub open: u16,
+    /// The same while none is under way; at least 1.
+    pub of: u16,
+    /// Owners who have had their turn in this round: their queues of this kind start nothing.
     pub passed_over: BTreeSet<SellerId>,
 }
 
-/// Running attempts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// Running attempts of an owner's queues, and the limit of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Load {
     pub attempts: u16,
     /// Of these, attempts in failing queues.
     pub failing: u16,
-    /// Further queues of the owner start one attempt each: a host is full.
-    pub one_each: bool,
+    /// How many attempts the owner could have if all were free; at least 1. In failing queues half as many.
+    pub window: u16,
+    /// A host is full: how many further attempts are tried, one in each queue.
+    pub tries: Option<u16>,
 }
 
 impl Load {
+    /// No attempts.
+    pub const fn none(window: u16) -> Self {
+        Self {
+            attempts: 0,
+            failing: 0,
+            window,
+            tries: None,
+        }
+    }
+
     /// Adds attempts of one queue.
     pub fn add(&mut self, number: u16, failing: bool) {
         self.attempts = self.attempts.saturating_add(number);
         if failing {
             self.failing = self.failing.saturating_add(number);
         }
+        self.tries = self.tries.map(|tries| tries.saturating_sub(number));
+    }
+}
+
+impl FreeAttempts {
+    /// How many more can start for an owner who has so many: the fewer are open, the fewer one owner may have, so that those
+    /// who come later find some. Of the reserve only one, if it is the owner's first.
+    fn left(&self, window: u16, has: u16) -> u16 {
+        let most = (u32::from(window) * u32::from(self.open)).div_ceil(u32::from(self.of).max(1));
+        let most = u16::try_from(most).unwrap_or(window).max(1);
+        self.attempts.min(most.saturating_sub(has))
+    }
+
+    fn take(&mut self, number: u16) {
+        self.attempts = self.attempts.saturating_sub(number);
+        self.open = self.open.saturating_sub(number);
     }
 }
 
@@ -68,27 +103,35 @@ pub struct Share {
 }
 
 impl Capacity {
-    /// How many more attempts can start in the owner's queues, or in the failing ones.
+    fn load(&self, owner: SellerId) -> Load {
+        let load = self.under_way.get(&owner).copied();
+        load.unwrap_or(Load::none(self.first_window))
+    }
+
+    /// How many more attempts can start in the owner's healthy queues, or in the failing ones.
     pub fn left(&self, owner: SellerId, failing: bool) -> u16 {
-        if self.passed_over.contains(&owner) {
+        let kind = if failing { &self.failing } else { &self.all };
+        if kind.passed_over.contains(&owner) {
             return 0;
         }
-        let load = self.under_way.get(&owner).copied().unwrap_or_default();
-        let left = self.attempts.min(self.per_owner.saturating_sub(load.attempts));
+        let load = self.load(owner);
+        let left = self.all.left(load.window, load.attempts);
+        let left = left.min(load.tries.unwrap_or(left));
         if !failing {
             return left;
         }
-        left.min(self.failing_attempts)
-            .min(self.failing_per_owner.saturating_sub(load.failing))
+        left.min(self.failing.left(load.window.div_ceil(2), load.failing))
     }
 
     /// Takes up to this many attempts for a queue of this owner, and returns how many.
     pub fn take(&mut self, owner: SellerId, failing: bool, wanted: u16) -> u16 {
         let number = wanted.min(self.left(owner, failing));
-        self.under_way.entry(owner).or_default().add(number, failing);
-        self.attempts = self.attempts.saturating_sub(number);
+        let mut load = self.load(owner);
+        load.add(number, failing);
+        self.under_way.insert(owner, load);
+        self.all.take(number);
         if failing {
-            self.failing_attempts = self.failing_attempts.saturating_sub(number);
+            self.failing.take(number);
         }
         number
     }
@@ -98,10 +141,10 @@ impl Capacity {
     ///
     /// Repeated attempts leave one place to a first one, unless there is only one place.
     pub fn share(&mut self, queue: &DueQueue) -> Option<Share> {
-        let most = match self.under_way.get(&queue.owner) {
-            Some(load) if load.one_each => 1,
-            _ if queue.failing => self.per_failing_queue,
-            _ => self.per_queue,
+        let most = match self.load(queue.owner).tries {
+            Some(_) => 1,
+            None if queue.failing => self.per_failing_queue,
+            None => self.per_queue,
         };
         let repeats = most.saturating_sub(1).max(1);
         let due = queue.first_attempts.saturating_add(queue.repeats.min(repeats));

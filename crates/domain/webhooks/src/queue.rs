@@ -27,10 +27,18 @@ pub struct Lease {
 }
 
 /// The result of a claim.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClaimedQueues {
     /// Claimed queues with their due deliveries.
     pub queues: Vec<SubscriptionQueue>,
+    pub healthy: Examined,
+    /// None if no attempt could start in failing queues: then they are not looked for.
+    pub failing: Option<Examined>,
+}
+
+/// What a claim saw of the healthy queues, or of the failing ones.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Examined {
     /// The owners of all queues that had their turn: also of those that were put to sleep.
     pub owners: BTreeSet<SellerId>,
     /// True if not all due queues were examined, one got no capacity, or some were put to sleep, since these

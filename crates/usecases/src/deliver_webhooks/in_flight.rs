@@ -8,8 +8,8 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use kernel::SellerId;
 use webhooks::{
-    AttemptFailure, AttemptRecord, Attempted, Capacity, ClaimedQueues, DeliveryId, Due, Lease, Load, Message,
-    Outcome, Progress, Refill, Refilled, Release, SubscriptionQueue,
+    AttemptFailure, AttemptRecord, Attempted, Capacity, ClaimedQueues, DeliveryId, Due, Examined,
+    FreeAttempts, Lease, Load, Message, Outcome, Progress, Refill, Refilled, Release, SubscriptionQueue,
 };
 
 use super::Slots;
@@ -17,17 +17,14 @@ use super::leased_queue::{InHand, LeasedQueue, Outlook, StoreCall, left};
 use super::pauses::{PAUSE, Pauses};
 use super::worker::Recording;
 
-/// One queue gets at most 1/`FAIR_SHARE` of the free slots.
-const FAIR_SHARE: u16 = 8;
-
-/// 1/`RESERVE` of the slots is reserved for owners with little in hand.
+/// 1/`RESERVE` of the slots is reserved for owners without any attempt in hand.
 const RESERVE: u16 = 8;
 
-/// An owner gets at most 1/`PART_OF_RESERVE` of the free reserve.
-const PART_OF_RESERVE: u16 = 8;
+/// The window of an owner of whose receivers nothing is known.
+const FIRST_WINDOW: u16 = 8;
 
-/// How many attempts each owner gets at first. Their number doubles while there is room for all.
-const FIRST_PER_OWNER: u16 = 4;
+/// After this many beats the windows of owners without attempts are forgotten.
+const REMEMBERED_FOR: u16 = 600;
 
 /// An attempt to begin.
 pub(super) struct Start {
@@ -49,6 +46,14 @@ impl Start {
     }
 }
 
+/// What is known of an owner.
+struct Owner {
+    /// See [`Load::window`]. An attempt that succeeds adds one, a queue that begins to fail takes half: owners whose receivers
+    /// do not respond have little in hand when all their attempts time out.
+    window: u16,
+    postponed: Option<Postponed>,
+}
+
 /// What is known of an owner with postponed attempts.
 #[derive(Default)]
 struct Postponed {
@@ -57,6 +62,10 @@ struct Postponed {
     /// Whether one was postponed since the last beat.
     again: bool,
 }
+
+/// The owners whose queues the last claims have found. Claims pass over them until one finds all that there is: otherwise owners
+/// of many due queues come before all whose queues become due later.
+type Served = BTreeSet<SellerId>;
 
 /// The leased queues of a worker, and the attempts whose end is not recorded yet.
 pub(super) struct InFlight {
@@ -67,14 +76,11 @@ pub(super) struct InFlight {
     /// Rounds of refills so far.
     rounds: u64,
     pauses: Pauses,
-    /// Owners with postponed attempts. Their queues would be leased and postponed one after another, however many they are.
-    postponed: BTreeMap<SellerId, Postponed>,
-    /// Owners of the queues that the last claims have found. Claims pass over them until one finds all that there is:
-    /// otherwise owners of many due queues come before all whose queues become due later.
-    served: BTreeSet<SellerId>,
-    /// How many attempts an owner may have in hand and still get more. It begins low, and falls while slots run out before
-    /// all owners have had their turn: otherwise the first ones take them all, for as long as their receivers do not respond.
-    per_owner: u16,
+    owners: BTreeMap<SellerId, Owner>,
+    beats: u16,
+    /// Healthy and failing queues take turns on their own: those of one kind may be found while the other has no free attempt.
+    served: Served,
+    served_failing: Served,
     /// The capacity of the claim under way.
     claiming: Option<Capacity>,
 }
@@ -87,9 +93,10 @@ impl InFlight {
             ended: Vec::new(),
             rounds: 0,
             pauses: Pauses::default(),
-            postponed: BTreeMap::new(),
-            served: BTreeSet::new(),
-            per_owner: FIRST_PER_OWNER.min(slots.per_owner),
+            owners: BTreeMap::new(),
+            beats: 0,
+            served: Served::new(),
+            served_failing: Served::new(),
             claiming: None,
         }
     }
@@ -98,27 +105,32 @@ impl InFlight {
         self.queues.is_empty()
     }
 
-    /// How much can start now. A slot is free only once the end of its attempt is recorded, so nothing piles
-    /// up while the store is unavailable. The fewer slots are free, the fewer one queue gets, so many queues
-    /// that fail at the same time leave some to others. The last slots, and the last of the half that failing
-    /// queues may use, are reserved for owners with almost nothing in hand.
+    /// How much can start now; none without a free slot. A slot is free only once the end of its attempt is recorded, so nothing
+    /// piles up while the store is unavailable.
     fn capacity(&self) -> Option<Capacity> {
-        let under_way = self.loads();
         let slots = self.slots;
-        let (used, failing) = (self.in_hand(false), self.in_hand(true));
-        let (attempts, per_owner) = open_slots(slots.attempts, used, self.per_owner);
-        let (failing_attempts, failing_per_owner) =
-            open_slots((slots.attempts / 2).max(1), failing, self.per_owner.div_ceil(2));
-        (attempts > 0).then(|| Capacity {
-            attempts,
-            failing_attempts: failing_attempts.min(attempts),
-            per_queue: (attempts / FAIR_SHARE).clamp(1, slots.per_queue.max(1)),
+        let free = |slots: u16, failing| {
+            let (of, in_hand) = (slots - slots / RESERVE, self.in_hand(failing));
+            FreeAttempts {
+                attempts: left(slots, in_hand),
+                open: left(of, in_hand),
+                of,
+                passed_over: BTreeSet::new(),
+            }
+        };
+        let capacity = Capacity {
+            all: free(slots.attempts, false),
+            failing: free((slots.attempts / 2).max(1), true),
+            per_queue: slots.per_queue.max(1),
             per_failing_queue: slots.per_failing_queue,
-            per_owner,
-            failing_per_owner,
-            under_way,
-            passed_over: BTreeSet::new(),
-        })
+            first_window: self.first_window(),
+            under_way: self.loads(),
+        };
+        (capacity.all.attempts > 0).then_some(capacity)
+    }
+
+    fn first_window(&self) -> u16 {
+        FIRST_WINDOW.min(self.slots.per_owner)
     }
 
     fn in_hand(&self, failing: bool) -> usize {
@@ -126,38 +138,20 @@ impl InFlight {
         queues.map(|queue| queue.in_hand.len()).sum()
     }
 
-    /// The free slots beyond the reserve.
-    fn open(&self) -> usize {
-        let slots = self.slots.attempts;
-        left(slots - slots / RESERVE, self.in_hand(false)).into()
-    }
-
-    /// The capacity of a claim: half of the last slots, so that a later claim finds some for other queues, and little or none
-    /// for owners whose queues it passes over.
+    /// The capacity of a claim: little or none for owners with postponed attempts, whose queues would be leased and postponed
+    /// one after another, however many they are.
     pub(super) fn begin_claim(&mut self) -> Option<Capacity> {
-        let half_of_few = |slots: u16, left: u16| {
-            if left <= slots / RESERVE {
-                left.div_ceil(2)
-            } else {
-                left
-            }
-        };
-        let slots = self.slots.attempts;
         let mut capacity = self.capacity()?;
-        if !self.served.is_empty() && self.open() == 0 {
-            self.per_owner = (self.per_owner / 2).max(1);
+        let (served, served_failing) = (&self.served, &self.served_failing);
+        for (id, owner) in &mut self.owners {
+            let is_passed_over = served.contains(id) && served_failing.contains(id);
+            if let Some(postponed) = owner.postponed.as_mut().filter(|_| !is_passed_over) {
+                let load = capacity.under_way.entry(*id).or_insert(Load::none(owner.window));
+                load.tries = Some(mem::take(&mut postponed.room));
+            }
         }
-        capacity.attempts = half_of_few(slots, capacity.attempts);
-        capacity.failing_attempts = half_of_few(slots / 2, capacity.failing_attempts);
-        let postponed = self.postponed.iter_mut();
-        for (owner, postponed) in postponed.filter(|(owner, _)| !self.served.contains(owner)) {
-            let load = capacity.under_way.entry(*owner).or_default();
-            let room = mem::take(&mut postponed.room);
-            load.attempts = load.attempts.max(capacity.per_owner.saturating_sub(room));
-            load.failing = load.failing.max(capacity.failing_per_owner.saturating_sub(room));
-            load.one_each = true;
-        }
-        capacity.passed_over.clone_from(&self.served);
+        capacity.all.passed_over.clone_from(&self.served);
+        capacity.failing.passed_over.clone_from(&self.served_failing);
         self.claiming = Some(capacity.clone());
         Some(capacity)
     }
@@ -170,16 +164,12 @@ impl InFlight {
         self.claiming = None;
     }
 
-    /// The capacity of refills: nothing of the reserve, since their owners have something in hand, and beside a claim only
-    /// what has become free since it began.
+    /// The capacity of refills: beside a claim only what has become free since it began, since it may use all the rest.
     fn capacity_for_refills(&self) -> Option<Capacity> {
         let mut capacity = self.capacity()?;
-        capacity.attempts = capacity
-            .attempts
-            .min(u16::try_from(self.open()).unwrap_or(u16::MAX));
         if let Some(claim) = &self.claiming {
-            capacity.attempts = capacity.attempts.saturating_sub(claim.attempts);
-            capacity.failing_attempts = capacity.failing_attempts.saturating_sub(claim.failing_attempts);
+            capacity.all.attempts = capacity.all.open.saturating_sub(claim.all.open);
+            capacity.failing.attempts = capacity.failing.open.saturating_sub(claim.failing.open);
             for (owner, load) in &mut capacity.under_way {
                 load.attempts = load.attempts.saturating_add(claim.left(*owner, false));
                 load.failing = load.failing.saturating_add(claim.left(*owner, true));
@@ -190,29 +180,33 @@ impl InFlight {
 
     /// Whether there may be more to claim.
     pub(super) fn claimed(&mut self, claimed: &ClaimedQueues) -> bool {
-        let passed_over = !self.served.is_empty();
-        if claimed.more {
-            self.served.extend(&claimed.owners);
-        } else {
-            self.served.clear();
-            let healthy = self.in_hand(false) - self.in_hand(true);
-            let more = match self.open() {
-                open if open > healthy => self.per_owner,
-                open if open > healthy / 4 => (self.per_owner / 4).max(1),
-                _ => 0,
-            };
-            self.per_owner = self.per_owner.saturating_add(more).min(self.slots.per_owner);
-        }
-        claimed.more || passed_over
+        let healthy = end_of_claim(&mut self.served, &claimed.healthy);
+        let failing = claimed.failing.as_ref();
+        let failing = failing.is_some_and(|failing| end_of_claim(&mut self.served_failing, failing));
+        healthy || failing
     }
 
     fn loads(&self) -> BTreeMap<SellerId, Load> {
         let mut loads = BTreeMap::<_, Load>::new();
         for queue in self.queues.values() {
             let number = u16::try_from(queue.in_hand.len()).unwrap_or(u16::MAX);
-            loads.entry(queue.owner).or_default().add(number, queue.fails());
+            let window = || {
+                self.owners
+                    .get(&queue.owner)
+                    .map_or(self.first_window(), |owner| owner.window)
+            };
+            let load = loads.entry(queue.owner).or_insert_with(|| Load::none(window()));
+            load.add(number, queue.fails());
         }
         loads
+    }
+
+    fn owner(&mut self, id: SellerId) -> &mut Owner {
+        let window = self.first_window();
+        self.owners.entry(id).or_insert(Owner {
+            window,
+            postponed: None,
+        })
     }
 
     /// Adds a claimed queue. One without due deliveries is released at once.
@@ -308,15 +302,19 @@ impl InFlight {
     /// Handles the end of an attempt; the store has not recorded it yet.
     pub(super) fn end(&mut self, record: AttemptRecord) {
         if let Some(queue) = self.queues.get_mut(&record.lease) {
-            queue.running = queue.running.saturating_sub(1);
-            if let Some(postponed) = self.postponed.get_mut(&queue.owner) {
-                postponed.room = postponed.room.saturating_add(1);
+            let is_success = record.outcome.is_success();
+            let fails = queue.fails();
+            queue.end(is_success);
+            let begins_to_fail = !fails && queue.fails();
+            let (owner, most) = (queue.owner, self.slots.per_owner);
+            let owner = self.owner(owner);
+            if is_success {
+                owner.window = owner.window.saturating_add(1).min(most);
+            } else if begins_to_fail {
+                owner.window = (owner.window / 2).max(1);
             }
-            if record.outcome.is_success() {
-                queue.succeeded = true;
-                queue.failures = 0;
-            } else {
-                queue.failures = queue.failures.saturating_add(1);
+            if let Some(postponed) = &mut owner.postponed {
+                postponed.room = postponed.room.saturating_add(1);
             }
         }
         self.ended.push(record);
@@ -329,7 +327,8 @@ impl InFlight {
             queue.in_hand.retain(|delivery| delivery.id != start.delivery);
             queue.postponed.push(start.delivery);
             queue.outlook = Outlook::Postponed;
-            self.postponed.entry(queue.owner).or_default().again = true;
+            let owner = queue.owner;
+            self.owner(owner).postponed.get_or_insert_default().again = true;
         }
     }
 
@@ -348,15 +347,34 @@ impl InFlight {
                 queue.call = StoreCall::None;
             }
         }
-        // Of postponed attempts many are tried, and few are in hand.
-        if self.postponed.is_empty() {
-            let most = self.loads().values().map(|load| load.attempts).max();
-            let most = most.unwrap_or_default().saturating_mul(2);
-            self.per_owner = self.per_owner.min(most.max(FIRST_PER_OWNER));
+        self.beats += 1;
+        let is_forgotten = self.beats >= REMEMBERED_FOR;
+        if is_forgotten {
+            self.beats = 0;
         }
-        self.postponed.retain(|_, postponed| {
-            postponed.room = u16::MAX;
-            mem::take(&mut postponed.again)
+        let loads = self.loads();
+        for id in loads.keys() {
+            self.owner(*id);
+        }
+        let (first, most) = (self.first_window(), self.slots.per_owner);
+        let is_half_empty = self.in_hand(false) < usize::from(self.slots.attempts / 2);
+        self.owners.retain(|id, owner| {
+            let in_hand = loads.get(id).map_or(0, |load| load.attempts);
+            if owner.postponed.is_none() {
+                owner.window = owner.window.min(in_hand.saturating_mul(4).max(first));
+            }
+            // Of postponed attempts many are tried, and few are in hand.
+            if is_half_empty && (owner.postponed.is_some() || in_hand >= owner.window / 2) {
+                owner.window = owner.window.saturating_mul(2).min(most);
+            }
+            owner.postponed = owner.postponed.take().filter(|postponed| postponed.again);
+            if let Some(postponed) = &mut owner.postponed {
+                *postponed = Postponed {
+                    room: u16::MAX,
+                    again: false,
+                };
+            }
+            !is_forgotten || owner.postponed.is_some() || in_hand > 0
         });
     }
 
@@ -471,11 +489,13 @@ impl InFlight {
     }
 }
 
-/// The number of free slots, and how many attempts an owner may have in hand and still get more.
-fn open_slots(slots: u16, used: usize, per_owner: u16) -> (u16, u16) {
-    let free = left(slots, used);
-    match free.saturating_sub(slots / RESERVE) {
-        0 => (free, per_owner.min(free / PART_OF_RESERVE).max(1)),
-        beyond_reserve => (beyond_reserve, per_owner.max(1)),
+/// Whether a claim may have left something: it did not see all, or passed over owners.
+fn end_of_claim(served: &mut Served, examined: &Examined) -> bool {
+    let passed_over = !served.is_empty();
+    if examined.more {
+        served.extend(&examined.owners);
+    } else {
+        served.clear();
     }
+    examined.more || passed_over
 }

@@ -94,6 +94,17 @@ impl LeasedQueue {
         }
     }
 
+    /// An attempt has ended.
+    pub(super) const fn end(&mut self, is_success: bool) {
+        self.running = self.running.saturating_sub(1);
+        if is_success {
+            self.succeeded = true;
+            self.failures = 0;
+        } else {
+            self.failures = self.failures.saturating_add(1);
+        }
+    }
+
     pub(super) fn is_free(&self) -> bool {
         self.call == StoreCall::None
     }

@@ -211,6 +211,25 @@ async fn many_owners_whose_receivers_never_respond_leave_slots_to_another() {
     silent.run(after).await;
 }
 
+/// Those of a hundred owners, all due: one that becomes due later does not wait for each of them.
+#[tokio::test(start_paused = true)]
+async fn failing_queues_take_turns_by_their_owners() {
+    let slow_failure = Response::status(Duration::from_secs(9), 500);
+    let world = queues((1_000, 50), &slow_failure, true, |queue| 1 + queue / 10);
+    world.store.set_owner(0, 0);
+    world.store.set_failing(0);
+    world.receivers.respond(0, FAILED);
+    let fed = async {
+        for ended in 1..=4 {
+            let begun = Instant::now();
+            world.store.add(0, 0);
+            world.store.until_ended(0, ended).await;
+            assert!(begun.elapsed() < Duration::from_mins(1), "{:?}", begun.elapsed());
+        }
+    };
+    world.run(fed).await;
+}
+
 /// Each has one queue, so that a single claim finds them all.
 #[tokio::test(start_paused = true)]
 async fn owners_of_one_silent_queue_each_leave_slots_to_another() {
@@ -271,7 +290,7 @@ async fn slow_responses_do_not_delay_the_rest_of_their_queues() {
         }
         assert!(queued.elapsed() < Duration::from_secs(1));
     };
-    world.run(later).await;
+    world.run_with(Slots::of(512), later).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -331,7 +350,7 @@ async fn a_locked_queue_delays_no_other_and_loses_nothing() {
             assert!(queued.elapsed() <= BEAT + FAST * 2, "{:?}", queued.elapsed());
             sleep(Duration::from_millis(37)).await;
         }
-        assert_eq!(world.receivers.sent(), 100 + usize::from(SLOTS.per_owner / 4));
+        assert_eq!(world.receivers.sent(), 100 + usize::from(SLOTS.per_queue));
         world.store.set_locked(None);
         world.store.finished().await;
     };
@@ -432,7 +451,8 @@ async fn leased_queues_get_no_more_than_their_owners_share() {
     };
     world.receivers.respond(101, OK);
     world.run(other).await;
-    assert_eq!(world.receivers.most_at_once(), 1 + usize::from(SLOTS.per_owner));
+    let most = world.receivers.most_at_once();
+    assert!((10..=1 + usize::from(SLOTS.per_owner)).contains(&most), "{most}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -536,7 +556,10 @@ fn delivered(start: &Start) -> AttemptRecord {
 #[tokio::test(start_paused = true)]
 async fn a_refill_beside_a_claim_gets_what_has_become_free_since_the_claim_began() {
     let world = queues((1, 20), &OK, false, |_| 1);
-    let mut in_flight = InFlight::new(SLOTS);
+    let mut in_flight = InFlight::new(Slots {
+        per_queue: 4,
+        ..SLOTS
+    });
     let capacity = in_flight.begin_claim().unwrap();
     let mut claimed = world.store.claim(Uuid::nil(), capacity).await.unwrap();
     in_flight.end_claim();
@@ -573,10 +596,10 @@ async fn claims_pass_over_an_owner_whose_attempts_are_postponed_but_for_as_many_
     // Once a beat it is tried how many can begin, in many queues.
     in_flight.beat();
     let capacity = in_flight.begin_claim().unwrap();
-    assert!(capacity.left(owner, false) > before && capacity.under_way[&owner].one_each);
+    assert!(capacity.left(owner, false) > before && capacity.under_way[&owner].tries.is_some());
     assert_eq!(left(&mut in_flight), 0);
     in_flight.beat();
-    assert!(!in_flight.begin_claim().unwrap().under_way[&owner].one_each);
+    assert!(in_flight.begin_claim().unwrap().under_way[&owner].tries.is_none());
 }
 
 #[tokio::test(start_paused = true)]

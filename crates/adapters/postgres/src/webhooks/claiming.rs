@@ -15,8 +15,8 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use uuid::Uuid;
 use webhooks::{
-    Capacity, ClaimedQueues, DeliveryId, Due, DueQueue, Lease, Progress, QueueKey, Refill, Refilled,
-    SigningSecrets, SubscriptionId, SubscriptionQueue, WebhookUrl,
+    Capacity, ClaimedQueues, DeliveryId, Due, DueQueue, Examined, FreeAttempts, Lease, Progress, QueueKey,
+    Refill, Refilled, SigningSecrets, SubscriptionId, SubscriptionQueue, WebhookUrl,
 };
 
 use super::queues::StoredQueues;
@@ -152,7 +152,8 @@ impl TryFrom<DeliveryRow> for Due {
 
 /// The owners for whom no further attempt can start, in any queue or in a failing one.
 fn full_owners(capacity: &Capacity, failing: bool) -> Vec<Uuid> {
-    let owners = capacity.under_way.keys().chain(&capacity.passed_over);
+    let kind = if failing { &capacity.failing } else { &capacity.all };
+    let owners = capacity.under_way.keys().chain(&kind.passed_over);
     let full = owners.filter(|owner| capacity.left(**owner, failing) == 0);
     full.map(|owner| owner.uuid()).collect()
 }
@@ -200,15 +201,16 @@ impl StoredQueues {
     ) -> QueryResult<(ClaimedQueues, Vec<QueueKey>)> {
         let mut due = self.lock_due(connection, &capacity).await?;
         let (mut leases, mut held, mut abandoned) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut claimed, mut owners) = (BTreeMap::new(), BTreeSet::new());
+        let mut claimed = BTreeMap::new();
+        let (mut of_healthy, mut of_failing) = (BTreeSet::new(), BTreeSet::new());
         for row in due.queues {
             // Those that get no share stay due.
+            let (search, owners) = if row.failing {
+                (&mut due.failing, &mut of_failing)
+            } else {
+                (&mut due.healthy, &mut of_healthy)
+            };
             let Some(share) = capacity.share(&row.due()) else {
-                let search = if row.failing {
-                    &mut due.failing
-                } else {
-                    &mut due.healthy
-                };
                 search.end_at(row.wake_at);
                 continue;
             };
@@ -245,12 +247,20 @@ impl StoredQueues {
             }
         }
         connection.batch_execute("commit").await?;
-        let more = due.healthy.end.is_some() || due.failing.end.is_some();
+        let examined = |search: &Searching, owners| Examined {
+            owners,
+            more: search.end.is_some(),
+        };
+        let claimed_queues = ClaimedQueues {
+            queues,
+            healthy: examined(&due.healthy, of_healthy),
+            failing: (due.failing.most > 0).then(|| examined(&due.failing, of_failing)),
+        };
         let (healthy, failing) = &self.searches;
         healthy.end(&due.healthy, due.at);
         failing.end(&due.failing, due.at);
         let others = claimed.into_keys().map(|lease| lease.queue);
-        Ok((ClaimedQueues { queues, owners, more }, others.collect()))
+        Ok((claimed_queues, others.collect()))
     }
 
     /// Leases queues, which have these fences now, and returns the live ones with their due deliveries. An
@@ -307,17 +317,17 @@ impl StoredQueues {
         connection: &AsyncPgConnection,
         capacity: &Capacity,
     ) -> QueryResult<LockedQueues> {
-        let most = capacity.attempts.min(MOST_QUEUES);
-        let most_failing = capacity.failing_attempts.min(most);
-        let is_first = capacity.passed_over.is_empty();
+        let most = capacity.all.attempts.min(MOST_QUEUES);
+        let most_failing = capacity.failing.attempts.min(most);
         // Without attempts for failing queues every owner counts as full, and no failing queue is searched.
         let full_of_failing = match most_failing {
             0 => Vec::new(),
             _ => full_owners(capacity, true),
         };
         let (healthy, failing) = &self.searches;
-        let mut healthy = healthy.begin(is_first, most, full_owners(capacity, false));
-        let mut failing = failing.begin(is_first, most_failing, full_of_failing);
+        let begins = |kind: &FreeAttempts| kind.passed_over.is_empty();
+        let mut healthy = healthy.begin(begins(&capacity.all), most, full_owners(capacity, false));
+        let mut failing = failing.begin(begins(&capacity.failing), most_failing, full_of_failing);
         let due = DUE.bind((
             i64::from(most),
             i64::from(most_failing),

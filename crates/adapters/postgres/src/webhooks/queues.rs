@@ -73,7 +73,12 @@ impl SubscriptionQueues for StoredQueues {
             claimed
         };
         let (mut claimed, not_live) = self.statements.ask(claiming).await?;
-        claimed.more |= !not_live.is_empty() && self.put_to_sleep(&not_live).await;
+        if !not_live.is_empty() && self.put_to_sleep(&not_live).await {
+            claimed.healthy.more = true;
+            if let Some(failing) = &mut claimed.failing {
+                failing.more = true;
+            }
+        }
         Ok(claimed)
     }
 

@@ -11,7 +11,7 @@ use tokio_postgres::Client;
 use webhooks::{Capacity, DeliveryId, Load};
 
 use crate::support::{
-    CAPACITY, Fixture, each_once, ended, given, id, ids, ids_of, more, release, strangers, take_all,
+    CAPACITY, Fixture, each_once, ended, free, given, id, ids, ids_of, more, release, strangers, take_all,
 };
 
 fn attempts(due: &[webhooks::Due]) -> Vec<u8> {
@@ -30,7 +30,7 @@ async fn concurrent_claims_lease_each_queue_and_delivery_once() {
         }
     }
     let capacity = Capacity {
-        attempts: 12,
+        all: free(12),
         ..CAPACITY
     };
     let worker = async |_| {
@@ -155,13 +155,11 @@ async fn an_owners_applications_stay_within_a_share_and_delay_no_other_at_the_sa
             let load = Load {
                 attempts: under_way,
                 failing: if failing { under_way } else { 0 },
-                one_each: false,
+                // Failing queues have half of it.
+                ..Load::none(if failing { 20 } else { 10 })
             };
-            // Failing queues have a share of their own.
             let capacity = Capacity {
-                attempts: 8,
-                per_owner: if failing { 128 } else { 10 },
-                failing_per_owner: 10,
+                all: free(8),
                 under_way: BTreeMap::from([(owner, load)]),
                 ..CAPACITY
             };
@@ -190,19 +188,31 @@ async fn a_claim_reports_whether_more_is_due_and_queues_take_turns() {
         queues.push(queue);
     }
     let one = Capacity {
-        attempts: 1,
+        all: free(1),
         per_queue: 1,
         ..CAPACITY
     };
     for n in 0..7 {
         let claimed = fixture.queues().claim(id(), one.clone()).await.unwrap();
         let first = claimed.queues[0].lease.queue;
-        assert_eq!((first, claimed.more), (queues[n % 3], true));
+        assert_eq!((first, claimed.healthy.more), (queues[n % 3], true));
         fixture.end_all(&claimed.queues[0], 200).await;
     }
     for queues in [2, 0] {
         let claimed = fixture.queues().claim(id(), CAPACITY).await.unwrap();
-        assert_eq!((claimed.queues.len(), claimed.more), (queues, false));
+        assert_eq!((claimed.queues.len(), claimed.healthy.more), (queues, false));
+    }
+
+    // Of failing queues nothing is said without an attempt for them.
+    fixture.fill(queues[0], 1, 0).await;
+    fixture.tamper("update subscriptions set failing = true").await;
+    for (attempts, expected) in [(0, None), (1, Some(true)), (1, Some(false))] {
+        let capacity = Capacity {
+            failing: free(attempts),
+            ..CAPACITY
+        };
+        let claimed = fixture.queues().claim(id(), capacity).await.unwrap();
+        assert_eq!(claimed.failing.map(|failing| failing.more), expected);
     }
 }
 

@@ -203,7 +203,7 @@ async fn a_suspension_puts_queues_to_sleep_and_its_end_wakes_them() {
     fixture.suspend(application).await;
     for more in [true, false] {
         let claimed = fixture.queues().claim(id(), CAPACITY).await.unwrap();
-        assert_eq!((claimed.queues.len(), claimed.more), (0, more));
+        assert_eq!((claimed.queues.len(), claimed.healthy.more), (0, more));
     }
     assert_eq!(fixture.waiting().await, 4);
     let resting = fixture

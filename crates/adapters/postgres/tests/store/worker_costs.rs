@@ -2,8 +2,6 @@
 //! `costs.rs`: decisions and what follows them, claims of queues, leases, reconciliation. Contract
 //! `webhook_retries` shows that a queue's backlog does not delay the others.
 
-use std::collections::BTreeSet;
-
 use adapter_postgres::{Database, QUEUE_LIMIT};
 use chrono::TimeDelta;
 use futures_util::future::BoxFuture;
@@ -11,7 +9,7 @@ use oauth::{ApplicationStatus, FamiliesOf, SecretHash, TokenKey};
 use orders::Carrier;
 use tokio_postgres::Client;
 use usecases::{LockSet, Transaction};
-use webhooks::{Capacity, QueueKey, SubscriptionQueues, Undelivered, UndeliveredFilter};
+use webhooks::{QueueKey, SubscriptionQueues, Undelivered, UndeliveredFilter};
 
 use crate::costs::OTHERS;
 use crate::support::{CAPACITY, Fixture, all_ended, id, ids, more, queue_one, release, set_status};
@@ -134,10 +132,8 @@ async fn a_claim_does_not_read_the_deleted_applications_of_an_owner_without_a_sh
     fixture
         .filled(&deleted.replace("{owner}", &owner.to_string()))
         .await;
-    let capacity = Capacity {
-        passed_over: BTreeSet::from([owner]),
-        ..CAPACITY
-    };
+    let mut capacity = CAPACITY;
+    capacity.all.passed_over.insert(owner);
     let claim = async |database: &Database| {
         let claimed = database.subscription_queues().claim(id(), capacity).await;
         assert_eq!(claimed.unwrap().queues.len(), 1);
@@ -159,14 +155,11 @@ async fn claims_of_a_round_do_not_read_again_what_they_pass_over() {
     let claims = async |number: usize| {
         let before = fixture.statistic(QUEUES_READ).await;
         for _ in 0..number {
-            for passed_over in [BTreeSet::new(), BTreeSet::from([owner])] {
-                let is_first = passed_over.is_empty();
-                let capacity = Capacity {
-                    passed_over,
-                    ..CAPACITY
-                };
+            for passed_over in [None, Some(owner)] {
+                let mut capacity = CAPACITY;
+                capacity.all.passed_over.extend(passed_over);
                 let claimed = queues.claim(id(), capacity).await.unwrap();
-                assert_eq!(claimed.more, is_first);
+                assert_eq!(claimed.healthy.more, passed_over.is_none());
             }
         }
         fixture.statistic(QUEUES_READ).await - before

@@ -1,6 +1,7 @@
 //! Properties of shares for any capacity and any queues.
 
 use proptest::collection::{btree_map, btree_set, vec};
+use proptest::option;
 use proptest::prelude::*;
 use uuid::Uuid;
 
@@ -10,26 +11,39 @@ fn owner() -> impl Strategy<Value = SellerId> {
     (0..4_u128).prop_map(|n| Uuid::from_u128(n).into())
 }
 
-fn capacity() -> impl Strategy<Value = Capacity> {
-    let load = (0..12_u16).prop_flat_map(|attempts| {
-        (0..=attempts).prop_map(move |failing| Load {
-            attempts,
-            failing,
-            one_each: false,
-        })
-    });
-    let limits = (1..60_u16, 0..30_u16, 1..12_u16, 1..4_u16, 1..20_u16, 1..10_u16);
-    let owners = (btree_map(owner(), load, 0..8), btree_set(owner(), 0..2));
-    (limits, owners).prop_map(|(limits, (under_way, passed_over))| Capacity {
-        attempts: limits.0,
-        failing_attempts: limits.1,
-        per_queue: limits.2,
-        per_failing_queue: limits.3,
-        per_owner: limits.4,
-        failing_per_owner: limits.5,
-        under_way,
+fn free() -> impl Strategy<Value = FreeAttempts> {
+    let numbers = (0..60_u16).prop_flat_map(|of| (Just(of), 0..=of, 0..8_u16));
+    (numbers, btree_set(owner(), 0..2)).prop_map(|((of, open, reserve), passed_over)| FreeAttempts {
+        attempts: open + reserve,
+        open,
+        of,
         passed_over,
     })
+}
+
+fn load() -> impl Strategy<Value = Load> {
+    let numbers = (0..12_u16).prop_flat_map(|attempts| (Just(attempts), 0..=attempts));
+    let limits = (1..20_u16, option::of(0..4_u16));
+    (numbers, limits).prop_map(|((attempts, failing), (window, tries))| Load {
+        attempts,
+        failing,
+        window,
+        tries,
+    })
+}
+
+fn capacity() -> impl Strategy<Value = Capacity> {
+    let limits = (1..12_u16, 1..4_u16, 1..20_u16);
+    (free(), free(), limits, btree_map(owner(), load(), 0..8)).prop_map(
+        |(all, failing, limits, under_way)| Capacity {
+            all,
+            failing,
+            per_queue: limits.0,
+            per_failing_queue: limits.1,
+            first_window: limits.2,
+            under_way,
+        },
+    )
 }
 
 fn queues() -> impl Strategy<Value = Vec<DueQueue>> {
@@ -60,19 +74,43 @@ proptest! {
     #[test]
     fn no_limit_is_exceeded(capacity in capacity(), queues in queues()) {
         let shares = shared(&capacity, &queues);
-        prop_assert!(sum(&queues, &shares, |_| true) <= capacity.attempts);
-        prop_assert!(sum(&queues, &shares, |queue| queue.failing) <= capacity.failing_attempts);
+        prop_assert!(sum(&queues, &shares, |_| true) <= capacity.all.attempts);
+        prop_assert!(sum(&queues, &shares, |queue| queue.failing) <= capacity.failing.attempts);
         for (queue, share) in queues.iter().zip(&shares) {
             let most = if queue.failing { capacity.per_failing_queue } else { capacity.per_queue };
             let due = queue.first_attempts + queue.repeats;
             prop_assert!(share.unwrap_or_default() <= most.min(due));
-            let load = capacity.under_way.get(&queue.owner).copied().unwrap_or_default();
-            let is_owners = |other: &DueQueue| other.owner == queue.owner;
-            let given = sum(&queues, &shares, is_owners);
-            prop_assert!(given == 0 || !capacity.passed_over.contains(&queue.owner));
-            prop_assert!(given == 0 || load.attempts + given <= capacity.per_owner);
-            let given = sum(&queues, &shares, |other| other.failing && is_owners(other));
-            prop_assert!(given == 0 || load.failing + given <= capacity.failing_per_owner);
+            let load = capacity.load(queue.owner);
+            prop_assert!(load.tries.is_none() || share.unwrap_or_default() <= 1);
+            for (kind, has, window, only_failing) in [
+                (&capacity.all, load.attempts, load.window, false),
+                (&capacity.failing, load.failing, load.window.div_ceil(2), true),
+            ] {
+                let is_owners = |other: &DueQueue| other.owner == queue.owner;
+                let given = sum(&queues, &shares, |other| is_owners(other) && (other.failing || !only_failing));
+                prop_assert!(given == 0 || has + given <= window);
+                prop_assert!(load.tries.is_none_or(|tries| given <= tries));
+                let is_kind = |other: &DueQueue| is_owners(other) && other.failing == only_failing;
+                let passed_over = kind.passed_over.contains(&queue.owner);
+                prop_assert!(!passed_over || sum(&queues, &shares, is_kind) == 0);
+            }
+        }
+    }
+
+    /// However many attempts each could have, one owner after the other leaves something open to the next; what is not open is
+    /// only for those without any.
+    #[test]
+    fn owners_leave_some_to_the_next(windows in vec(1..60_u16, 1..200), reserve in 0..60_u16) {
+        let of = 400;
+        let mut free = FreeAttempts { attempts: of + reserve, open: of, of, ..FreeAttempts::default() };
+        for window in windows {
+            let before = free.clone();
+            let number = free.left(window, 0);
+            free.take(number);
+            prop_assert!(free.open > 0 || before.open <= 1, "{window}: {before:?}");
+            prop_assert_eq!(number, free.attempts.abs_diff(before.attempts));
+            prop_assert!(number > 0 || before.attempts == 0);
+            prop_assert!(free.open > 0 || free.left(window, 1) == 0);
         }
     }
 
@@ -81,7 +119,11 @@ proptest! {
     fn nothing_is_left_that_a_queue_could_start(capacity in capacity(), queues in queues()) {
         let mut left = capacity;
         for queue in &queues {
-            let most = if queue.failing { left.per_failing_queue } else { left.per_queue };
+            let most = match left.load(queue.owner).tries {
+                Some(_) => 1,
+                None if queue.failing => left.per_failing_queue,
+                None => left.per_queue,
+            };
             let repeats = queue.repeats.min(most.saturating_sub(1).max(1));
             let could = most.min(queue.first_attempts + repeats);
             let share = left.share(queue);
@@ -95,7 +137,7 @@ proptest! {
     /// Queues of an owner who has used up the share change nothing for the others.
     #[test]
     fn a_full_owner_takes_nothing(mut capacity in capacity(), queues in queues(), full in owner()) {
-        let load = Load { attempts: capacity.per_owner, ..Load::default() };
+        let load = Load { attempts: 1, ..Load::none(1) };
         capacity.under_way.insert(full, load);
         let is_other = |queue: &DueQueue| queue.owner != full;
         let others: Vec<_> = queues.iter().filter(|queue| is_other(queue)).copied().collect();
@@ -108,19 +150,23 @@ proptest! {
 
 #[test]
 fn one_place_is_left_to_a_first_attempt_and_a_queue_without_work_is_leased() {
-    let one_each = Load {
-        one_each: true,
-        ..Load::default()
+    let tried = Load {
+        tries: Some(1),
+        ..Load::none(6)
+    };
+    let free = |attempts| FreeAttempts {
+        attempts,
+        open: attempts,
+        of: attempts,
+        passed_over: BTreeSet::new(),
     };
     let mut capacity = Capacity {
-        attempts: 20,
-        failing_attempts: 1,
+        all: free(200),
+        failing: free(1),
         per_queue: 4,
         per_failing_queue: 1,
-        per_owner: 6,
-        failing_per_owner: 6,
-        under_way: BTreeMap::from([(Uuid::from_u128(3).into(), one_each)]),
-        passed_over: BTreeSet::new(),
+        first_window: 6,
+        under_way: BTreeMap::from([(Uuid::from_u128(3).into(), tried)]),
     };
     let queue = |owner: u128, failing, first_attempts, repeats| DueQueue {
         owner: Uuid::from_u128(owner).into(),
@@ -137,6 +183,7 @@ fn one_place_is_left_to_a_first_attempt_and_a_queue_without_work_is_leased() {
         (queue(2, true, 1, 0), None),
         (queue(2, false, 2, 9), Some((4, 3))),
         (queue(3, false, 9, 9), Some((1, 1))),
+        (queue(3, false, 9, 9), None),
     ] {
         let share = capacity
             .share(&queue)

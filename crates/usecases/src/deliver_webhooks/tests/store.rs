@@ -10,9 +10,9 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 use webhooks::{
-    AddressPolicy, AttemptRecord, Capacity, ClaimedQueues, DeliveryId, Due, DueQueue, Lease, Outcome, Phase,
-    Progress, QueueKey, Refill, Refilled, Release, SubscriptionQueue, SubscriptionQueues, WebhookEvent,
-    WebhookSecret, WebhookUrl,
+    AddressPolicy, AttemptRecord, Capacity, ClaimedQueues, DeliveryId, Due, DueQueue, Examined, Lease,
+    Outcome, Phase, Progress, QueueKey, Refill, Refilled, Release, SubscriptionQueue, SubscriptionQueues,
+    WebhookEvent, WebhookSecret, WebhookUrl,
 };
 
 use crate::test_support::now;
@@ -288,11 +288,7 @@ impl Store {
 #[async_trait]
 impl SubscriptionQueues for Store {
     async fn claim(&self, fence: Uuid, mut capacity: Capacity) -> Result<ClaimedQueues, StoreError> {
-        let mut claimed = ClaimedQueues {
-            queues: Vec::new(),
-            owners: BTreeSet::new(),
-            more: false,
-        };
+        let mut claimed = ClaimedQueues::default();
         let suspended = Uuid::max().into();
         let are_before = {
             let mut state = self.call().await?;
@@ -303,8 +299,8 @@ impl SubscriptionQueues for Store {
         };
         if are_before {
             sleep(PUT_TO_SLEEP).await;
-            claimed.owners.insert(suspended);
-            claimed.more = true;
+            claimed.healthy.owners.insert(suspended);
+            claimed.healthy.more = true;
             return Ok(claimed);
         }
         let mut state = self.state();
@@ -317,25 +313,36 @@ impl SubscriptionQueues for Store {
         let mut waiting: Vec<_> = queues.filter(|(_, queue)| waits(queue)).collect();
         waiting.sort_by_key(|(_, queue)| queue.turn);
         // As many healthy and failing ones each, of owners that are not full.
+        let most = [capacity.all.attempts, capacity.failing.attempts];
+        let most = most.map(|most| usize::from(most).min(QUEUES_OF_A_CLAIM));
         let mut examined = [0, 0];
         waiting.retain(|(number, queue)| {
-            let examined = &mut examined[usize::from(queue.failing)];
+            let kind = usize::from(queue.failing);
             let is_examined =
-                *examined < QUEUES_OF_A_CLAIM && capacity.left(queue.owner(**number), queue.failing) > 0;
-            *examined += usize::from(is_examined);
+                examined[kind] < most[kind] && capacity.left(queue.owner(**number), queue.failing) > 0;
+            examined[kind] += usize::from(is_examined);
             is_examined
         });
-        claimed.more = examined.contains(&QUEUES_OF_A_CLAIM);
+        claimed.healthy.more = examined[0] == most[0];
+        claimed.failing = (most[1] > 0).then(|| Examined {
+            more: examined[1] == most[1],
+            ..Examined::default()
+        });
         for (number, queue) in waiting {
             let owner = queue.owner(*number);
             let due = queue.due(owner);
+            let kind = if queue.failing {
+                claimed.failing.as_mut().unwrap()
+            } else {
+                &mut claimed.healthy
+            };
             let Some(share) = capacity.share(&due) else {
-                claimed.more = true;
+                kind.more = true;
                 continue;
             };
             let deliveries = queue.lease(&[], share.attempts, share.repeats);
             queue.fence = Some(fence);
-            claimed.owners.insert(owner);
+            kind.owners.insert(owner);
             let queue_key = QueueKey {
                 seller: Uuid::from_u128(*number).into(),
                 subscription: Uuid::from_u128(*number).into(),

@@ -8,22 +8,30 @@ use kernel::SellerId;
 use oauth::ClientId;
 use usecases::Transaction;
 use webhooks::{
-    AddressPolicy, AttemptRecord, Capacity, Delivery, DeliveryId, Due, Lease, NewSubscription, Outcome,
-    QueueKey, Refill, Release, RetrySchedule, SubscriptionQueue, SubscriptionQueues, WebhookEvent,
+    AddressPolicy, AttemptRecord, Capacity, Delivery, DeliveryId, Due, FreeAttempts, Lease, NewSubscription,
+    Outcome, QueueKey, Refill, Release, RetrySchedule, SubscriptionQueue, SubscriptionQueues, WebhookEvent,
     WebhookSecret, WebhookUrl,
 };
 
 use super::{Fixture, id, instant};
 
+/// So many free attempts of many more.
+pub(crate) const fn free(attempts: u16) -> FreeAttempts {
+    FreeAttempts {
+        attempts,
+        open: 10_000,
+        of: 10_000,
+        passed_over: BTreeSet::new(),
+    }
+}
+
 pub(crate) const CAPACITY: Capacity = Capacity {
-    attempts: 128,
-    failing_attempts: 64,
+    all: free(128),
+    failing: free(64),
     per_queue: 16,
     per_failing_queue: 2,
-    per_owner: 128,
-    failing_per_owner: 128,
+    first_window: 1_000,
     under_way: BTreeMap::new(),
-    passed_over: BTreeSet::new(),
 };
 
 /// The queues that a worker may claim, now or later.
