@@ -9,7 +9,7 @@ use actix_web::dev::{Payload, RequestHead};
 use actix_web::http::header::HeaderMap;
 use bytes::Bytes;
 use kernel::{Claim, Claimed};
-use usecases::{LockSet, Transaction, Turn};
+use usecases::{LockSet, Transaction};
 
 use crate::deadline::Deadline;
 use crate::decode::{self, ObjectShape, Shape};
@@ -81,7 +81,7 @@ pub trait Write<L: Listener>: Sized + Send + Sync + 'static {
         claim: &Claim,
     ) -> impl Future<Output = Result<Unclaimed, Error>> + Send {
         let _ = (call, claim);
-        async { Ok(Unclaimed::NeedsClaim(None)) }
+        async { Ok(Unclaimed::NeedsClaim) }
     }
 
     /// Makes the change and returns the answer, which is stored in the same transaction. It may be retried
@@ -99,8 +99,8 @@ pub enum Unclaimed {
     /// The key was used before.
     KeyUsed(Claimed),
     /// Nothing was changed, and the request must be executed under a claim: after a conflict, or because the
-    /// operation always takes one. Carries the turn at [`Write::locks`], if it already has it.
-    NeedsClaim(Option<Turn>),
+    /// operation always takes one.
+    NeedsClaim,
 }
 
 /// An operation that reads its body itself, in chunks. It takes no idempotency key, because a key could not

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use kernel::{Claim, Claimed, StoreError, TransactionError};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
-use usecases::{LockSet, MAX_RETRIES, Transaction, Turn, UnitOfWork, retry};
+use usecases::{LockSet, MAX_RETRIES, Transaction, UnitOfWork, retry};
 
 use crate::deadline::Deadline;
 use crate::error::Error;
@@ -36,7 +36,7 @@ pub(crate) async fn write<L: Listener, W: Write<L>>(
 ) -> Result<Reply, Error> {
     let trace_id = call.trace_id;
     let outcome = match claim {
-        None => execute(operation, call, None, None).await,
+        None => execute(operation, call, None).await,
         Some(claim) => run_keyed(operation, call, &claim).await,
     };
     outcome.map_err(|error| error.logged(&trace_id, route))
@@ -49,10 +49,10 @@ async fn run_keyed<L: Listener, W: Write<L>>(
     claim: &Claim,
 ) -> Result<Reply, Error> {
     let Some(operation) = operation else {
-        return run_claimed::<L, W>(None, call, claim, None).await;
+        return run_claimed::<L, W>(None, call, claim).await;
     };
     let error = match catch_panic(operation.try_unclaimed(&call, claim)).await {
-        Ok(Unclaimed::NeedsClaim(turn)) => return run_claimed(Some(operation), call, claim, turn).await,
+        Ok(Unclaimed::NeedsClaim) => return run_claimed(Some(operation), call, claim).await,
         Ok(Unclaimed::Saved(reply)) => {
             idempotency::count(L::NAME, "run");
             return Ok(reply);
@@ -75,7 +75,6 @@ async fn run_claimed<L: Listener, W: Write<L>>(
     operation: Option<W>,
     call: Call<L>,
     claim: &Claim,
-    turn: Option<Turn>,
 ) -> Result<Reply, Error> {
     let (state, deadline) = (Arc::clone(&call.state), call.deadline);
     let ports = state.ports();
@@ -95,7 +94,7 @@ async fn run_claimed<L: Listener, W: Write<L>>(
         }
     }
 
-    let error = match execute(operation, call, Some(claim), turn).await {
+    let error = match execute(operation, call, Some(claim)).await {
         // The transaction has completed the claim.
         Ok(reply) => return Ok(reply),
         Err(error) => error,
@@ -144,13 +143,11 @@ async fn recover<L: Listener>(
 }
 
 /// Prepares, then applies the operation and stores the answer in one transaction; retries after a transaction
-/// conflict. Work that already has its turn keeps it. A panic becomes an error, and the claim is settled as
-/// after any other error.
+/// conflict. A panic becomes an error, and the claim is settled as after any other error.
 async fn execute<L: Listener, W: Write<L>>(
     operation: Option<W>,
     mut call: Call<L>,
     claim: Option<&Claim>,
-    turn: Option<Turn>,
 ) -> Result<Reply, Error> {
     let mut operation = operation.ok_or_else(Problem::not_found)?;
     call.deadline = call
@@ -158,11 +155,7 @@ async fn execute<L: Listener, W: Write<L>>(
         .extended_by(L::WRITE_TIMEOUT.saturating_sub(Deadline::REQUEST_TIMEOUT));
     let executing = async {
         operation.prepare(&mut call).await?;
-        let mut locks = operation.locks(&call);
-        if turn.is_some() {
-            locks.rows.clear();
-        }
-        let locks = call.state.with_shares(&call.caller, locks);
+        let locks = call.state.with_shares(&call.caller, operation.locks(&call));
         retry(|| attempt(&operation, &call, claim, &locks)).await
     };
     catch_panic(executing).await

@@ -154,12 +154,12 @@ impl Write<Public> for PatchOffer {
 
     async fn try_unclaimed(&self, call: &Call<Public>, claim: &Claim) -> Result<Unclaimed, Error> {
         let Some(changes) = &call.state.offer_changes else {
-            return Ok(Unclaimed::NeedsClaim(None));
+            return Ok(Unclaimed::NeedsClaim);
         };
         let (seller, locks) = (call.caller.seller, self.locks(call));
         // Of two concurrent changes of an offer only one can win.
         let mut waiting = pin!(call.state.ports.units.turn(&locks));
-        let (turn, read) = loop {
+        let (_turn, read) = loop {
             let turn = timeout(KEY_LOOKUP_INTERVAL, &mut waiting).await;
             let turn = turn.ok().transpose()?;
             let read = call.deadline.run(changes.read(seller, self.id, claim)).await??;
@@ -179,7 +179,7 @@ impl Write<Public> for PatchOffer {
         Ok(if saved {
             Unclaimed::Saved(reply)
         } else {
-            Unclaimed::NeedsClaim(Some(turn))
+            Unclaimed::NeedsClaim
         })
     }
 

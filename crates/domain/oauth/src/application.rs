@@ -277,7 +277,7 @@ pub enum InvalidClient {
     #[error("this client is public and has no secret: send its client_id alone, in the body")]
     SecretOfPublic,
     /// `is_proved` if the client has authenticated, or sent a token of its own that can still be used.
-    #[error("this application is suspended")]
+    #[error("this application is suspended: ask the marketplace why")]
     Suspended { is_proved: bool },
     /// Shown only to an authenticated client.
     #[error("the account of this application's owner is closed")]

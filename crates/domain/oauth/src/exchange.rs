@@ -100,7 +100,7 @@ pub enum Verdict {
 pub enum GrantRefusal {
     #[error("it is unknown, or was issued to another client")]
     Unknown,
-    #[error("it has expired")]
+    #[error("it has expired. Ask the seller for consent again")]
     Expired,
     #[error("redirect_uri is not the one of the authorization request")]
     RedirectMismatch,

@@ -187,15 +187,12 @@ impl InFlight {
     }
 
     fn loads(&self) -> BTreeMap<SellerId, Load> {
-        let mut loads = BTreeMap::<_, Load>::new();
+        let first = self.first_window();
+        let known = self.owners.iter().filter(|(_, owner)| owner.window != first);
+        let mut loads: BTreeMap<_, _> = known.map(|(id, owner)| (*id, Load::none(owner.window))).collect();
         for queue in self.queues.values() {
             let number = u16::try_from(queue.in_hand.len()).unwrap_or(u16::MAX);
-            let window = || {
-                self.owners
-                    .get(&queue.owner)
-                    .map_or(self.first_window(), |owner| owner.window)
-            };
-            let load = loads.entry(queue.owner).or_insert_with(|| Load::none(window()));
+            let load = loads.entry(queue.owner).or_insert(Load::none(first));
             load.add(number, queue.fails());
         }
         loads
@@ -364,7 +361,7 @@ impl InFlight {
                 owner.window = owner.window.min(in_hand.saturating_mul(4).max(first));
             }
             // Of postponed attempts many are tried, and few are in hand.
-            if is_half_empty && (owner.postponed.is_some() || in_hand >= owner.window / 2) {
+            if is_half_empty && (owner.postponed.is_some() || in_hand.saturating_mul(2) >= owner.window) {
                 owner.window = owner.window.saturating_mul(2).min(most);
             }
             owner.postponed = owner.postponed.take().filter(|postponed| postponed.again);

@@ -577,6 +577,43 @@ async fn a_refill_beside_a_claim_gets_what_has_become_free_since_the_claim_began
     assert_eq!(wanted(&in_flight.refills(true)), 2);
 }
 
+#[tokio::test(start_paused = true)]
+async fn an_owners_window_follows_how_its_attempts_end() {
+    let mut in_flight = InFlight::new(SLOTS);
+    let window = async |in_flight: &mut InFlight, ends: &[u16]| {
+        let world = queues((1, ends.len()), &OK, false, |_| 1);
+        let capacity = in_flight.begin_claim().unwrap();
+        let mut claimed = world.store.claim(Uuid::nil(), capacity).await.unwrap();
+        in_flight.end_claim();
+        let starts = in_flight.add(claimed.queues.remove(0));
+        for (start, status) in starts.iter().zip(ends) {
+            let outcome = Outcome::Answered(*status);
+            in_flight.end(AttemptRecord {
+                outcome,
+                ..delivered(start)
+            });
+        }
+        let recording = in_flight.next_recording().unwrap();
+        in_flight.recorded(recording, &BTreeSet::new());
+        let loads = in_flight.begin_claim().unwrap().under_way;
+        in_flight.end_claim();
+        loads.values().next().map(|load| load.window)
+    };
+    assert_eq!(window(&mut in_flight, &[200, 200]).await, Some(10));
+    // Once for a queue that fails.
+    assert_eq!(window(&mut in_flight, &[500, 500, 500]).await, Some(5));
+    assert_eq!(window(&mut in_flight, &[500]).await, Some(2));
+    // What it was good for is forgotten without attempts at once, what failed later.
+    in_flight.beat();
+    assert_eq!(window(&mut in_flight, &[200; 2]).await, Some(4));
+    for _ in 0..600 {
+        in_flight.beat();
+    }
+    assert_eq!(window(&mut in_flight, &[200; 8]).await, Some(16));
+    in_flight.beat();
+    assert_eq!(window(&mut in_flight, &[200]).await, Some(9));
+}
+
 /// Its other queues would be postponed one after another, before everybody's that have waited for less long.
 #[tokio::test(start_paused = true)]
 async fn claims_pass_over_an_owner_whose_attempts_are_postponed_but_for_as_many_as_end() {

@@ -12,7 +12,7 @@ use kernel::{
     TransactionError,
 };
 use tokio::runtime::Handle;
-use usecases::{MockTransaction, MockUnitOfWork};
+use usecases::{MockTransaction, MockUnitOfWork, Turn};
 use uuid::Uuid;
 
 use super::*;
