@@ -40,7 +40,7 @@ pub struct Load {
     pub attempts: u16,
     /// Of these, attempts in failing queues.
     pub failing: u16,
-    /// How many attempts the owner could have if all were free; at least 1. In failing queues half as many.
+    /// How many attempts the owner may have while half of all are open; at least 1. In failing queues half as many.
     pub window: u16,
     /// A host is full: how many further attempts are tried, one in each queue.
     pub tries: Option<u16>,
@@ -68,11 +68,11 @@ impl Load {
 }
 
 impl FreeAttempts {
-    /// How many more can start for an owner who has so many: the fewer are open, the fewer one owner may have, so that those
-    /// who come later find some. Of the reserve only one, if it is the owner's first.
+    /// How many more can start for an owner who has so many: once less than half is open, in proportion fewer, so that those who
+    /// come later find some. Of the reserve only one, if it is the owner's first.
     fn left(&self, window: u16, has: u16) -> u16 {
-        let most = (u32::from(window) * u32::from(self.open)).div_ceil(u32::from(self.of).max(1));
-        let most = u16::try_from(most).unwrap_or(window).max(1);
+        let most = (2 * u32::from(window) * u32::from(self.open)).div_ceil(u32::from(self.of).max(1));
+        let most = u16::try_from(most).unwrap_or(window).clamp(1, window.max(1));
         self.attempts.min(most.saturating_sub(has))
     }
 
@@ -100,6 +100,8 @@ pub struct Share {
     pub attempts: u16,
     /// Of these, at most this many repeated attempts.
     pub repeats: u16,
+    /// Whether more is due.
+    pub more: bool,
 }
 
 impl Capacity {
@@ -149,7 +151,12 @@ impl Capacity {
         let repeats = most.saturating_sub(1).max(1);
         let due = queue.first_attempts.saturating_add(queue.repeats.min(repeats));
         let attempts = self.take(queue.owner, queue.failing, due.min(most));
-        (attempts > 0 || due == 0).then_some(Share { attempts, repeats })
+        let more = attempts < queue.first_attempts.saturating_add(queue.repeats);
+        (attempts > 0 || due == 0).then_some(Share {
+            attempts,
+            repeats,
+            more,
+        })
     }
 }
 

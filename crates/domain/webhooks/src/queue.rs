@@ -60,6 +60,8 @@ pub struct SubscriptionQueue {
     /// True if its last attempts failed.
     pub failing: bool,
     pub deliveries: Vec<Due>,
+    /// True if more of them are due.
+    pub more: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

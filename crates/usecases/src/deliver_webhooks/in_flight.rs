@@ -21,7 +21,7 @@ use super::worker::Recording;
 const RESERVE: u16 = 8;
 
 /// The window of an owner of whose receivers nothing is known.
-const FIRST_WINDOW: u16 = 8;
+const FIRST_WINDOW: u16 = 2;
 
 /// After this many beats the windows of owners without attempts are forgotten.
 const REMEMBERED_FOR: u16 = 600;
@@ -51,6 +51,8 @@ struct Owner {
     /// See [`Load::window`]. An attempt that succeeds adds one, a queue that begins to fail takes half: owners whose receivers
     /// do not respond have little in hand when all their attempts time out.
     window: u16,
+    /// Attempts since the last beat.
+    started: u16,
     postponed: Option<Postponed>,
 }
 
@@ -202,6 +204,7 @@ impl InFlight {
         let window = self.first_window();
         self.owners.entry(id).or_insert(Owner {
             window,
+            started: 0,
             postponed: None,
         })
     }
@@ -221,7 +224,7 @@ impl InFlight {
             round: 0,
             succeeded: false,
             failures: 0,
-            outlook: Outlook::after(claimed.deliveries.len(), self.slots.per_queue / 2),
+            outlook: Outlook::of(claimed.more),
             call: StoreCall::None,
             refilled_last: false,
         };
@@ -249,7 +252,7 @@ impl InFlight {
                 }
                 if queue.outlook != Outlook::Postponed {
                     let given = given.map_or(0, |given| given.deliveries.len());
-                    queue.outlook = Outlook::after(given, *capacity);
+                    queue.outlook = Outlook::of(given >= usize::from(*capacity));
                 }
             }
         }
@@ -264,6 +267,12 @@ impl InFlight {
     }
 
     fn starts(&mut self, lease: Lease, deliveries: Vec<Due>) -> Vec<Start> {
+        let Some(owner) = self.queues.get(&lease).map(|queue| queue.owner) else {
+            return Vec::new();
+        };
+        let number = u16::try_from(deliveries.len()).unwrap_or(u16::MAX);
+        let owner = self.owner(owner);
+        owner.started = owner.started.saturating_add(number);
         let Some(queue) = self.queues.get_mut(&lease) else {
             return Vec::new();
         };
@@ -271,7 +280,6 @@ impl InFlight {
         if queue.retries() > 0 {
             queue.ahead_of_retries = 0;
         } else if queue.fails() {
-            let number = u16::try_from(deliveries.len()).unwrap_or(u16::MAX);
             queue.ahead_of_retries = queue.ahead_of_retries.saturating_add(number);
         }
         queue.in_hand.extend(deliveries.iter().map(|due| InHand {
@@ -357,11 +365,12 @@ impl InFlight {
         let is_half_empty = self.in_hand(false) < usize::from(self.slots.attempts / 2);
         self.owners.retain(|id, owner| {
             let in_hand = loads.get(id).map_or(0, |load| load.attempts);
-            if owner.postponed.is_none() {
-                owner.window = owner.window.min(in_hand.saturating_mul(4).max(first));
-            }
+            let used = in_hand.max(mem::take(&mut owner.started)).saturating_mul(2);
             // Of postponed attempts many are tried, and few are in hand.
-            if is_half_empty && (owner.postponed.is_some() || in_hand.saturating_mul(2) >= owner.window) {
+            if owner.postponed.is_none() {
+                owner.window = owner.window.min(used.max(first));
+            }
+            if is_half_empty && (owner.postponed.is_some() || used >= owner.window) {
                 owner.window = owner.window.saturating_mul(2).min(most);
             }
             owner.postponed = owner.postponed.take().filter(|postponed| postponed.again);

@@ -56,7 +56,7 @@ pub(super) struct LeasedQueue {
 /// Whether a queue is expected to have more due deliveries.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outlook {
-    /// The last response filled the capacity: there may be more.
+    /// The last response left something, or filled the capacity.
     MoreLikely,
     /// The last response left capacity unused.
     CapacityLeft,
@@ -65,8 +65,8 @@ pub(super) enum Outlook {
 }
 
 impl Outlook {
-    pub(super) fn after(given: usize, capacity: u16) -> Self {
-        if given >= usize::from(capacity) {
+    pub(super) const fn of(more: bool) -> Self {
+        if more {
             Self::MoreLikely
         } else {
             Self::CapacityLeft

@@ -333,7 +333,7 @@ async fn an_unavailable_store_loses_nothing_and_bounds_the_attempts() {
     world.run(outage).await;
     let stopped = begun.elapsed().as_secs();
     assert!((6..8).contains(&stopped), "{stopped} s");
-    assert_eq!((world.receivers.sent(), world.store.delivered()), (4, 0));
+    assert_eq!((world.receivers.sent(), world.store.delivered()), (2, 0));
 }
 
 #[tokio::test(start_paused = true)]
@@ -350,7 +350,8 @@ async fn a_locked_queue_delays_no_other_and_loses_nothing() {
             assert!(queued.elapsed() <= BEAT + FAST * 2, "{:?}", queued.elapsed());
             sleep(Duration::from_millis(37)).await;
         }
-        assert_eq!(world.receivers.sent(), 100 + usize::from(SLOTS.per_queue));
+        let sent = world.receivers.sent();
+        assert!(sent > 100 && sent <= 100 + usize::from(SLOTS.per_queue), "{sent}");
         world.store.set_locked(None);
         world.store.finished().await;
     };
@@ -489,6 +490,7 @@ async fn the_store_learns_of_a_delivery_that_is_postponed_during_a_refill() {
     let mut claimed = world.store.claim(Uuid::nil(), capacity).await.unwrap();
     in_flight.end_claim();
     let starts = in_flight.add(claimed.queues.remove(0));
+    in_flight.beat();
     let running_in = |refills: &[Refill]| refills.iter().map(|refill| refill.running.len()).sum::<usize>();
 
     let during = in_flight.refills(true);
@@ -565,16 +567,15 @@ async fn a_refill_beside_a_claim_gets_what_has_become_free_since_the_claim_began
     in_flight.end_claim();
     in_flight.claimed(&claimed);
     let starts = in_flight.add(claimed.queues.remove(0));
+    in_flight.beat();
     let wanted = |refills: &[Refill]| refills.iter().map(|refill| refill.capacity).sum::<u16>();
     let claim = in_flight.begin_claim().unwrap();
     assert!(claim.left(Uuid::from_u128(1).into(), false) > 0);
     assert_eq!(wanted(&in_flight.refills(true)), 0);
-    for start in &starts[..2] {
-        in_flight.end(delivered(start));
-    }
+    in_flight.end(delivered(&starts[0]));
     let recording = in_flight.next_recording().unwrap();
     in_flight.recorded(recording, &BTreeSet::new());
-    assert_eq!(wanted(&in_flight.refills(true)), 2);
+    assert_eq!(wanted(&in_flight.refills(true)), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -595,23 +596,24 @@ async fn an_owners_window_follows_how_its_attempts_end() {
         }
         let recording = in_flight.next_recording().unwrap();
         in_flight.recorded(recording, &BTreeSet::new());
-        let loads = in_flight.begin_claim().unwrap().under_way;
+        let capacity = in_flight.begin_claim().unwrap();
         in_flight.end_claim();
-        loads.values().next().map(|load| load.window)
+        let load = capacity.under_way.values().next();
+        load.map_or(capacity.first_window, |load| load.window)
     };
-    assert_eq!(window(&mut in_flight, &[200, 200]).await, Some(10));
-    // Once for a queue that fails.
-    assert_eq!(window(&mut in_flight, &[500, 500, 500]).await, Some(5));
-    assert_eq!(window(&mut in_flight, &[500]).await, Some(2));
-    // What it was good for is forgotten without attempts at once, what failed later.
+    assert_eq!(window(&mut in_flight, &[200, 200]).await, 4);
+    // A queue that fails takes half, once.
+    assert_eq!(window(&mut in_flight, &[500, 500, 500]).await, 2);
+    assert_eq!(window(&mut in_flight, &[500]).await, 1);
+    // It doubles at a beat, since there is room and half of it was used.
     in_flight.beat();
-    assert_eq!(window(&mut in_flight, &[200; 2]).await, Some(4));
-    for _ in 0..600 {
-        in_flight.beat();
-    }
-    assert_eq!(window(&mut in_flight, &[200; 8]).await, Some(16));
+    assert_eq!(window(&mut in_flight, &[200; 2]).await, 4);
     in_flight.beat();
-    assert_eq!(window(&mut in_flight, &[200]).await, Some(9));
+    assert_eq!(window(&mut in_flight, &[200; 8]).await, 16);
+    // Without attempts it is forgotten.
+    in_flight.beat();
+    in_flight.beat();
+    assert_eq!(window(&mut in_flight, &[200]).await, 3);
 }
 
 /// Its other queues would be postponed one after another, before everybody's that have waited for less long.

@@ -226,7 +226,7 @@ impl StoredQueues {
                 capacity: if is_readable { share.attempts } else { 0 },
                 repeats: share.repeats,
             });
-            claimed.insert(lease, row);
+            claimed.insert(lease, (row, share.more));
         }
         if !abandoned.is_empty() {
             let lose = LOSE.bind(columns(&abandoned));
@@ -235,15 +235,20 @@ impl StoredQueues {
         let mut queues = Vec::new();
         if !leases.is_empty() {
             for leased in self.lease(connection, &leases, held).await? {
-                queues.extend(claimed.remove(&leased.lease).map(|row| SubscriptionQueue {
-                    lease: leased.lease,
-                    client_id: row.client_id.into(),
-                    owner: row.owner_id.into(),
-                    url: leased.url,
-                    secrets: leased.secrets,
-                    failing: row.failing,
-                    deliveries: leased.deliveries,
-                }));
+                queues.extend(
+                    claimed
+                        .remove(&leased.lease)
+                        .map(|(row, more)| SubscriptionQueue {
+                            lease: leased.lease,
+                            client_id: row.client_id.into(),
+                            owner: row.owner_id.into(),
+                            url: leased.url,
+                            secrets: leased.secrets,
+                            failing: row.failing,
+                            deliveries: leased.deliveries,
+                            more,
+                        }),
+                );
             }
         }
         connection.batch_execute("commit").await?;

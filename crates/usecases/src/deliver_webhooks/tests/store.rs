@@ -358,6 +358,7 @@ impl SubscriptionQueues for Store {
                 secrets: secret().into(),
                 failing: queue.failing,
                 deliveries,
+                more: share.more,
             });
         }
         Ok(claimed)
