@@ -60,12 +60,13 @@ async fn only_public_addresses_can_be_subscribed() {
 }
 
 #[tokio::test]
-async fn few_hosts_of_one_seller_are_looked_up_at_a_time() {
+async fn few_hosts_of_one_application_are_looked_up_at_a_time() {
     let names = NameServer::start(&[]).await;
     names.is_silent_about("silent.example");
     let names_at = [("WEBHOOKS__NAME_SERVERS", &*names.address.to_string())];
     let world = World::with(PROGRAM, |options| set(options.in_one_process(), &names_at)).await;
-    let (own, other) = (world.integration().await, world.integration().await);
+    let own = world.integration().await;
+    let other = world.integration_of(own.seller.clone()).await;
     let body = json!({"url": "https://silent.example/", "events": EVENTS});
     let mut silent = JoinSet::new();
     for _ in 0..12 {

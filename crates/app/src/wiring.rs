@@ -16,7 +16,7 @@ use adapter_postgres::Database;
 use adapter_sandbox_page::SandboxPage;
 use adapter_sealing::{Argon2Hasher, HashingBounds, KeyRing, SystemClock, SystemRandomness};
 use anyhow::{Context as _, anyhow};
-use kernel::SellerId;
+use oauth::ClientId;
 use offers::OfferChanges;
 use rustls::ServerConfig;
 use tokio::runtime::Handle;
@@ -55,7 +55,7 @@ pub(crate) struct Shared {
     pub(crate) database: Database,
     offer_changes: Option<Arc<dyn OfferChanges<Announcement>>>,
     waiting: Waiting,
-    host_checks: web::places::Places<SellerId>,
+    host_checks: web::places::Places<ClientId>,
     imports: Arc<Semaphore>,
     pub(crate) sealer: Arc<KeyRing>,
     pub(crate) passwords: Arc<Argon2Hasher>,

@@ -44,7 +44,10 @@ pub async fn check_report(
     seller: SellerId,
     report: &Report,
 ) -> Result<SellerOrder, Failure<Refusal>> {
-    let part = present(orders.order(seller, &report.order).await?, Refusal::NoSuchOrder)?;
+    let part = present(
+        orders.order(seller.into(), &report.order).await?,
+        Refusal::NoSuchOrder,
+    )?;
     check_part(&part, report)?;
     Ok(part)
 }

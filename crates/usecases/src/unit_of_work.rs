@@ -7,7 +7,7 @@ use accounts::AccountStore;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use futures_util::future::BoxFuture;
-use kernel::{Claim, OfferId, SellerId, StoreError, StoredResponse, TransactionError};
+use kernel::{Claim, OfferId, Reader, SellerId, StoreError, StoredResponse, TransactionError};
 use oauth::{ApplicationStore, ClientId, FamilyId, GrantStore};
 use offers::OfferStore;
 use orders::{OrderRef, OrderStore};
@@ -59,6 +59,14 @@ impl LockSet {
         }
     }
 
+    /// A read of a seller's data, by an application or without one.
+    pub fn of_reader(reader: Reader) -> Self {
+        Self {
+            application: reader.application.map(ClientId::from),
+            ..Self::of_seller(reader.seller)
+        }
+    }
+
     /// A transaction or look-up for somebody who is not signed in. All of them together have the share of a
     /// seller, under an id that none has.
     pub fn of_strangers() -> Self {
@@ -73,10 +81,15 @@ impl LockSet {
         }
     }
 
-    /// Reads by the back office: of the change feed, sellers, applications, whole orders. All together have one share:
-    /// the marketplace's, under the strangers' id.
+    /// Reads by the back office: of sellers, applications, whole orders. All together have one share: the marketplace's,
+    /// under the strangers' id.
     pub fn of_readers() -> Self {
         Self::of_marketplace(Uuid::nil().into())
+    }
+
+    /// Reads of the change feed, which may be many that wait. Their share is under another id that no seller has.
+    pub fn of_feed() -> Self {
+        Self::of_marketplace(Uuid::from_u128(1).into())
     }
 
     /// The same as the marketplace's work. What names no seller has one share in common, so that it does not take the

@@ -155,7 +155,7 @@ impl ListEvents {
             return Err(Problem::insufficient_scope(Scope::OrdersRead.as_str(), realm).into());
         }
         let journals = call.state.waiting.journals();
-        let page = journals.page(caller.seller, Some(caller.client_id), start, &names, self.limit);
+        let page = journals.page(caller.reader(), start, &names, self.limit);
         let page = deadline.run(page).await??;
         page.map_err(|refusal| {
             let path = match refusal {

@@ -25,8 +25,8 @@ use ::orders::{CarrierLookup, OrderReader, PollSchedule};
 use ::webhooks::{AddressPolicy, HostCheck, SubscriptionReader};
 use actix_web::web::ServiceConfig;
 use chrono::TimeDelta;
-use kernel::{Clock, Sealer, SellerId};
-use oauth::{ApplicationReader, Gate, GrantReader, RateCounter, TokenIssuer};
+use kernel::{Clock, Sealer};
+use oauth::{ApplicationReader, ClientId, Gate, GrantReader, RateCounter, TokenIssuer};
 use usecases::Announcement;
 use web::front::Front;
 use web::listener::{Listener, Ports};
@@ -57,8 +57,8 @@ pub struct Public {
     pub subscriptions: Arc<dyn SubscriptionReader>,
     /// Checks the hosts of new subscriptions.
     pub hosts: Arc<dyn HostCheck>,
-    /// The hosts that are checked now, by seller; shared by all server threads.
-    pub host_checks: Places<SellerId>,
+    /// The hosts that are checked now, by application; shared by all server threads.
+    pub host_checks: Places<ClientId>,
     /// Finds the applications that authenticate at the token endpoint; one for each server thread.
     pub applications: Arc<dyn ApplicationReader>,
     /// Issues tokens; one for each server thread.

@@ -102,10 +102,10 @@ impl Read<Public> for ListOffers {
 
     async fn execute(self, call: Call<Public>) -> Result<Reply, Error> {
         let Self { filter, page } = self;
-        let (seller, offers) = (call.caller.seller, &call.state.offers);
+        let (reader, offers) = (call.caller.reader(), &call.state.offers);
         let found = match &page.ids {
-            Some(ids) => Page::whole(offers.offers_by_id(seller, ids).await?),
-            None => offers.offers(seller, filter, page.after, page.size).await?,
+            Some(ids) => Page::whole(offers.offers_by_id(reader, ids).await?),
+            None => offers.offers(reader, filter, page.after, page.size).await?,
         };
         page.reply(&call, &found, OfferView::new).await
     }

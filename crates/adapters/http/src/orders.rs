@@ -38,7 +38,7 @@ impl Read<Public> for ReadOrder {
     }
 
     async fn execute(self, call: Call<Public>) -> Result<Reply, Error> {
-        let order = call.state.orders.order(call.caller.seller, &self.0).await?;
+        let order = call.state.orders.order(call.caller.reader(), &self.0).await?;
         let order = order.ok_or_else(Problem::not_found)?;
         Reply::ok(&OrderView::new(&order, call.fields))
     }
@@ -88,11 +88,11 @@ impl Read<Public> for ListOrders {
 
     async fn execute(self, call: Call<Public>) -> Result<Reply, Error> {
         let Self { filter, page } = self;
-        let (seller, orders) = (call.caller.seller, &call.state.orders);
+        let (reader, orders) = (call.caller.reader(), &call.state.orders);
         let reading = async {
             Ok::<_, StoreError>(match &page.ids {
-                Some(ids) => Page::whole(orders.orders_by_id(seller, ids).await?),
-                None => orders.orders(seller, filter, page.after, page.size).await?,
+                Some(ids) => Page::whole(orders.orders_by_id(reader, ids).await?),
+                None => orders.orders(reader, filter, page.after, page.size).await?,
             })
         };
         let found = call.deadline.run(reading).await??;

@@ -45,7 +45,7 @@ impl Read<Public> for ListShipments {
     }
 
     async fn execute(self, call: Call<Public>) -> Result<Reply, Error> {
-        let order = call.state.orders.order(call.caller.seller, &self.0).await?;
+        let order = call.state.orders.order(call.caller.reader(), &self.0).await?;
         let order = order.ok_or_else(Problem::not_found)?;
         Reply::ok(&ShipmentList::whole((&order, call.fields)))
     }

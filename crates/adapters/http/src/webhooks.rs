@@ -25,7 +25,7 @@ use webhooks::{
 use crate::Public;
 use crate::documents::{docs, example};
 
-/// Concurrent look-ups of hosts for one seller in a process; one, once [`MANY_CHECKS`] run in all.
+/// Concurrent look-ups of hosts for one application in a process; one, once [`MANY_CHECKS`] run in all.
 const CHECKS_OF_ONE: usize = 4;
 const MANY_CHECKS: usize = 128;
 
@@ -165,8 +165,8 @@ impl Write<Public> for CreateWebhook {
 /// Checks that deliveries can go to the URL's host.
 async fn check_host(call: &mut Call<Public>, url: &WebhookUrl) -> Result<(), Error> {
     let most = |taken| if taken < MANY_CHECKS { CHECKS_OF_ONE } else { 1 };
-    let Some(_place) = call.state.host_checks.take(call.caller.seller, most) else {
-        let message = "Too many of this seller's webhook URLs are being checked. Retry in 1 s.";
+    let Some(_place) = call.state.host_checks.take(call.caller.client_id, most) else {
+        let message = "Too many of this application's webhook URLs are being checked. Retry in 1 s.";
         return Err(Problem::new(Code::RateLimited, message).retry_after(1).into());
     };
     let checked = call.deadline.pause(call.state.hosts.check(url)).await;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use diesel::QueryResult;
 use diesel_async::AsyncPgConnection;
-use kernel::{SellerId, StoreError, TransactionError};
+use kernel::{Reader, StoreError, TransactionError};
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
@@ -126,23 +126,23 @@ impl<G: BatchQuery> Batcher<G> {
         }
     }
 
-    /// Waits until so few questions of this seller are under way that they hold up no other seller's.
-    pub(crate) async fn turn(&self, seller: SellerId, limit: Duration) -> Result<Admission, StoreError> {
-        self.turns.take(&LockSet::of_seller(seller), limit).await
+    /// Waits until so few questions of this seller, and of this application, are under way that they hold up nobody else's.
+    pub(crate) async fn turn(&self, reader: Reader, limit: Duration) -> Result<Admission, StoreError> {
+        self.turns.take(&LockSet::of_reader(reader), limit).await
     }
 
-    /// Runs a read of its own on the connection of the batches, in the seller's turn. That lasts until the answer, even
+    /// Runs a read of its own on the connection of the batches, in the reader's turn. That lasts until the answer, even
     /// if the caller has gone: the statement is on the connection until then.
     pub(crate) async fn alone<T, F>(
         &self,
-        seller: SellerId,
+        reader: Reader,
         read: impl FnOnce(Arc<SharedConnection>) -> F + Send,
     ) -> Result<T, StoreError>
     where
         T: Send + 'static,
         F: Future<Output = Result<T, StoreError>> + Send + 'static,
     {
-        let turn = self.turn(seller, ANSWER_TIMEOUT).await?;
+        let turn = self.turn(reader, ANSWER_TIMEOUT).await?;
         self.alone_in(turn, read).await
     }
 
@@ -198,7 +198,7 @@ impl<G: BatchQuery> Batcher<G> {
 }
 
 /// Reads outside a transaction: one kind of question in batches, all else by autocommitted statements.
-pub(crate) struct Reader<G: BatchQuery> {
+pub(crate) struct Reads<G: BatchQuery> {
     pub(crate) batches: Batcher<G>,
     pub(crate) statements: Autocommit,
 }

@@ -22,7 +22,7 @@ use usecases::{Announcement, LockSet, Transaction, UnitOfWork};
 use webhooks::{JournalReader, SubscriptionQueues, SubscriptionReader};
 
 use crate::accounts::panel::{Operators, Sessions};
-use crate::batch::{BatchQuery, Batcher, Reader};
+use crate::batch::{BatchQuery, Batcher, Reads};
 use crate::connection::error::{SchemaOutdated, is_permission_denied};
 use crate::connection::pool::{Autocommit, Connections};
 use crate::connection::shared::SharedConnection;
@@ -153,7 +153,10 @@ impl Database {
             commit_times: StatementTimes::of("commit"),
         };
         let slow = PgUnitOfWork {
-            connections: connections(slow_reads::CONNECTIONS, 1)?,
+            connections: Connections {
+                turns: Turns::with_share_of_applications(1, slow_reads::CONNECTIONS / 2),
+                ..connections(slow_reads::CONNECTIONS, 1)?
+            },
             statement_timeout: settings.statement_timeout.min(ANSWER_TIMEOUT),
             ..units.clone()
         };
@@ -462,13 +465,13 @@ impl Database {
         self.autocommit(statement).sharing(LockSet::of_readers())
     }
 
-    fn reader<G: BatchQuery>(&self, query: G, statement: &'static str) -> Arc<Reader<G>> {
+    fn reader<G: BatchQuery>(&self, query: G, statement: &'static str) -> Arc<Reads<G>> {
         self.reader_by(query, self.autocommit(statement))
     }
 
-    fn reader_by<G: BatchQuery>(&self, query: G, statements: Autocommit) -> Arc<Reader<G>> {
+    fn reader_by<G: BatchQuery>(&self, query: G, statements: Autocommit) -> Arc<Reads<G>> {
         let batches = Batcher::new(query, Arc::clone(self.connector()));
-        Arc::new(Reader { batches, statements })
+        Arc::new(Reads { batches, statements })
     }
 }
 

@@ -137,7 +137,7 @@ impl ChangeReader for Autocommit {
         let at = DateTime::from_timestamp_micros(micros).ok_or(ChangesError::Malformed)?;
         let page = CHANGES.bind((xid, id, at, i64::from(limit.clamp(1, MAX_CHANGES))));
         let (mut items, mut next) = (Vec::new(), None);
-        let share = self.sharing(LockSet::of_readers());
+        let share = self.sharing(LockSet::of_feed());
         for PageRow { feed, known, row } in share.rows(page).await? {
             if !known || after.is_some_and(|position| position.feed != feed) {
                 return Err(ChangesError::OtherHistory);

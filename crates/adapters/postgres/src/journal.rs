@@ -6,8 +6,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Nullable, Text, Timestamptz, Uuid as SqlUuid};
-use kernel::{SellerId, StoreError};
-use oauth::ClientId;
+use kernel::{Reader, SellerId, StoreError};
 use usecases::LockSet;
 use uuid::Uuid;
 use webhooks::{
@@ -115,13 +114,12 @@ pub(crate) struct Journals {
 impl JournalReader for Journals {
     async fn page(
         &self,
-        seller: SellerId,
-        reader: Option<ClientId>,
+        reader: Reader,
         start: JournalStart,
         names: &[WebhookEvent],
         limit: u16,
     ) -> Result<Result<JournalPage, JournalRefusal>, StoreError> {
-        let limit = limit.clamp(1, MAX_EVENTS);
+        let (seller, limit) = (reader.seller, limit.clamp(1, MAX_EVENTS));
         let (after, since) = match start {
             JournalStart::Oldest => (None, None),
             JournalStart::After(place) => (Some(place.number), None),
@@ -131,10 +129,7 @@ impl JournalReader for Journals {
         let (one_more, looked_at) = (i64::from(limit) + 1, i64::from(MAX_LOOKED_AT));
         let page = PAGE.bind((seller.uuid(), after, since, names, one_more, looked_at));
         let (mut state, mut rows) = (None, Vec::new());
-        let shares = LockSet {
-            application: reader,
-            ..LockSet::of_seller(seller)
-        };
+        let shares = LockSet::of_reader(reader);
         for (of_journal, event) in self.statements.sharing(shares).rows(page).await? {
             state = state.or(of_journal);
             rows.extend(event);

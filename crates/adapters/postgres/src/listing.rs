@@ -30,7 +30,7 @@ use diesel::row::NamedRow;
 use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use diesel::{QueryResult, QueryableByName, deserialize};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
-use kernel::{Keyset, MAX_PAGE_SIZE, Page, PageSize, SellerId, StoreError};
+use kernel::{Keyset, MAX_PAGE_SIZE, Page, PageSize, Reader, SellerId, StoreError};
 use uuid::Uuid;
 
 use crate::ANSWER_TIMEOUT;
@@ -70,7 +70,8 @@ pub(crate) trait Listed: Send + Sync + 'static {
     /// The names of its statements in the metrics: by id, and of pages.
     const BY_ID_NAME: &'static str;
     const PAGES_NAME: &'static str;
-    /// How many pages of one seller, and how many look-ups by id that take turns, may be under way on a thread.
+    /// How many pages of one seller or of one application, and how many look-ups by id that take turns, may be under way on a
+    /// thread.
     const SHARE: usize;
     type Row: TableRow + Send + 'static;
     /// The type of an item.
@@ -162,22 +163,23 @@ impl<L: Listed> List<L> {
         if self.layout == Layout::Single {
             return self.by_id.ask((seller, id)).await;
         }
-        self.one_in_turn(seller, id).await
+        self.one_in_turn(seller.into(), id).await
     }
 
     /// A seller's items with these ids, in the order of the list. They are read where pages are, a megabyte at a time;
     /// if they have more, in a turn of the whole process.
     pub(crate) async fn by_ids(
         &self,
-        seller: SellerId,
+        reader: Reader,
         mut ids: BTreeSet<Uuid>,
     ) -> Result<Vec<L::Item>, StoreError> {
+        let seller = reader.seller;
         let (mut items, mut turn) = (Vec::new(), None::<Arc<_>>);
         while !ids.is_empty() {
             let some = L::BY_IDS.bind((seller.uuid(), ids.iter().copied().collect::<Vec<_>>()));
             let read = |connection: Arc<SharedConnection>| async move { connection.rows(some).await };
             let rows = match &turn {
-                None => self.pages.alone(seller, read).await?,
+                None => self.pages.alone(reader, read).await?,
                 // Not behind the seller's pages, while others wait for this.
                 Some(turn) => self.pages.alone_in(Arc::clone(turn), read).await?,
             };
@@ -187,7 +189,7 @@ impl<L: Listed> List<L> {
             if !rest.is_empty() && turn.is_none() {
                 // Whoever waits holds nothing, and reads the same again.
                 drop(page);
-                turn = Some(Arc::new(LongTurn::take(&self.slow.long, seller).await?));
+                turn = Some(Arc::new(LongTurn::take(&self.slow.long, reader).await?));
                 continue;
             }
             items.extend(page.items);
@@ -202,12 +204,9 @@ impl<L: Listed> List<L> {
     }
 
     /// A row that may be large, by its id.
-    pub(crate) async fn one_in_turn(
-        &self,
-        seller: SellerId,
-        id: Uuid,
-    ) -> Result<Option<L::Item>, StoreError> {
-        let turn = self.by_id.turn(seller, ANSWER_TIMEOUT).await?;
+    pub(crate) async fn one_in_turn(&self, reader: Reader, id: Uuid) -> Result<Option<L::Item>, StoreError> {
+        let seller = reader.seller;
+        let turn = self.by_id.turn(reader, ANSWER_TIMEOUT).await?;
         if self.layout == Layout::Single {
             return self.by_id.ask((seller, id)).await;
         }
@@ -222,11 +221,12 @@ impl<L: Listed> List<L> {
 
     pub(crate) async fn page(
         &self,
-        seller: SellerId,
+        reader: Reader,
         filter: Filter,
         after: Option<Keyset>,
         size: PageSize,
     ) -> Result<Page<L::Item>, StoreError> {
+        let seller = reader.seller;
         let page = PageQuestion {
             seller,
             filter,
@@ -238,17 +238,17 @@ impl<L: Listed> List<L> {
                 let (of, Keyset { at, id }, rows) = (seller.uuid(), page.after, page.rows);
                 let (newer_than, status) = (filter.newer_than, filter.status);
                 let values = (of, updated, newer_than, at, id, status, rows);
-                self.slow.rows(seller, L::UPDATED.bind(values)).await?
+                self.slow.rows(reader, L::UPDATED.bind(values)).await?
             }
             (None, Layout::Single) => {
-                let _turn = self.pages.turn(seller, ANSWER_TIMEOUT).await?;
+                let _turn = self.pages.turn(reader, ANSWER_TIMEOUT).await?;
                 self.pages.ask(page).await?
             }
             // A statement over several sellers would go to every shard.
             (None, Layout::Citus) => {
                 let read =
                     |connection: Arc<SharedConnection>| async move { L::page(&connection, page).await };
-                self.pages.alone(seller, read).await?
+                self.pages.alone(reader, read).await?
             }
         };
         Self::page_of(seller, size, rows)

@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 use diesel::pg::Pg;
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Json, Nullable, Text, Timestamptz, Uuid as SqlUuid};
-use kernel::{Change, Keyset, Money, OfferId, Page, PageSize, Precondition, SellerId, StoreError};
+use kernel::{Change, Keyset, Money, OfferId, Page, PageSize, Precondition, Reader, SellerId, StoreError};
 use serde::Serialize;
 use usecases::Announcement;
 use uuid::Uuid;
@@ -231,18 +231,14 @@ impl OfferReader for List<SellerOffers> {
         self.one(seller, id.uuid()).await
     }
 
-    async fn offers_by_id(
-        &self,
-        seller: SellerId,
-        ids: &BTreeSet<OfferId>,
-    ) -> Result<Vec<Offer>, StoreError> {
-        self.by_ids(seller, ids.iter().map(|id| id.uuid()).collect())
+    async fn offers_by_id(&self, reader: Reader, ids: &BTreeSet<OfferId>) -> Result<Vec<Offer>, StoreError> {
+        self.by_ids(reader, ids.iter().map(|id| id.uuid()).collect())
             .await
     }
 
     async fn offers(
         &self,
-        seller: SellerId,
+        reader: Reader,
         filter: OfferFilter,
         after: Option<Keyset>,
         size: PageSize,
@@ -257,12 +253,12 @@ impl OfferReader for List<SellerOffers> {
         if let Some((code, text)) = codes.next() {
             let others = Document::of(&codes.collect::<HashMap<_, _>>())?;
             let Keyset { at, id } = after.unwrap_or(NEWEST);
-            let (of, rows) = (seller.uuid(), i64::from(size.get()) + 1);
-            let values = (of, text, others, updated_after, at, id, status, rows);
+            let (seller, rows) = (reader.seller, i64::from(size.get()) + 1);
+            let values = (seller.uuid(), text, others, updated_after, at, id, status, rows);
             let by_code = BY_CODE.with_column("external_id", code).bind(values);
             let read = self
                 .pages
-                .alone(seller, |connection| async move { connection.rows(by_code).await });
+                .alone(reader, |connection| async move { connection.rows(by_code).await });
             return Self::page_of(seller, size, read.await?);
         }
         let filter = Filter {
@@ -270,7 +266,7 @@ impl OfferReader for List<SellerOffers> {
             newer_than: None,
             updated_after,
         };
-        self.page(seller, filter, after, size).await
+        self.page(reader, filter, after, size).await
     }
 }
 

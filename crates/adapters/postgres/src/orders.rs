@@ -11,7 +11,7 @@ use diesel::dsl::AsSelect;
 use diesel::pg::Pg;
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Bool, Json, Nullable, Text, Timestamptz, Uuid as SqlUuid};
-use kernel::{Change, Keyset, MailId, Page, PageSize, Precondition, SellerId, StoreError};
+use kernel::{Change, Keyset, MailId, Page, PageSize, Precondition, Reader, SellerId, StoreError};
 use orders::{
     BuyerSearch, OrderDirectory, OrderFilter, OrderId, OrderNumber, OrderReader, OrderRef, OrderStatus,
     OrderStore, SellerOrder, ShipmentMail, TrackedParcel,
@@ -129,33 +129,33 @@ impl Listed for SellerParts {
 
 #[async_trait]
 impl OrderReader for List<SellerParts> {
-    async fn order(&self, seller: SellerId, order: &OrderRef) -> Result<Option<SellerOrder>, StoreError> {
+    async fn order(&self, reader: Reader, order: &OrderRef) -> Result<Option<SellerOrder>, StoreError> {
         let number = match order {
-            OrderRef::Id(id) => return self.one_in_turn(seller, id.uuid()).await,
+            OrderRef::Id(id) => return self.one_in_turn(reader, id.uuid()).await,
             OrderRef::Number(number) => number.as_str().to_owned(),
         };
         let part = seller_orders::table
-            .filter(seller_orders::seller_id.eq(seller.uuid()))
+            .filter(seller_orders::seller_id.eq(reader.seller.uuid()))
             .filter(seller_orders::number.eq(number))
             .select(PartRow::as_select());
         let read = self
             .by_id
-            .alone(seller, |connection| async move { connection.rows(part).await });
+            .alone(reader, |connection| async move { connection.rows(part).await });
         read.await?.pop().map(SellerOrder::try_from).transpose()
     }
 
     async fn orders_by_id(
         &self,
-        seller: SellerId,
+        reader: Reader,
         ids: &BTreeSet<OrderId>,
     ) -> Result<Vec<SellerOrder>, StoreError> {
-        self.by_ids(seller, ids.iter().map(|id| id.uuid()).collect())
+        self.by_ids(reader, ids.iter().map(|id| id.uuid()).collect())
             .await
     }
 
     async fn orders(
         &self,
-        seller: SellerId,
+        reader: Reader,
         filter: OrderFilter,
         after: Option<Keyset>,
         size: PageSize,
@@ -170,7 +170,7 @@ impl OrderReader for List<SellerParts> {
             newer_than: placed_after,
             updated_after,
         };
-        self.page(seller, filter, after, size).await
+        self.page(reader, filter, after, size).await
     }
 }
 

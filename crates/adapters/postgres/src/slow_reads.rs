@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use diesel_async::{AsyncPgConnection, methods::LoadQuery};
-use kernel::{SellerId, ShareTaken, StoreError};
+use kernel::{Reader, ShareTaken, StoreError};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep};
 use tracing::Instrument as _;
@@ -21,7 +21,7 @@ use crate::{
 /// Connections of a process for slow reads.
 pub(crate) const CONNECTIONS: usize = 4;
 
-/// How long a read waits for those of its seller before it. The rest of its time is for itself.
+/// How long a read waits for those of its seller and application before it. The rest of its time is for itself.
 const TURN_TIMEOUT: Duration = Duration::from_millis(1_250);
 
 /// Shorter than a read waits.
@@ -29,33 +29,33 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// Runs slow reads.
 pub(crate) struct SlowReads {
-    /// They MUST have turns of their own, with a share of one, so that no seller takes the connections from the
-    /// others.
+    /// They MUST have turns of their own, with a share of one for a seller and half of the connections for an application, so that
+    /// none takes the connections from the others.
     pub(crate) units: PgUnitOfWork,
     /// Turns of long reads, one at a time. These have other connections; their turns are here because all threads
     /// share them.
     pub(crate) long: Arc<Turns>,
 }
 
-/// A seller's turn at an answer of up to fifty megabytes. Its end keeps the seller's next one waiting for as long as it
+/// A reader's turn at an answer of up to fifty megabytes. Its end keeps the reader's next one waiting for as long as it
 /// took, so that others have their turn; a second at most, so that it is not refused.
 pub(crate) struct LongTurn {
-    of_seller: Option<Admission>,
+    own: Option<Admission>,
     _of_all: Admission,
     began: Instant,
 }
 
 impl LongTurn {
-    /// Only one caller of each seller waits for the one place of all, so that the callers of one seller do not queue before
-    /// another's.
-    pub(crate) async fn take(long: &Arc<Turns>, seller: SellerId) -> Result<Self, StoreError> {
-        let of_seller = long.take(&LockSet::of_seller(seller), TURN_TIMEOUT).await;
-        // Only the seller's own reads were before it.
-        let of_seller = Some(of_seller.map_err(|_| StoreError::Unavailable(ShareTaken.into()))?);
+    /// Only one caller of each seller, and of each application, waits for the one place of all, so that the callers of one do not
+    /// queue before another's.
+    pub(crate) async fn take(long: &Arc<Turns>, reader: Reader) -> Result<Self, StoreError> {
+        let own = long.take(&LockSet::of_reader(reader), TURN_TIMEOUT).await;
+        // Only its own reads were before it.
+        let own = Some(own.map_err(|_| StoreError::Unavailable(ShareTaken.into()))?);
         // By a share that is the same for all sellers.
         let of_all = long.take(&LockSet::of_strangers(), ANSWER_TIMEOUT).await?;
         Ok(Self {
-            of_seller,
+            own,
             _of_all: of_all,
             began: Instant::now(),
         })
@@ -64,12 +64,12 @@ impl LongTurn {
 
 impl Drop for LongTurn {
     fn drop(&mut self) {
-        let (of_seller, pause) = (self.of_seller.take(), self.began.elapsed().min(LONGEST_PAUSE));
+        let (own, pause) = (self.own.take(), self.began.elapsed().min(LONGEST_PAUSE));
         // Where there is none, the program ends.
         if let Ok(runtime) = Handle::try_current() {
             drop(runtime.spawn(async move {
                 sleep(pause).await;
-                drop(of_seller);
+                drop(own);
             }));
         }
     }
@@ -77,16 +77,16 @@ impl Drop for LongTurn {
 
 impl SlowReads {
     /// All rows of a statement, planned for its values. It has a transaction, so that PostgreSQL ends it at
-    /// the statement timeout even if its caller has gone; until then the seller's turn lasts.
-    pub(crate) async fn rows<S>(&self, seller: SellerId, statement: S) -> Result<Vec<S::Row>, StoreError>
+    /// the statement timeout even if its caller has gone; until then the reader's turn lasts.
+    pub(crate) async fn rows<S>(&self, reader: Reader, statement: S) -> Result<Vec<S::Row>, StoreError>
     where
         S: Returns + Send + 'static,
         Prepared<S>: for<'t> LoadQuery<'t, &'t AsyncPgConnection, S::Row>,
     {
         with_timeout(ANSWER_TIMEOUT, async {
-            let own = LockSet::of_seller(seller);
+            let own = LockSet::of_reader(reader);
             let turn = self.units.connections.turns.take(&own, TURN_TIMEOUT).await;
-            // Only the seller's own reads were before it.
+            // Only its own reads were before it.
             let turn = turn.map_err(|_| StoreError::Unavailable(ShareTaken.into()))?;
             let tx = self.units.open_transaction(&LockSet::default()).await?;
             let reading = async move {
@@ -104,6 +104,7 @@ impl SlowReads {
 
 #[cfg(test)]
 mod tests {
+    use kernel::SellerId;
     use tokio::time::timeout;
     use uuid::Uuid;
 
@@ -112,7 +113,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_sellers_next_long_read_waits_for_as_long_as_the_last_one_took() {
         let long = Turns::new(1);
-        let [mine, other] = [1, 2].map(|n| SellerId::from(Uuid::from_u128(n)));
+        let [mine, other] = [1, 2].map(|n| Reader::from(SellerId::from(Uuid::from_u128(n))));
         let turn = LongTurn::take(&long, mine).await.unwrap();
         let second = Duration::from_secs(1);
         sleep(second).await;

@@ -46,8 +46,10 @@ type Ticket = u64;
 
 #[derive(Default)]
 struct State {
-    /// The most transactions of one seller, of the marketplace at one seller, and of one application.
+    /// The most transactions of one seller, and of the marketplace at one seller.
     share: usize,
+    /// The most of one application.
+    of_application: usize,
     arrived: Ticket,
     /// Only those that somebody holds or waits for.
     queues: HashMap<Place, Queue>,
@@ -78,10 +80,16 @@ pub(crate) struct Admission {
 }
 
 impl Turns {
-    /// `share` is at least 1.
+    /// `share` is at least 1, and as large for an application.
     pub(crate) fn new(share: usize) -> Arc<Self> {
+        Self::with_share_of_applications(share, share)
+    }
+
+    /// Both are at least 1.
+    pub(crate) fn with_share_of_applications(share: usize, of_application: usize) -> Arc<Self> {
         Arc::new(Self(Mutex::new(State {
             share,
+            of_application,
             ..State::default()
         })))
     }
@@ -188,7 +196,8 @@ impl State {
         let room = match place {
             Place::Row(_) => 1,
             Place::PartOfShare(..) => self.share.div_ceil(2),
-            _ => self.share,
+            Place::ApplicationShare(_) => self.of_application,
+            Place::Share(_) | Place::MarketplaceShare(_) => self.share,
         };
         queue.taken < room
     }

@@ -91,7 +91,7 @@ impl PgUnitOfWork {
     pub(crate) async fn open_transaction(&self, locks: &LockSet) -> Result<Tx, StoreError> {
         let units = self.clone();
         let begin = move |connection, admission| units.begin_on(connection, admission);
-        self.connections.take(locks, begin).await
+        self.connections.take(locks, ANSWER_TIMEOUT, begin).await
     }
 
     async fn begin_on(

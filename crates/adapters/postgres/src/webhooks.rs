@@ -385,7 +385,7 @@ impl SubscriptionReader for StoredSubscriptions {
             order.map(queued_since),
             about.map(String::into_bytes),
         ));
-        let rows = self.slow.rows(seller, statement).await?;
+        let rows = self.slow.rows(seller.into(), statement).await?;
         rows.into_iter().map(SellerDelivery::try_from).collect()
     }
 }

@@ -62,7 +62,7 @@ pub async fn shippable(orders: &dyn OrderReader, seller: SellerId) -> Result<Opt
         ..OrderFilter::default()
     };
     let most = PageSize::clamped(200);
-    let waiting = orders.orders(seller, filter, None, most).await?;
+    let waiting = orders.orders(seller.into(), filter, None, most).await?;
     let mut own = waiting.items.iter().filter(|order| !order.several_sellers);
     Ok(own.next().map(|order| order.id))
 }

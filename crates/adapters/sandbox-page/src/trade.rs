@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use actix_web::HttpResponse;
 use askama::Template;
-use kernel::PageSize;
+use kernel::{PageSize, SellerId};
 use oauth::{Application, ApplicationStatus};
 use offers::{Offer, OfferFilter, OfferStatus, Stock};
 use orders::{OrderFilter, OrderItem, OrderStatus, SellerOrder, TrackingNumber, TrackingStatus};
@@ -63,8 +63,9 @@ async fn newest(
         status,
         ..OfferFilter::default()
     };
-    let (id, most) = (seller.id.into(), PageSize::clamped(most));
-    Ok(page.settings.offers.offers(id, filter, None, most).await?.items)
+    let (reader, most) = (SellerId::from(seller.id).into(), PageSize::clamped(most));
+    let offers = page.settings.offers.offers(reader, filter, None, most);
+    Ok(offers.await?.items)
 }
 
 /// The newest offers of each seller.
@@ -337,8 +338,9 @@ async fn latest(page: &SandboxPage, role: Role) -> Shown<Vec<Card>> {
     let mut all: BTreeMap<_, Vec<SellerOrder>> = BTreeMap::new();
     let most = PageSize::clamped(LATEST);
     for seller in &page.sellers {
-        let (id, filter) = (seller.id.into(), OrderFilter::default());
-        for part in page.settings.orders.orders(id, filter, None, most).await?.items {
+        let (reader, filter) = (SellerId::from(seller.id).into(), OrderFilter::default());
+        let orders = page.settings.orders.orders(reader, filter, None, most);
+        for part in orders.await?.items {
             all.entry((Reverse(part.placed_at), part.id))
                 .or_default()
                 .push(part);

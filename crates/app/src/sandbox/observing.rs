@@ -314,7 +314,7 @@ impl Feeds {
                 let start = place.map_or(JournalStart::Oldest, JournalStart::After);
                 let Ok(page) = self
                     .journals
-                    .page(*seller, None, start, names, MAX_EVENTS)
+                    .page((*seller).into(), start, names, MAX_EVENTS)
                     .await?
                 else {
                     // After a restore, it goes on at the journal's end.

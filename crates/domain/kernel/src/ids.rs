@@ -61,3 +61,20 @@ pub fn canonical_uuid(text: &str) -> Result<Uuid, crate::Invalid> {
         crate::Invalid::new("must be a lowercase UUID such as 0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e")
     })
 }
+
+/// Whoever reads a seller's data: both have shares of what others need too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reader {
+    pub seller: SellerId,
+    /// The client id of the application that asks; None if the marketplace or the seller does.
+    pub application: Option<Uuid>,
+}
+
+impl From<SellerId> for Reader {
+    fn from(seller: SellerId) -> Self {
+        Self {
+            seller,
+            application: None,
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! The authenticated caller, and its remaining rate limit.
 
 use chrono::{DateTime, Utc};
-use kernel::SellerId;
+use kernel::{Reader, SellerId};
 
 use crate::{ClientId, Scope, ScopeSet, TokenKey, TokenKind};
 
@@ -22,6 +22,13 @@ pub struct Principal {
 }
 
 impl Principal {
+    pub fn reader(&self) -> Reader {
+        Reader {
+            seller: self.seller,
+            application: Some(self.client_id.uuid()),
+        }
+    }
+
     /// True if the token currently has the scope.
     pub const fn may(&self, scope: Scope) -> bool {
         self.scopes.contains(scope)

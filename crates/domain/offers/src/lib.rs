@@ -12,7 +12,7 @@ use std::{collections::BTreeSet, time::Duration};
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use kernel::{
-    Change, Claim, Claimed, Keyset, OfferId, Page, PageSize, SellerId, StoreError, StoredResponse,
+    Change, Claim, Claimed, Keyset, OfferId, Page, PageSize, Reader, SellerId, StoreError, StoredResponse,
     TransactionError,
 };
 
@@ -66,21 +66,21 @@ impl OfferCode {
 /// Reads offers outside a transaction.
 ///
 /// An adapter MUST read committed data from the primary, and MUST never return another seller's offer, even
-/// when one statement answers several callers.
+/// when one statement answers several callers. One application's lists MUST NOT hold up others', also not by asking for
+/// many sellers.
 #[async_trait]
 pub trait OfferReader: Send + Sync {
     /// One offer of a seller.
     async fn offer(&self, seller: SellerId, id: OfferId) -> Result<Option<Offer>, StoreError>;
 
     /// A seller's offers with these ids, up to 100, in the order of its list.
-    async fn offers_by_id(&self, seller: SellerId, ids: &BTreeSet<OfferId>)
-    -> Result<Vec<Offer>, StoreError>;
+    async fn offers_by_id(&self, reader: Reader, ids: &BTreeSet<OfferId>) -> Result<Vec<Offer>, StoreError>;
 
     /// A page of a seller's offers, newest first (`created_at`, then `id`, both descending), beginning after
     /// `after`. The cost MUST NOT depend on the depth of the page or the number of the seller's offers.
     async fn offers(
         &self,
-        seller: SellerId,
+        reader: Reader,
         filter: OfferFilter,
         after: Option<Keyset>,
         size: PageSize,

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use kernel::{Change, Invalid, Keyset, Mail, MailId, Page, PageSize, SellerId, StoreError};
+use kernel::{Change, Invalid, Keyset, Mail, MailId, Page, PageSize, Reader, SellerId, StoreError};
 
 use crate::{Carrier, Lookup, OrderId, OrderNumber, OrderStatus, SellerOrder, TrackedParcel, TrackingNumber};
 
@@ -41,18 +41,19 @@ impl FromStr for OrderRef {
 
 /// Reads orders outside a transaction.
 ///
-/// An adapter MUST read committed data from the primary, and MUST never return another seller's part.
+/// An adapter MUST read committed data from the primary, and MUST never return another seller's part. One application MUST NOT
+/// hold up others, also not by asking for many sellers.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait OrderReader: Send + Sync {
     /// One seller's part of an order, test orders included.
-    async fn order(&self, seller: SellerId, order: &OrderRef) -> Result<Option<SellerOrder>, StoreError>;
+    async fn order(&self, reader: Reader, order: &OrderRef) -> Result<Option<SellerOrder>, StoreError>;
 
     /// One seller's parts of the orders with these ids, up to 100, test orders included, in the order of its
     /// list.
     async fn orders_by_id(
         &self,
-        seller: SellerId,
+        reader: Reader,
         ids: &BTreeSet<OrderId>,
     ) -> Result<Vec<SellerOrder>, StoreError>;
 
@@ -61,7 +62,7 @@ pub trait OrderReader: Send + Sync {
     /// of orders.
     async fn orders(
         &self,
-        seller: SellerId,
+        reader: Reader,
         filter: OrderFilter,
         after: Option<Keyset>,
         size: PageSize,

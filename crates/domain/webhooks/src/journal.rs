@@ -4,8 +4,7 @@ use std::collections::HashMap;
 
 use async_trait::async_trait;
 use chrono::{DateTime, SecondsFormat, Utc};
-use kernel::{SellerId, StoreError};
-use oauth::ClientId;
+use kernel::{Reader, SellerId, StoreError};
 
 use crate::{Event, EventId, WebhookEvent};
 
@@ -13,7 +12,7 @@ use crate::{Event, EventId, WebhookEvent};
 pub const DEFAULT_EVENTS: u16 = 50;
 pub const MAX_EVENTS: u16 = 200;
 /// Maximum number of events examined for one page: those that its reader may not see are skipped.
-pub const MAX_LOOKED_AT: u16 = 5_000;
+pub const MAX_LOOKED_AT: u16 = 1_000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JournaledEvent {
@@ -126,11 +125,10 @@ impl JournalPage {
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait JournalReader: Send + Sync {
-    /// Up to `limit` events of these names, for this application if one reads.
+    /// Up to `limit` events of these names.
     async fn page(
         &self,
-        seller: SellerId,
-        reader: Option<ClientId>,
+        reader: Reader,
         start: JournalStart,
         names: &[WebhookEvent],
         limit: u16,

@@ -20,7 +20,7 @@ use usecases::LockSet;
 use uuid::Uuid;
 
 use super::{LinkRow, PasswordRow, SellerRow, usage};
-use crate::batch::{BatchQuery, Reader};
+use crate::batch::{BatchQuery, Reads};
 use crate::oauth::scopes;
 use crate::schema::{operator_tokens, sellers, sessions};
 use crate::sql::microseconds;
@@ -197,7 +197,7 @@ fn distinct(hashes: &[SecretHash]) -> Vec<&[u8]> {
 
 /// Reads accounts; look-ups of sessions are batched. Each other call is one autocommitted statement.
 #[async_trait]
-impl AccountReader for Reader<Sessions> {
+impl AccountReader for Reads<Sessions> {
     async fn seller(&self, id: SellerId) -> Result<Option<Seller>, StoreError> {
         let seller = sellers::table.find(id.uuid()).select(SellerRow::as_select());
         // In the panel: a seller who is asked for consent does not wait behind the owner's own requests.
@@ -276,7 +276,7 @@ impl AccountReader for Reader<Sessions> {
 
 /// Reads operator tokens; look-ups of presented ones are batched.
 #[async_trait]
-impl OperatorReader for Reader<Operators> {
+impl OperatorReader for Reads<Operators> {
     async fn operator(&self, hash: SecretHash) -> Result<Presented, StoreError> {
         self.batches.ask(hash).await
     }

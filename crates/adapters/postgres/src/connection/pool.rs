@@ -88,13 +88,14 @@ pub(crate) struct Connections {
 }
 
 impl Connections {
-    /// Takes a turn and a connection and calls `begin`, all within the time limit of a read. After the turn,
+    /// Takes a turn, within a time limit, and a connection and calls `begin`, all within the time limit of a read. After the turn,
     /// the work is a task's: if the caller gives up, a connection that is being opened is still finished, and
     /// is in the pool for the next caller, who would have less time to open one. `begin` is not called for a
     /// caller that has gone.
     pub(crate) async fn take<T, F>(
         &self,
         locks: &LockSet,
+        turn_timeout: Duration,
         begin: impl FnOnce(Object<AsyncPgConnection>, Admission) -> F + Send + 'static,
     ) -> Result<T, StoreError>
     where
@@ -102,7 +103,7 @@ impl Connections {
         F: Future<Output = Result<T, StoreError>> + Send + 'static,
     {
         let ends = Instant::now() + ANSWER_TIMEOUT;
-        let admission = self.turns.take(locks, ANSWER_TIMEOUT).await?;
+        let admission = self.turns.take(locks, turn_timeout).await?;
         let (pool, waits) = (self.pool.clone(), self.waits.clone());
         let (caller, _waiting) = oneshot::channel::<()>();
         let beginning = async move {
@@ -122,6 +123,10 @@ impl Connections {
             .map_err(StoreError::unexpected)?
     }
 }
+
+/// How long a statement waits for its share. The rest of its time is for itself: under more load than a share bears,
+/// statements would begin at its end, be given up, and take their connections with them.
+const TURN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Sends statements in autocommit mode.
 #[derive(Clone)]
@@ -215,9 +220,11 @@ impl Autocommit {
         F: Future<Output = QueryResult<T>>,
     {
         with_timeout(self.timeout, async {
-            let taken = self.connections.take(&self.locks, async |connection, admission| {
-                Ok((connection, admission))
-            });
+            let taken = self
+                .connections
+                .take(&self.locks, TURN_TIMEOUT, async |connection, admission| {
+                    Ok((connection, admission))
+                });
             let (connection, _admission) = taken.await?;
             let connector = &self.connections.connector;
             if self.for_any_database {

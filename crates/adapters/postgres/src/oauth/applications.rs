@@ -17,7 +17,7 @@ use oauth::{
 use usecases::Announcement;
 use uuid::Uuid;
 
-use crate::batch::{BatchQuery, Reader};
+use crate::batch::{BatchQuery, Reads};
 use crate::connection::pool::Autocommit;
 use crate::follow_ups::{self, queue_reinstatement};
 use crate::schema::{api_now, applications, sellers};
@@ -148,7 +148,7 @@ fn application(row: Option<ApplicationRow>) -> Result<Option<Application>, Store
 
 /// Reads applications outside a transaction; look-ups of authenticating clients are batched.
 #[async_trait]
-impl ApplicationReader for Reader<Clients> {
+impl ApplicationReader for Reads<Clients> {
     async fn client(&self, client_id: ClientId) -> Result<Option<Application>, StoreError> {
         let known = self.known_client(client_id).await?;
         Ok(known.and_then(|(application, refusal)| refusal.is_none().then_some(application)))

@@ -10,7 +10,7 @@ use oauth::{ClientId, ConnectedApplication, GrantReader, Holder, TokenKey};
 use uuid::Uuid;
 
 use super::{CREDENTIALS, CredentialRow, credentials, scopes};
-use crate::batch::{BatchQuery, Reader};
+use crate::batch::{BatchQuery, Reads};
 use crate::schema::applications;
 use crate::statement::statements;
 
@@ -91,7 +91,7 @@ impl BatchQuery for Holders {
 
 /// Reads grants outside a transaction; look-ups of presented codes and tokens are batched.
 #[async_trait]
-impl GrantReader for Reader<Holders> {
+impl GrantReader for Reads<Holders> {
     async fn holder(&self, key: TokenKey) -> Result<Option<Holder>, StoreError> {
         self.batches.ask(key).await
     }

@@ -95,7 +95,7 @@ impl BatchedChanges {
 impl OfferChanges<Announcement> for BatchedChanges {
     async fn read(&self, seller: SellerId, id: OfferId, claim: &Claim) -> Result<OfferToChange, StoreError> {
         let question = (seller, id.uuid(), claim.space, claim.key.as_str().to_owned());
-        let _turn = self.reads.turn(seller, ANSWER_TIMEOUT).await?;
+        let _turn = self.reads.turn(seller.into(), ANSWER_TIMEOUT).await?;
         let ReadRow { at, key, offer } = self.reads.ask(question).await?;
         let key = key.map_or(Ok(Claimed::Run), |row| row.claimed(claim, &self.sealing))?;
         let offer = offer.map(Offer::try_from).transpose()?;
@@ -118,7 +118,10 @@ impl OfferChanges<Announcement> for BatchedChanges {
         time_left: Duration,
     ) -> Result<bool, TransactionError> {
         let ends = Instant::now() + time_left;
-        let _turn = self.batches.turn(change.change.after.seller, time_left).await?;
+        let _turn = self
+            .batches
+            .turn(change.change.after.seller.into(), time_left)
+            .await?;
         let Some(member) = Member::new(change, claim, answer, &self.sealing)? else {
             return Ok(false);
         };

@@ -67,7 +67,7 @@ async fn a_corrupt_part_is_named_without_its_buyer() {
         fixture.save(std::slice::from_ref(&part)).await;
         let update = format!("update seller_orders set {set} where order_id = '{}'", part.id);
         fixture.tamper(&update.replace("OFFER", offer)).await;
-        let (table, row, reason) = corrupt(reader.order(seller, &OrderRef::Id(part.id)).await);
+        let (table, row, reason) = corrupt(reader.order(seller.into(), &OrderRef::Id(part.id)).await);
         assert_eq!((table, row), ("seller_orders", format!("{seller}, {}", part.id)));
         assert!(
             reason.contains(expected.trim()) && !reason.contains("Secret"),

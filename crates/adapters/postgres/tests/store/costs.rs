@@ -115,7 +115,10 @@ async fn coded_offers_are_read_by_their_index(fixture: &Fixture, seller: SellerI
         };
         let what = format!("{filter:?}");
         let read = async |database: &Database| {
-            let page = database.offer_reader().offers(seller, filter, None, size).await;
+            let page = database
+                .offer_reader()
+                .offers(seller.into(), filter, None, size)
+                .await;
             let page = page.unwrap();
             assert_eq!((page.items.len(), page.next.is_some()), expected, "{what}");
         };
@@ -151,7 +154,7 @@ async fn deep_pages_of_lists_are_read_by_their_index() {
             let what = format!("{filter:?}");
             let read = async |database: &Database| {
                 let reader = database.offer_reader();
-                let page = reader.offers(seller, filter.clone(), after, size).await;
+                let page = reader.offers(seller.into(), filter.clone(), after, size).await;
                 assert_eq!(page.unwrap().items.len(), 200, "{what}");
             };
             fixture.costs(&what, most, read).await;
@@ -171,7 +174,10 @@ async fn deep_pages_of_lists_are_read_by_their_index() {
             };
             let what = format!("{filter:?}");
             let read = async |database: &Database| {
-                let page = database.order_reader().orders(seller, filter, after, size).await;
+                let page = database
+                    .order_reader()
+                    .orders(seller.into(), filter, after, size)
+                    .await;
                 assert_eq!(page.unwrap().items.len(), 200, "{what}");
             };
             fixture.costs(&what, most, read).await;
@@ -181,9 +187,13 @@ async fn deep_pages_of_lists_are_read_by_their_index() {
     let one = async |database: &Database| {
         let offer = database.offer_reader().offer(seller, deep.into()).await;
         let by_id = OrderRef::Id(deep.into());
-        let order = database.order_reader().order(seller, &by_id).await.unwrap();
+        let order = database
+            .order_reader()
+            .order(seller.into(), &by_id)
+            .await
+            .unwrap();
         let by_number = "N-30000-0".parse::<OrderRef>().unwrap();
-        let numbered = database.order_reader().order(seller, &by_number).await;
+        let numbered = database.order_reader().order(seller.into(), &by_number).await;
         assert_eq!(numbered.unwrap(), order);
         let parts = database.order_directory().parts(&by_id).await.unwrap();
         assert!(offer.unwrap().is_some() && order.is_some() && parts.len() == 2);
@@ -193,8 +203,14 @@ async fn deep_pages_of_lists_are_read_by_their_index() {
         let ids = (1..=100).map(|n| Uuid::from_u128(deep.as_u128() - n * 100));
         let offer_ids = ids.clone().map(Into::into).collect();
         let order_ids = ids.map(Into::into).collect();
-        let offers = database.offer_reader().offers_by_id(seller, &offer_ids).await;
-        let orders = database.order_reader().orders_by_id(seller, &order_ids).await;
+        let offers = database
+            .offer_reader()
+            .offers_by_id(seller.into(), &offer_ids)
+            .await;
+        let orders = database
+            .order_reader()
+            .orders_by_id(seller.into(), &order_ids)
+            .await;
         assert_eq!((offers.unwrap().len(), orders.unwrap().len()), (100, 100));
     };
     fixture.costs("a hundred", 2 * 100 + 20, hundred).await;
@@ -266,7 +282,10 @@ async fn whatever_the_filter_a_page_examines_a_bounded_number_of_rows_and_leads_
         };
         let page = async |database: &Database, after| {
             let reader = database.offer_reader();
-            let page = reader.offers(seller, filter.clone(), after, size).await.unwrap();
+            let page = reader
+                .offers(seller.into(), filter.clone(), after, size)
+                .await
+                .unwrap();
             (page.items.len(), page.next)
         };
         leads_to(&fixture, items, &format!("{filter:?}"), page).await;
@@ -277,7 +296,7 @@ async fn whatever_the_filter_a_page_examines_a_bounded_number_of_rows_and_leads_
         };
         let page = async |database: &Database, after| {
             let reader = database.order_reader();
-            let page = reader.orders(seller, filter, after, size).await.unwrap();
+            let page = reader.orders(seller.into(), filter, after, size).await.unwrap();
             (page.items.len(), page.next)
         };
         leads_to(&fixture, items, &format!("{filter:?}"), page).await;

@@ -24,7 +24,7 @@ async fn read(
     limit: u16,
 ) -> Result<JournalPage, JournalRefusal> {
     let journals = database.journals(KEPT_FOR);
-    journals.page(seller, None, start, names, limit).await.unwrap()
+    journals.page(seller.into(), start, names, limit).await.unwrap()
 }
 
 /// All events from here on, by pages of three.
@@ -211,7 +211,7 @@ async fn events_are_cleared_after_their_time() {
     let too_old = JournalRefusal::TooOld(cleared_to);
     for (since, refused) in [(cleared_to, None), (before, Some(too_old))] {
         let start = JournalStart::Since(since);
-        let page = longer.page(seller, None, start, &WebhookEvent::ALL, 9).await;
+        let page = longer.page(seller.into(), start, &WebhookEvent::ALL, 9).await;
         assert_eq!(page.unwrap().err(), refused);
     }
     // The numbers go on.

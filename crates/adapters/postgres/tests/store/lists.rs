@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, pin::pin, time::Duration};
 use adapter_postgres::DatabaseSettings;
 use futures_util::future::{OptionFuture, join_all};
 use futures_util::{FutureExt as _, join};
-use kernel::{Keyset, Page, PageSize, SellerId};
+use kernel::{Keyset, Page, PageSize, Reader, SellerId};
 use offers::{Offer, OfferCode, OfferFilter, OfferStatus};
 use orders::{OrderFilter, OrderId, OrderNumber, OrderRef, OrderStatus, SellerOrder};
 use testkit::{PgBouncer, StatementProxy};
@@ -101,7 +101,12 @@ async fn every_combination_of_filters_and_page_sizes_reads_each_row_once_in_orde
                     let read = all(
                         *size,
                         |offer: &Offer| offer.id.to_string(),
-                        async |after, size| offers.offers(seller, filter.clone(), after, size).await.unwrap(),
+                        async |after, size| {
+                            offers
+                                .offers(seller.into(), filter.clone(), after, size)
+                                .await
+                                .unwrap()
+                        },
                     );
                     assert_eq!(read.await, expected, "{filter:?} by {size}");
                 }
@@ -125,7 +130,7 @@ async fn every_combination_of_filters_and_page_sizes_reads_each_row_once_in_orde
                     let read = all(
                         *size,
                         |part: &SellerOrder| part.id.to_string(),
-                        async |after, size| orders.orders(seller, filter, after, size).await.unwrap(),
+                        async |after, size| orders.orders(seller.into(), filter, after, size).await.unwrap(),
                     );
                     assert_eq!(read.await, expected, "{filter:?} by {size}");
                 }
@@ -161,7 +166,7 @@ async fn a_page_of_long_orders_ends_after_a_megabyte_and_leads_on() {
                     size,
                     |part: &SellerOrder| part.id.to_string(),
                     async |after, size| {
-                        let page = orders.orders(seller, filter, after, size).await.unwrap();
+                        let page = orders.orders(seller.into(), filter, after, size).await.unwrap();
                         assert!(
                             page.items.len() == 4 || page.next.is_none(),
                             "{filter:?} by {size:?}"
@@ -177,7 +182,7 @@ async fn a_page_of_long_orders_ends_after_a_megabyte_and_leads_on() {
         .texts("select order_id::text from seller_orders order by placed_at desc, order_id desc")
         .await;
     let ids = expected.iter().map(|id| id.parse().unwrap()).collect();
-    let found = orders.orders_by_id(seller, &ids).await.unwrap();
+    let found = orders.orders_by_id(seller.into(), &ids).await.unwrap();
     let found: Vec<_> = found.iter().map(|part| part.id.to_string()).collect();
     assert_eq!(found, expected, "by their ids");
 }
@@ -204,7 +209,7 @@ async fn long_reads_by_ids_take_turns_whoever_asks() {
     for found in join_all(
         reads
             .iter()
-            .map(|(seller, ids)| orders.orders_by_id(*seller, ids)),
+            .map(|(seller, ids)| orders.orders_by_id((*seller).into(), ids)),
     )
     .await
     {
@@ -248,7 +253,7 @@ async fn a_slow_list_ends_at_the_statement_timeout_after_its_caller_has_gone() {
         .tamper("begin; lock table offers in access exclusive mode")
         .await;
     tokio::select! {
-        page = offers.offers(seller, filter, None, PageSize::clamped(1)) => is_unavailable(page),
+        page = offers.offers(seller.into(), filter, None, PageSize::clamped(1)) => is_unavailable(page),
         () = fixture.wait_for_blocked_session() => {}
     }
     fixture.nothing_waits().await;
@@ -298,9 +303,9 @@ async fn a_seller_reads_few_orders_by_id_at_a_time() {
     let proxy = StatementProxy::to(&fixture.test_database);
     let orders = handle(settings(proxy.url(), 1)).order_reader();
     let ids: BTreeSet<OrderId> = (0..12).map(|_| id().into()).collect();
-    let read = || orders.orders_by_id(seller, &ids);
+    let read = || orders.orders_by_id(seller.into(), &ids);
     let numbered = OrderRef::Number(OrderNumber::new("ZAM-1".to_owned()).unwrap());
-    let by_number = || orders.order(seller, &numbered);
+    let by_number = || orders.order(seller.into(), &numbered);
     read().await.unwrap();
     by_number().await.unwrap();
     fixture
@@ -318,9 +323,9 @@ async fn a_seller_reads_few_orders_by_id_at_a_time() {
     // Two of each, before these.
     assert_eq!(proxy.recorded().len(), 2 + 2 + 2);
     let one = OrderRef::Id(id().into());
-    orders.order(seller, &one).await.unwrap();
+    orders.order(seller.into(), &one).await.unwrap();
     proxy.record();
-    join_all((0..40).map(|_| orders.order(seller, &one))).await;
+    join_all((0..40).map(|_| orders.order(seller.into(), &one))).await;
     assert!(proxy.recorded().len() >= 40 / 2, "{:?}", proxy.recorded());
 }
 
@@ -347,8 +352,8 @@ async fn pages_of_one_batch_hold_only_their_own_rows() {
             ..OrderFilter::default()
         };
         let both = join!(
-            offers.offers(seller, drafts, offer, size),
-            orders.orders(seller, cancelled, order, size)
+            offers.offers(seller.into(), drafts, offer, size),
+            orders.orders(seller.into(), cancelled, order, size)
         );
         (both.0.unwrap(), both.1.unwrap())
     };
@@ -372,20 +377,28 @@ async fn pages_of_one_batch_hold_only_their_own_rows() {
 }
 
 #[tokio::test]
-async fn a_hundred_pages_of_one_seller_hold_up_no_page_of_another() {
+async fn a_hundred_pages_of_one_seller_or_application_hold_up_no_page_of_another() {
     let fixture = Fixture::new().await;
     let offers = fixture.database.offer_reader();
     let (busy, other) = (fixture.seller().await, fixture.seller().await);
-    let page = async |seller| {
-        let page = offers.offers(seller, OfferFilter::default(), None, PageSize::clamped(50));
+    let page = async |reader: Reader| {
+        let page = offers.offers(reader, OfferFilter::default(), None, PageSize::clamped(50));
         assert!(page.await.unwrap().items.is_empty());
     };
-    let mut hundred = pin!(join_all((0..100).map(|_| page(busy))));
-    // Asked for last, and read before all these are.
-    tokio::select! {
-        biased;
-        _ = &mut hundred => panic!("it waited for all pages of the other seller"),
-        () = page(other) => {}
+    let application = Some(id());
+    let of_application = || Reader {
+        seller: id().into(),
+        application,
+    };
+    let of_seller: Vec<_> = (0..100).map(|_| busy.into()).collect();
+    for crowd in [of_seller, (0..100).map(|_| of_application()).collect()] {
+        let mut hundred = pin!(join_all(crowd.into_iter().map(&page)));
+        // Asked for last, and read before all these are.
+        tokio::select! {
+            biased;
+            _ = &mut hundred => panic!("it waited for all pages of the others"),
+            () = page(other.into()) => {}
+        }
+        hundred.await;
     }
-    hundred.await;
 }

@@ -101,14 +101,19 @@ async fn a_part_of_every_state_reads_back_by_id_and_number() {
         }
         tx.commit().await.unwrap();
         for by in [OrderRef::Id(after.id), OrderRef::Number(after.number.clone())] {
-            assert_eq!(reader.order(seller, &by).await.unwrap().as_ref(), Some(after));
-            assert_eq!(reader.order(other, &by).await.unwrap(), None);
+            assert_eq!(
+                reader.order(seller.into(), &by).await.unwrap().as_ref(),
+                Some(after)
+            );
+            assert_eq!(reader.order(other.into(), &by).await.unwrap(), None);
         }
     }
     let sql = "select count(*) from seller_orders where items_length = octet_length(items::text)";
     assert_eq!(fixture.count(sql).await, i64::try_from(parts.len()).unwrap());
     let size = kernel::PageSize::clamped(200);
-    let page = reader.orders(seller, OrderFilter::default(), None, size).await;
+    let page = reader
+        .orders(seller.into(), OrderFilter::default(), None, size)
+        .await;
     let page = page.unwrap();
     let mut listed: Vec<_> = parts.into_iter().filter(|part| !part.is_test).collect();
     listed.sort_by_key(|part| std::cmp::Reverse(part.id));
@@ -180,7 +185,7 @@ async fn a_shipment_of_an_older_program_can_be_corrected_if_the_seller_may_have_
         .await;
     for (part, left) in [(alone, CORRECTIONS), (shared, 0)] {
         let order = OrderRef::Id(part.id);
-        let read = fixture.database.order_reader().order(seller, &order).await;
+        let read = fixture.database.order_reader().order(seller.into(), &order).await;
         let read = read.unwrap().unwrap();
         assert_eq!(read.shipment().unwrap().corrections_left, left);
     }

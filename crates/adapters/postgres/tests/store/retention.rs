@@ -330,11 +330,14 @@ async fn buyers_of_old_orders_are_erased_by_the_rule_of_the_domain() {
     assert_eq!(erase().await, Cleared::default());
     let reader = fixture.database.order_reader();
     for part in parts {
-        let stored = reader.order(part.seller, &OrderRef::Id(part.id)).await;
+        let stored = reader.order(part.seller.into(), &OrderRef::Id(part.id)).await;
         let Change { after, .. } = part.erase_buyer(now);
         assert_eq!(stored.unwrap(), Some(after));
     }
-    let stored = reader.order(seller, &OrderRef::Id(young.id)).await.unwrap();
+    let stored = reader
+        .order(seller.into(), &OrderRef::Id(young.id))
+        .await
+        .unwrap();
     assert_eq!((stored, fixture.rows_of("mails").await), (Some(young), 0));
 }
 

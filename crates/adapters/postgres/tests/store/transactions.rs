@@ -362,7 +362,7 @@ async fn a_blocked_statement_times_out() {
         assert!(gate.admit(token).await.unwrap().is_ok());
         assert!(reader.offer(seller, offer.id).await.unwrap().is_some());
         let page = reader
-            .offers(seller, OfferFilter::default(), None, PageSize::clamped(50))
+            .offers(seller.into(), OfferFilter::default(), None, PageSize::clamped(50))
             .await;
         assert_eq!(page.unwrap().items, std::slice::from_ref(&offer));
         let tx = database.units().begin(&LockSet::default()).await.unwrap();
