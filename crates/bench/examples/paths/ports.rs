@@ -11,7 +11,7 @@ use adapter_sealing::{KeyRing, SystemClock, SystemRandomness};
 use anyhow::Context as _;
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
-use kernel::{Keyset, MockIdempotencyClaims, Money, OfferId, Page, PageSize, SellerId, StoreError};
+use kernel::{Keyset, MockIdempotencyClaims, Money, OfferId, Page, PageSize, Reader, SellerId, StoreError};
 use oauth::{
     Admission, BearerToken, DeadToken, Gate, MockApplicationReader, MockGrantReader, MockRateCounter,
     MockTokenIssuer, Principal, Quota, ScopeSet, TokenKey, TokenKind,
@@ -78,13 +78,13 @@ impl OfferReader for Shelf {
         Ok(Some(self.0.clone()))
     }
 
-    async fn offers_by_id(&self, _: SellerId, ids: &BTreeSet<OfferId>) -> Result<Vec<Offer>, StoreError> {
+    async fn offers_by_id(&self, _: Reader, ids: &BTreeSet<OfferId>) -> Result<Vec<Offer>, StoreError> {
         Ok(vec![self.0.clone(); ids.len()])
     }
 
     async fn offers(
         &self,
-        _: SellerId,
+        _: Reader,
         _: OfferFilter,
         _: Option<Keyset>,
         size: PageSize,

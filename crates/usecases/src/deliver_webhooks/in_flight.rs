@@ -23,6 +23,9 @@ const RESERVE: u16 = 8;
 /// The window of an owner of whose receivers nothing is known.
 const FIRST_WINDOW: u16 = 2;
 
+/// An attempt of so many milliseconds that fails has kept a slot from others in vain.
+const LONG_MS: i32 = 1_000;
+
 /// After this many beats the windows of owners without attempts are forgotten.
 const REMEMBERED_FOR: u16 = 600;
 
@@ -48,8 +51,8 @@ impl Start {
 
 /// What is known of an owner.
 struct Owner {
-    /// See [`Load::window`]. An attempt that succeeds adds one, a queue that begins to fail takes half: owners whose receivers
-    /// do not respond have little in hand when all their attempts time out.
+    /// See [`Load::window`]. An attempt that succeeds adds one, a queue that begins to fail after a long attempt takes half: owners
+    /// whose receivers do not respond have little in hand when all their attempts time out.
     window: u16,
     /// Attempts since the last beat.
     started: u16,
@@ -310,7 +313,7 @@ impl InFlight {
             let is_success = record.outcome.is_success();
             let fails = queue.fails();
             queue.end(is_success);
-            let begins_to_fail = !fails && queue.fails();
+            let begins_to_fail = !fails && queue.fails() && record.duration_ms >= LONG_MS;
             let (owner, most) = (queue.owner, self.slots.per_owner);
             let owner = self.owner(owner);
             if is_success {
@@ -366,12 +369,13 @@ impl InFlight {
         self.owners.retain(|id, owner| {
             let in_hand = loads.get(id).map_or(0, |load| load.attempts);
             let used = in_hand.max(mem::take(&mut owner.started)).saturating_mul(2);
-            // Of postponed attempts many are tried, and few are in hand.
-            if owner.postponed.is_none() {
+            // Otherwise it is not the owner's doing that little is used. Of postponed attempts many are tried, and few are in hand.
+            if is_half_empty {
+                let used = owner.postponed.as_ref().map_or(used, |_| u16::MAX);
                 owner.window = owner.window.min(used.max(first));
-            }
-            if is_half_empty && (owner.postponed.is_some() || used >= owner.window) {
-                owner.window = owner.window.saturating_mul(2).min(most);
+                if used >= owner.window {
+                    owner.window = owner.window.saturating_mul(2).min(most);
+                }
             }
             owner.postponed = owner.postponed.take().filter(|postponed| postponed.again);
             if let Some(postponed) = &mut owner.postponed {

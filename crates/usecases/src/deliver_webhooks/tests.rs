@@ -591,6 +591,7 @@ async fn an_owners_window_follows_how_its_attempts_end() {
             let outcome = Outcome::Answered(*status);
             in_flight.end(AttemptRecord {
                 outcome,
+                duration_ms: 1_000,
                 ..delivered(start)
             });
         }
