@@ -257,7 +257,7 @@ async fn feeds_are_followed_from_now_on() {
     journals
         .expect_page()
         .times(5)
-        .returning(move |_, _, start, names, _| {
+        .returning(move |_, start, names, _| {
             let offer_id = OFFER.parse().unwrap();
             let found = || JournaledEvent {
                 id: Uuid::nil().into(),
