@@ -17,8 +17,9 @@ pub struct Capacity {
     pub per_queue: u16,
     /// Attempts of one failing queue; at least 1.
     pub per_failing_queue: u16,
-    /// [`Load::window`] of owners who are not in `under_way`; at least 1.
+    /// [`Load::window`] of owners who are not in `under_way`, and the same while seven eighths are open; at least 1.
     pub first_window: u16,
+    pub first_window_of_idle: u16,
     pub under_way: BTreeMap<SellerId, Load>,
 }
 
@@ -107,7 +108,14 @@ pub struct Share {
 impl Capacity {
     fn load(&self, owner: SellerId) -> Load {
         let load = self.under_way.get(&owner).copied();
-        load.unwrap_or(Load::none(self.first_window))
+        load.unwrap_or_else(|| {
+            let is_idle = u32::from(self.all.open) * 8 >= u32::from(self.all.of) * 7;
+            Load::none(if is_idle {
+                self.first_window_of_idle
+            } else {
+                self.first_window
+            })
+        })
     }
 
     /// How many more attempts can start in the owner's healthy queues, or in the failing ones.

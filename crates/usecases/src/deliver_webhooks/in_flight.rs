@@ -20,8 +20,10 @@ use super::worker::Recording;
 /// 1/`RESERVE` of the slots is reserved for owners without any attempt in hand.
 const RESERVE: u16 = 8;
 
-/// The window of an owner of whose receivers nothing is known.
+/// The window of an owner of whose receivers nothing is known, and the same in an idle process, where a few such owners may take
+/// more: a burst is delivered sooner.
 const FIRST_WINDOW: u16 = 2;
+const FIRST_WINDOW_OF_IDLE: u16 = 16;
 
 /// An attempt of so many milliseconds that fails has kept a slot from others in vain.
 const LONG_MS: i32 = 1_000;
@@ -129,6 +131,7 @@ impl InFlight {
             per_queue: slots.per_queue.max(1),
             per_failing_queue: slots.per_failing_queue,
             first_window: self.first_window(),
+            first_window_of_idle: FIRST_WINDOW_OF_IDLE.min(slots.per_owner),
             under_way: self.loads(),
         };
         (capacity.all.attempts > 0).then_some(capacity)
@@ -276,6 +279,7 @@ impl InFlight {
         let number = u16::try_from(deliveries.len()).unwrap_or(u16::MAX);
         let owner = self.owner(owner);
         owner.started = owner.started.saturating_add(number);
+        owner.window = owner.window.max(number);
         let Some(queue) = self.queues.get_mut(&lease) else {
             return Vec::new();
         };
@@ -369,9 +373,11 @@ impl InFlight {
         self.owners.retain(|id, owner| {
             let in_hand = loads.get(id).map_or(0, |load| load.attempts);
             let used = in_hand.max(mem::take(&mut owner.started)).saturating_mul(2);
-            // Otherwise it is not the owner's doing that little is used. Of postponed attempts many are tried, and few are in hand.
-            if is_half_empty {
-                let used = owner.postponed.as_ref().map_or(used, |_| u16::MAX);
+            if owner.postponed.is_some() {
+                // Many are tried, few are in hand.
+                owner.window = most;
+            } else if is_half_empty {
+                // In a fuller process it is not the owner's doing that little of a window is used.
                 owner.window = owner.window.min(used.max(first));
                 if used >= owner.window {
                     owner.window = owner.window.saturating_mul(2).min(most);

@@ -333,7 +333,7 @@ async fn an_unavailable_store_loses_nothing_and_bounds_the_attempts() {
     world.run(outage).await;
     let stopped = begun.elapsed().as_secs();
     assert!((6..8).contains(&stopped), "{stopped} s");
-    assert_eq!((world.receivers.sent(), world.store.delivered()), (2, 0));
+    assert_eq!((world.receivers.sent(), world.store.delivered()), (4, 0));
 }
 
 #[tokio::test(start_paused = true)]

@@ -263,9 +263,9 @@ async fn pages_are_read_and_events_cleared_by_their_index() {
             "few",
             JournalStart::After(deep),
             &[WebhookEvent::OfferRejected],
-            5,
-            75_000,
-            5_000 + 20,
+            1,
+            71_000,
+            1_000 + 20,
         ),
     ] {
         let page = async |database: &Database| {

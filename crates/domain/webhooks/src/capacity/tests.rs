@@ -41,6 +41,7 @@ fn capacity() -> impl Strategy<Value = Capacity> {
             per_queue: limits.0,
             per_failing_queue: limits.1,
             first_window: limits.2,
+            first_window_of_idle: limits.2,
             under_way,
         },
     )
@@ -166,6 +167,7 @@ fn one_place_is_left_to_a_first_attempt_and_a_queue_without_work_is_leased() {
         per_queue: 4,
         per_failing_queue: 1,
         first_window: 6,
+        first_window_of_idle: 6,
         under_way: BTreeMap::from([(Uuid::from_u128(3).into(), tried)]),
     };
     let queue = |owner: u128, failing, first_attempts, repeats| DueQueue {

@@ -31,6 +31,7 @@ pub(crate) const CAPACITY: Capacity = Capacity {
     per_queue: 16,
     per_failing_queue: 2,
     first_window: 1_000,
+    first_window_of_idle: 1_000,
     under_way: BTreeMap::new(),
 };
 
