@@ -150,10 +150,10 @@ async fn look_ups_have_shares_and_delay_no_other_seller() {
             .map(|found| assert!(found.unwrap().is_none()))
             .boxed_local(),
     ];
+    let feed = feed
+        .changes(None, 1)
+        .map(|page| assert!(page.unwrap().items.is_empty()));
     let readers: Vec<LocalBoxFuture<'_, ()>> = vec![
-        feed.changes(None, 1)
-            .map(|page| assert!(page.unwrap().items.is_empty()))
-            .boxed_local(),
         office
             .sellers(0, 1)
             .map(|found| assert_eq!(found.unwrap().len(), 1))
@@ -185,6 +185,7 @@ async fn look_ups_have_shares_and_delay_no_other_seller() {
     for (share, look_ups) in [
         (LockSet::of_strangers(), strangers),
         (LockSet::of_readers(), readers),
+        (LockSet::of_feed(), vec![feed.boxed_local()]),
         (LockSet::of_marketplace(own), vec![owner.boxed_local()]),
         (LockSet::of_seller(own), sellers),
         (
