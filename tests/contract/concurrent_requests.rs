@@ -7,7 +7,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::Answer;
 
-use crate::unlimited;
+use crate::{unlimited, world_with};
 
 /// Counts by status and code.
 fn outcomes(answers: &[Answer]) -> BTreeMap<(u16, String), usize> {
@@ -122,4 +122,41 @@ async fn many_requests_with_one_key_have_one_effect() {
         assert_eq!(world.count_in_feed(kind, &offer).await, 1);
     }
     assert!(patch().send().await.expect(200).is_replayed());
+}
+
+/// D142: an application's changes have a quarter of the pool at all its sellers.
+#[tokio::test]
+async fn an_application_that_waits_at_its_sellers_leaves_connections_to_another() {
+    let world = world_with(&[("DATABASE__POOL_SIZE", "8")]).await;
+    let partner = world.partner(&world.seller().await, &["offers:write"]).await;
+    let (mut locked, mut patches) = (Vec::new(), Vec::new());
+    for stock in 1..=3 {
+        let mut member = world.member().await;
+        let offer = world.any_offer(&member.seller, json!({"stock": 20})).await;
+        let pair = world.pair(&mut member.browser, &partner, "offers:write").await;
+        let own = world
+            .personal_token(&member.seller, &["offers:write"])
+            .await
+            .token;
+        let patch = |token: &str| world.patching(token, &offer, &json!({"stock": stock}));
+        patches.push((patch(&pair.access), patch(&own)));
+        if stock < 3 {
+            let lock = format!("select from offers where id = '{offer}' for update");
+            locked.push(world.open_transaction(&lock).await);
+        }
+    }
+    let (third, own) = patches.pop().unwrap();
+    let waiting = patches.into_iter().map(|(patch, _)| tokio::spawn(patch.send()));
+    let waiting: Vec<_> = waiting.collect();
+    world.waiters(2).await;
+    let third = tokio::spawn(third.send());
+    for _ in 0..3 {
+        own.clone().send().await.expect(200);
+    }
+    assert!(!third.is_finished());
+    drop(locked);
+    third.await.unwrap().expect(200);
+    for patch in waiting {
+        patch.await.unwrap().expect(200);
+    }
 }

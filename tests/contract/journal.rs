@@ -162,43 +162,6 @@ async fn who_waits_for_a_journal_holds_no_connection_that_others_need() {
     }
 }
 
-/// D142: an application's changes have a quarter of the pool at all its sellers.
-#[tokio::test]
-async fn an_application_that_waits_at_its_sellers_leaves_connections_to_another() {
-    let world = world_with(&[("DATABASE__POOL_SIZE", "8")]).await;
-    let partner = world.partner(&world.seller().await, &["offers:write"]).await;
-    let (mut locked, mut patches) = (Vec::new(), Vec::new());
-    for stock in 1..=3 {
-        let mut member = world.member().await;
-        let offer = world.any_offer(&member.seller, json!({"stock": 20})).await;
-        let pair = world.pair(&mut member.browser, &partner, "offers:write").await;
-        let own = world
-            .personal_token(&member.seller, &["offers:write"])
-            .await
-            .token;
-        let patch = |token: &str| world.patching(token, &offer, &json!({"stock": stock}));
-        patches.push((patch(&pair.access), patch(&own)));
-        if stock < 3 {
-            let lock = format!("select from offers where id = '{offer}' for update");
-            locked.push(world.open_transaction(&lock).await);
-        }
-    }
-    let (third, own) = patches.pop().unwrap();
-    let waiting = patches.into_iter().map(|(patch, _)| tokio::spawn(patch.send()));
-    let waiting: Vec<_> = waiting.collect();
-    world.waiters(2).await;
-    let third = tokio::spawn(third.send());
-    for _ in 0..3 {
-        own.clone().send().await.expect(200);
-    }
-    assert!(!third.is_finished());
-    drop(locked);
-    third.await.unwrap().expect(200);
-    for patch in waiting {
-        patch.await.unwrap().expect(200);
-    }
-}
-
 #[tokio::test]
 async fn places_that_are_lost_or_no_longer_kept_are_refused() {
     let (world, trader, _) = world_of_trade().await;

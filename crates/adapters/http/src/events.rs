@@ -111,7 +111,10 @@ impl Read<Public> for ListEvents {
         {
             while page.is_empty() && Instant::now() < until {
                 let read_at = Instant::now();
-                let (seen, least) = (place.event_after(page.place.number), read_at + LEAST_WAIT);
+                let (seen, least) = (
+                    place.event_after(page.place.number),
+                    (read_at + LEAST_WAIT).min(until),
+                );
                 let waited = async {
                     timeout_at(until, seen).await.unwrap_or(Ok(()))?;
                     sleep_until(least).await;

@@ -62,7 +62,7 @@ pub fn canonical_uuid(text: &str) -> Result<Uuid, crate::Invalid> {
     })
 }
 
-/// Whoever reads a seller's data: both have shares of what others need too.
+/// Who reads a seller's data. Reads are shared out by seller and by application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reader {
     pub seller: SellerId,

@@ -66,7 +66,7 @@ impl OfferCode {
 /// Reads offers outside a transaction.
 ///
 /// An adapter MUST read committed data from the primary, and MUST never return another seller's offer, even
-/// when one statement answers several callers. One application's lists MUST NOT hold up others', also not by asking for
+/// when one statement answers several callers. One application's lists MUST NOT hold up others', not even by asking for
 /// many sellers.
 #[async_trait]
 pub trait OfferReader: Send + Sync {

@@ -42,7 +42,7 @@ impl FromStr for OrderRef {
 /// Reads orders outside a transaction.
 ///
 /// An adapter MUST read committed data from the primary, and MUST never return another seller's part. One application MUST NOT
-/// hold up others, also not by asking for many sellers.
+/// hold up others, not even by asking for many sellers.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait OrderReader: Send + Sync {

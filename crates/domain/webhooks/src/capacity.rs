@@ -9,16 +9,16 @@ use kernel::SellerId;
 /// How much a worker can start now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capacity {
-    /// All attempts.
     pub all: FreeAttempts,
-    /// Of these, those in failing queues.
+    /// Of `all`, those in failing queues.
     pub failing: FreeAttempts,
     /// Attempts of one queue; at least 1.
     pub per_queue: u16,
     /// Attempts of one failing queue; at least 1.
     pub per_failing_queue: u16,
-    /// [`Load::window`] of owners who are not in `under_way`, and the same while seven eighths are open; at least 1.
+    /// [`Load::window`] of owners who are not in `under_way`; at least 1.
     pub first_window: u16,
+    /// The same while seven eighths are open.
     pub first_window_of_idle: u16,
     pub under_way: BTreeMap<SellerId, Load>,
 }
@@ -29,7 +29,7 @@ pub struct FreeAttempts {
     pub attempts: u16,
     /// The free ones beyond a reserve for owners without any under way.
     pub open: u16,
-    /// The same while none is under way; at least 1.
+    /// The same while none is under way.
     pub of: u16,
     /// Owners who have had their turn in this round: their queues of this kind start nothing.
     pub passed_over: BTreeSet<SellerId>,

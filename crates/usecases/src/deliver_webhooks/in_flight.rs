@@ -28,7 +28,7 @@ const FIRST_WINDOW_OF_IDLE: u16 = 16;
 /// An attempt of so many milliseconds that fails has kept a slot from others in vain.
 const LONG_MS: i32 = 1_000;
 
-/// After this many beats the windows of owners without attempts are forgotten.
+/// Every so many beats the windows of owners without attempts are forgotten.
 const REMEMBERED_FOR: u16 = 600;
 
 /// An attempt to begin.
@@ -150,12 +150,14 @@ impl InFlight {
     /// one after another, however many they are.
     pub(super) fn begin_claim(&mut self) -> Option<Capacity> {
         let mut capacity = self.capacity()?;
-        let (served, served_failing) = (&self.served, &self.served_failing);
         for (id, owner) in &mut self.owners {
-            let is_passed_over = served.contains(id) && served_failing.contains(id);
-            if let Some(postponed) = owner.postponed.as_mut().filter(|_| !is_passed_over) {
+            if let Some(postponed) = &mut owner.postponed {
                 let load = capacity.under_way.entry(*id).or_insert(Load::none(owner.window));
-                load.tries = Some(mem::take(&mut postponed.room));
+                load.tries = Some(if self.served.contains(id) {
+                    0
+                } else {
+                    mem::take(&mut postponed.room)
+                });
             }
         }
         capacity.all.passed_over.clone_from(&self.served);
@@ -179,8 +181,9 @@ impl InFlight {
             capacity.all.attempts = capacity.all.open.saturating_sub(claim.all.open);
             capacity.failing.attempts = capacity.failing.open.saturating_sub(claim.failing.open);
             for (owner, load) in &mut capacity.under_way {
-                load.attempts = load.attempts.saturating_add(claim.left(*owner, false));
-                load.failing = load.failing.saturating_add(claim.left(*owner, true));
+                let (healthy, failing) = (claim.left(*owner, false), claim.left(*owner, true));
+                load.attempts = load.attempts.saturating_add(healthy.max(failing));
+                load.failing = load.failing.saturating_add(failing);
             }
         }
         Some(capacity)
@@ -365,31 +368,26 @@ impl InFlight {
             self.beats = 0;
         }
         let loads = self.loads();
-        for id in loads.keys() {
-            self.owner(*id);
-        }
         let (first, most) = (self.first_window(), self.slots.per_owner);
         let is_half_empty = self.in_hand(false) < usize::from(self.slots.attempts / 2);
         self.owners.retain(|id, owner| {
             let in_hand = loads.get(id).map_or(0, |load| load.attempts);
-            let used = in_hand.max(mem::take(&mut owner.started)).saturating_mul(2);
+            let needed = in_hand.max(mem::take(&mut owner.started)).saturating_mul(2);
             if owner.postponed.is_some() {
                 // Many are tried, few are in hand.
                 owner.window = most;
             } else if is_half_empty {
                 // In a fuller process it is not the owner's doing that little of a window is used.
-                owner.window = owner.window.min(used.max(first));
-                if used >= owner.window {
+                owner.window = owner.window.min(needed.max(first));
+                if needed >= owner.window {
                     owner.window = owner.window.saturating_mul(2).min(most);
                 }
             }
-            owner.postponed = owner.postponed.take().filter(|postponed| postponed.again);
-            if let Some(postponed) = &mut owner.postponed {
-                *postponed = Postponed {
-                    room: u16::MAX,
-                    again: false,
-                };
-            }
+            let again = owner.postponed.take().filter(|postponed| postponed.again);
+            owner.postponed = again.map(|_| Postponed {
+                room: u16::MAX,
+                again: false,
+            });
             !is_forgotten || owner.postponed.is_some() || in_hand > 0
         });
     }

@@ -611,7 +611,7 @@ async fn an_owners_window_follows_how_its_attempts_end() {
     assert_eq!(window(&mut in_flight, &[200; 2]).await, 4);
     in_flight.beat();
     assert_eq!(window(&mut in_flight, &[200; 8]).await, 16);
-    // Without attempts it is forgotten.
+    // Without attempts it shrinks.
     in_flight.beat();
     in_flight.beat();
     assert_eq!(window(&mut in_flight, &[200]).await, 3);

@@ -88,7 +88,7 @@ pub(crate) struct Connections {
 }
 
 impl Connections {
-    /// Takes a turn, within a time limit, and a connection and calls `begin`, all within the time limit of a read. After the turn,
+    /// Waits up to `turn_timeout` for a turn, takes a connection and calls `begin`; at most a read's time limit in all. After the turn,
     /// the work is a task's: if the caller gives up, a connection that is being opened is still finished, and
     /// is in the pool for the next caller, who would have less time to open one. `begin` is not called for a
     /// caller that has gone.

@@ -150,7 +150,7 @@ impl TryFrom<DeliveryRow> for Due {
     }
 }
 
-/// The owners for whom no further attempt can start, in any queue or in a failing one.
+/// The owners for whom no further attempt can start, in a healthy queue or in a failing one.
 fn full_owners(capacity: &Capacity, failing: bool) -> Vec<Uuid> {
     let kind = if failing { &capacity.failing } else { &capacity.all };
     let owners = capacity.under_way.keys().chain(&kind.passed_over);

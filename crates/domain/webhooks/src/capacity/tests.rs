@@ -33,7 +33,7 @@ fn load() -> impl Strategy<Value = Load> {
 }
 
 fn capacity() -> impl Strategy<Value = Capacity> {
-    let limits = (1..12_u16, 1..4_u16, 1..20_u16);
+    let limits = (1..12_u16, 1..4_u16, 1..20_u16, 1..20_u16);
     (free(), free(), limits, btree_map(owner(), load(), 0..8)).prop_map(
         |(all, failing, limits, under_way)| Capacity {
             all,
@@ -41,7 +41,7 @@ fn capacity() -> impl Strategy<Value = Capacity> {
             per_queue: limits.0,
             per_failing_queue: limits.1,
             first_window: limits.2,
-            first_window_of_idle: limits.2,
+            first_window_of_idle: limits.2 + limits.3,
             under_way,
         },
     )
@@ -191,5 +191,27 @@ fn one_place_is_left_to_a_first_attempt_and_a_queue_without_work_is_leased() {
             .share(&queue)
             .map(|share| (share.attempts, share.repeats));
         assert_eq!(share, expected, "{queue:?}");
+    }
+}
+
+#[test]
+fn in_an_idle_process_an_owner_begins_with_more() {
+    let open = |open| FreeAttempts {
+        attempts: open,
+        open,
+        of: 80,
+        passed_over: BTreeSet::new(),
+    };
+    for (all, expected) in [(80, 9), (70, 9), (69, 3), (20, 2), (0, 0)] {
+        let capacity = Capacity {
+            all: open(all),
+            failing: open(all),
+            per_queue: 4,
+            per_failing_queue: 1,
+            first_window: 3,
+            first_window_of_idle: 9,
+            under_way: BTreeMap::new(),
+        };
+        assert_eq!(capacity.left(Uuid::nil().into(), false), expected, "{all}");
     }
 }
