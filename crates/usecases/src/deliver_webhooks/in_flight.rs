@@ -64,7 +64,7 @@ struct Owner {
 /// What is known of an owner with postponed attempts.
 #[derive(Default)]
 struct Postponed {
-    /// How many attempts the next claim may add: as many as have ended since the last one, and any number once a beat.
+    /// How many attempts the next claim may add: as many as have ended since the last one, and once a beat a whole share.
     room: u16,
     /// Whether one was postponed since the last beat.
     again: bool,
@@ -323,9 +323,10 @@ impl InFlight {
             let begins_to_fail = !fails && queue.fails() && record.duration_ms >= LONG_MS;
             let (owner, most) = (queue.owner, self.slots.per_owner);
             let owner = self.owner(owner);
-            if is_success {
-                owner.window = owner.window.saturating_add(1).min(most);
-            } else if begins_to_fail {
+            if is_success && owner.window < most {
+                owner.window += 1;
+            }
+            if begins_to_fail {
                 owner.window = (owner.window / 2).max(1);
             }
             if let Some(postponed) = &mut owner.postponed {
@@ -373,21 +374,24 @@ impl InFlight {
         self.owners.retain(|id, owner| {
             let in_hand = loads.get(id).map_or(0, |load| load.attempts);
             let needed = in_hand.max(mem::take(&mut owner.started)).saturating_mul(2);
-            if owner.postponed.is_some() {
-                // Many are tried, few are in hand.
-                owner.window = most;
-            } else if is_half_empty {
+            let again = owner.postponed.take().filter(|postponed| postponed.again);
+            owner.window = if again.is_some() {
+                // Its full host holds many. Its other receivers have as much again.
+                most.saturating_mul(2)
+            } else {
+                owner.window.min(most)
+            };
+            owner.postponed = again.map(|_| Postponed {
+                room: left(most, in_hand.into()),
+                again: false,
+            });
+            if owner.postponed.is_none() && is_half_empty {
                 // In a fuller process it is not the owner's doing that little of a window is used.
                 owner.window = owner.window.min(needed.max(first));
                 if needed >= owner.window {
                     owner.window = owner.window.saturating_mul(2).min(most);
                 }
             }
-            let again = owner.postponed.take().filter(|postponed| postponed.again);
-            owner.postponed = again.map(|_| Postponed {
-                room: u16::MAX,
-                again: false,
-            });
             !is_forgotten || owner.postponed.is_some() || in_hand > 0
         });
     }
