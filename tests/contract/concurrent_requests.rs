@@ -141,7 +141,9 @@ async fn an_application_that_waits_at_its_sellers_leaves_connections_to_another(
         let patch = |token: &str| world.patching(token, &offer, &json!({"stock": stock}));
         patches.push((patch(&pair.access), patch(&own)));
         if stock < 3 {
-            let lock = format!("select from offers where id = '{offer}' for update");
+            let seller = member.seller.id;
+            let lock =
+                format!("select from offers where seller_id = '{seller}' and id = '{offer}' for update");
             locked.push(world.open_transaction(&lock).await);
         }
     }
