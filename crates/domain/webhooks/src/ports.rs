@@ -270,10 +270,10 @@ pub trait SubscriptionReader: Send + Sync {
 pub trait SubscriptionQueues: Send + Sync {
     /// Claims due queues under `fence`, the longest waiting first, with their due deliveries: first attempts
     /// before repeated ones, so they are never delayed, but also some repeated ones. A claim that passes over
-    /// no owner of healthy queues, or of failing ones, begins a round of these, in which later ones may go on where the one before
-    /// ended. It MUST NOT exceed the
-    /// capacity, and queues of an application without capacity MUST NOT delay those of others. If a queue has
-    /// more than one place, repeated attempts MUST leave one of them to a first attempt.
+    /// no owner of healthy queues, or of failing ones, begins a round of these, in which later ones may go on
+    /// where the one before ended. It MUST NOT exceed the capacity, and queues of an application without capacity
+    /// MUST NOT delay those of others. If a queue has more than one place, repeated attempts MUST leave one of
+    /// them to a first attempt.
     async fn claim(&self, fence: Uuid, capacity: Capacity) -> Result<ClaimedQueues, StoreError>;
 
     /// Extends claims and returns what else is due in their queues, without the deliveries that are running,
