@@ -12,13 +12,14 @@ use diesel::sql_types::{Array, BigInt, Binary, Integer, Nullable, Text, Timestam
 use diesel_async::RunQueryDsl;
 use kernel::{SellerId, StoreError};
 use usecases::Announcement;
-use webhooks::Event;
+use uuid::{NoContext, Timestamp, Uuid};
+use webhooks::{Event, EventId};
 
 use crate::connection::error::store_error;
 use crate::journal;
 use crate::sql::column;
 use crate::statement::statements;
-use crate::unit_of_work::{Write, changing};
+use crate::unit_of_work::{Write, changing, checked};
 
 statements! {
     "outbox.sql";
@@ -26,8 +27,9 @@ statements! {
         Array<SqlUuid>, Array<Timestamptz>, Array<Text>, Array<Nullable<SqlUuid>>, Array<Nullable<SqlUuid>>,
         Array<Nullable<SqlUuid>>, Array<Nullable<BigInt>>, Array<Nullable<Integer>>, Array<Nullable<Text>>
     );
+    FAN_OUT: (SqlUuid, Array<Text>, Array<Binary>, Array<Timestamptz>);
     ANNOUNCE: (
-        SqlUuid, Array<Text>, Array<Binary>, Array<Timestamptz>, Array<Timestamptz>, Array<Nullable<SqlUuid>>,
+        Array<SqlUuid>, Array<SqlUuid>, Array<Text>, Array<Timestamptz>, Array<Timestamptz>, Array<Nullable<SqlUuid>>,
         Array<Nullable<Text>>, Array<Nullable<SqlUuid>>
     );
 }
@@ -36,12 +38,13 @@ statements! {
 #[derive(Default)]
 pub(crate) struct Outbox {
     feed: Vec<ChangeItem>,
-    /// By seller: journals and delivery queues are locked in this order.
+    /// By seller: delivery queues are locked in this order.
     events: BTreeMap<SellerId, Vec<Announced>>,
 }
 
 /// An event, when it was caused, and when it occurred.
 struct Announced {
+    id: EventId,
     event: Event,
     at: DateTime<Utc>,
     occurred_at: DateTime<Utc>,
@@ -54,6 +57,7 @@ impl Outbox {
             if let Some(event) = announced.event {
                 let events = self.events.entry(announced.seller).or_default();
                 events.push(Announced {
+                    id: event_id(announced.at),
                     event,
                     at: announced.at,
                     occurred_at: announced.occurred_at,
@@ -62,14 +66,32 @@ impl Outbox {
         }
     }
 
-    /// The statements that write the announcements, those of journals last. Those that wake a delivery queue set
-    /// `woken`.
+    /// The statements that write the announcements. The last sets `woken` if it wakes a delivery queue.
+    ///
+    /// What several sellers' orders wait for, a cart locks last: however many subscriptions one of its sellers has, no
+    /// other waits until their deliveries are written.
     pub(crate) fn into_writes(self, woken: &Arc<AtomicBool>) -> Vec<Write> {
-        let feed = (!self.feed.is_empty()).then(|| add_to_feed(&self.feed));
-        let events = self.events.into_iter();
-        let events = events.map(|(seller, events)| announce(seller, events, Arc::clone(woken)));
-        feed.into_iter().chain(events).collect()
+        let mut writes = Vec::with_capacity(self.events.len() + 2);
+        if !self.feed.is_empty() {
+            writes.push(add_to_feed(&self.feed));
+        }
+        writes.extend(
+            self.events
+                .iter()
+                .map(|(seller, events)| fan_out(*seller, events)),
+        );
+        if !self.events.is_empty() {
+            writes.push(announce(&self.events, Arc::clone(woken)));
+        }
+        writes
     }
+}
+
+/// A new id of an event that was caused at this time: a UUIDv7, as those of deliveries.
+pub(crate) fn event_id(at: DateTime<Utc>) -> EventId {
+    let seconds = u64::try_from(at.timestamp()).unwrap_or_default();
+    let time = Timestamp::from_unix(NoContext, seconds, at.timestamp_subsec_nanos());
+    Uuid::new_v7(time).into()
 }
 
 /// Adds items to the feed; their ids rise in this order.
@@ -109,31 +131,49 @@ pub(crate) fn columns(details: impl Iterator<Item = Detail>) -> DetailColumns {
     columns.collect()
 }
 
-/// Announces a seller's events; sets `woken` if a delivery queue was woken.
-fn announce(seller: SellerId, events: Vec<Announced>, woken: Arc<AtomicBool>) -> Write {
+/// Queues the deliveries of a seller's events.
+fn fan_out(seller: SellerId, events: &[Announced]) -> Write {
+    let bodies = events.iter();
+    let bodies = bodies.map(|announced| {
+        announced
+            .event
+            .body_without_id(announced.id, announced.occurred_at)
+    });
+    let bodies = bodies.collect::<Result<Vec<_>, _>>();
+    let names = column(events, |announced| announced.event.name.as_str());
+    let times = column(events, |announced| announced.at);
     Box::new(move |mut connection| {
         Box::pin(async move {
-            let bodies = events
-                .iter()
-                .map(|announced| announced.event.body_without_ids(announced.occurred_at));
-            let bodies = bodies
-                .collect::<Result<Vec<_>, _>>()
-                .map_err(StoreError::unexpected)?;
-            let subjects = column(&events, |announced| journal::subject(&announced.event));
-            let announce = ANNOUNCE.bind((
-                seller.uuid(),
-                column(&events, |announced| announced.event.name.as_str()),
-                bodies,
-                column(&events, |announced| announced.at),
-                column(&events, |announced| announced.occurred_at),
-                column(&subjects, |(order, _, _)| *order),
-                column(&subjects, |(_, number, _)| *number),
-                column(&subjects, |(_, _, offer)| *offer),
-            ));
-            // The number of woken queues says nothing about the number of deliveries: both may be zero.
-            let queues = announce.execute(&mut connection).await.map_err(store_error)?;
-            woken.fetch_or(queues > 0, Ordering::Relaxed);
-            Ok(())
+            let bodies = bodies.map_err(StoreError::unexpected)?;
+            let fan_out = FAN_OUT.bind((seller.uuid(), names, bodies, times));
+            fan_out
+                .execute(&mut connection)
+                .await
+                .map_err(store_error)
+                .map(drop)
         })
+    })
+}
+
+/// Announces the events to their sellers and to the workers; sets `woken` if a delivery queue was woken.
+fn announce(events: &BTreeMap<SellerId, Vec<Announced>>, woken: Arc<AtomicBool>) -> Write {
+    let events = events.iter();
+    let events =
+        events.flat_map(|(seller, events)| events.iter().map(|announced| (seller.uuid(), announced)));
+    let events: Vec<_> = events.collect();
+    let subjects = column(&events, |(_, announced)| journal::subject(&announced.event));
+    let announce = ANNOUNCE.bind((
+        column(&events, |(seller, _)| *seller),
+        column(&events, |(_, announced)| announced.id.uuid()),
+        column(&events, |(_, announced)| announced.event.name.as_str()),
+        column(&events, |(_, announced)| announced.at),
+        column(&events, |(_, announced)| announced.occurred_at),
+        column(&subjects, |(order, _, _)| *order),
+        column(&subjects, |(_, number, _)| number.map(str::to_owned)),
+        column(&subjects, |(_, _, offer)| *offer),
+    ));
+    checked(announce, move |queues| {
+        woken.fetch_or(queues > 0, Ordering::Relaxed);
+        Ok(())
     })
 }

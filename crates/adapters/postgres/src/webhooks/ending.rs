@@ -16,6 +16,7 @@ use uuid::Uuid;
 use webhooks::Event;
 
 use super::Queue;
+use crate::outbox::event_id;
 use crate::sql::column;
 use crate::statement::statements;
 use crate::unit_of_work::{PLAN_BY_VALUES, Tx, changing_any};
@@ -46,7 +47,7 @@ struct Ended {
 impl Ended {
     fn last_delivery(&self) -> Result<Option<Vec<u8>>, StoreError> {
         let event = Event::of_ended_connection(self.queue.seller_id.into());
-        let body = self.ended_at.map(|at| event.body_without_ids(at));
+        let body = self.ended_at.map(|at| event.body_without_id(event_id(at), at));
         body.transpose().map_err(StoreError::unexpected)
     }
 }

@@ -71,7 +71,7 @@ join sellers as o on o.id = a.owner_id
 left join connections as c on c.client_id = t.client_id and c.seller_id = t.seller_id
 
 -- name: DEACTIVATE
--- $1 the sellers and $2 the ids of the subscriptions; $3 the bodies of their last deliveries, with nil ids as in `ANNOUNCE`, or null.
+-- $1 the sellers and $2 the ids of the subscriptions; $3 the bodies of their last deliveries, with nil ids as in `FAN_OUT`, or null.
 -- Those without pending deliveries become inactive, and their last deliveries are queued.
 with clock as materialized (
     select api_now() as at
@@ -86,12 +86,9 @@ last as (
     insert into deliveries (seller_id, subscription_id, id, created_at, due_at, event, body)
     select
         d.seller_id, d.id, d.delivery, d.at, d.at, 'connection.ended',
-        overlay(
-            overlay(d.body placing convert_to(d.delivery::text, 'UTF8') from 8)
-            placing convert_to(d.event::text, 'UTF8') from octet_length(d.body) - 38
-        )
+        overlay(d.body placing convert_to(d.delivery::text, 'UTF8') from 8)
     from (
-        select d.*, c.at, api_uuid(c.at) as delivery, api_uuid(c.at) as event
+        select d.*, c.at, api_uuid(c.at) as delivery
         from done as d
         cross join clock as c
         where d.body is not null

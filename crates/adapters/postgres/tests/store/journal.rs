@@ -91,6 +91,30 @@ async fn an_event_has_its_number_once_all_before_it_are_committed() {
     assert_eq!((events.len(), place.number), (3, 3));
 }
 
+/// A subscription of the second seller is locked; the first one's sleeps.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_seller_waits_for_the_deliveries_of_another_seller_of_an_order() {
+    let fixture = Fixture::new().await;
+    let (one, other) = (fixture.queue().await.seller, fixture.queue().await.seller);
+    assert!(one < other, "its rows are written first");
+    let cart = [
+        (one, fixture.offer(one, 9).await),
+        (other, fixture.offer(other, 9).await),
+    ];
+    let offer = fixture.offer(one, 9).await;
+    let holder = fixture.test_database.connect().await;
+    let lock = format!("begin; select from subscriptions where seller_id = '{other}' for update");
+    holder.batch_execute(&lock).await.unwrap();
+    let meanwhile = async {
+        fixture.wait_for_blocked_session().await;
+        fixture.place_order(&[(one, offer)]).await;
+        assert_eq!(fixture.rows_of("journal").await, 1);
+        holder.batch_execute("commit").await.unwrap();
+    };
+    futures_util::join!(fixture.place_order(&cart), meanwhile);
+    assert_eq!(fixture.rows_of("journal").await, 3);
+}
+
 /// Orders of two processes, each of both sellers, while a reader follows.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reader_sees_each_event_once_in_order_while_many_commit() {
