@@ -199,6 +199,7 @@ async fn operators_actions_are_in_the_audit_log() {
     world.execute(fill).await;
     assert_eq!(audit(&world, "--about many --all").await.len(), 1001);
 
+    assert_eq!(audit(&world, "--about 1").await, about);
     let list = format!("audit list --about {seller}");
     let table = admin(&world, &list).await.success();
     let lines: Vec<_> = table.stdout.lines().collect();
@@ -387,6 +388,9 @@ async fn exhausted_deliveries_are_listed_and_delivered_again() {
     };
     let found = ["id", "url", "active"].map(|field| &subscription[field]);
     assert_eq!(found, [&json!(hook.id), &json!(receiver.url), &json!(true)]);
+    let client = &integration.application.client_id;
+    let of_application = format!("webhooks subscriptions --application {client}");
+    assert_eq!(admin_json(&world, &of_application).await, subscriptions);
 
     let order = world.paid_order(&integration.trader()).await;
     world
@@ -397,6 +401,7 @@ async fn exhausted_deliveries_are_listed_and_delivered_again() {
     let newest = &exhausted[0];
     let expected = json!({
         "id": newest["id"], "seller_id": seller.id, "subscription_id": hook.id, "event": newest["event"],
+        "order_id": order.id, "order_number": order.number, "offer_id": null, "failure": null,
         "created_at": newest["created_at"], "state": "exhausted", "attempts": 6, "next_retry_at": null,
         "suspended": false, "delivered_at": null, "response_status": 503, "duration_ms": newest["duration_ms"], "error": null, "application": subscription["application"], "url": receiver.url,
     });

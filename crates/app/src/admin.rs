@@ -134,7 +134,8 @@ pub(crate) enum Audit {
     /// and buyers' data. Entries hold ids, never names of people, e-mail addresses or secrets;
     /// `application.changed` has each changed field, from what to what.
     List {
-        /// Only entries by or about this id, of a seller, token, application, order or sealing key
+        /// Only entries by or about this id, of a seller, token, application, order or sealing key; of a seller
+        /// also the number or the e-mail address
         #[arg(long, value_name = "ID")]
         about: Option<String>,
         /// Only entries from this instant on, such as 2027-01-15T08:00:00Z
@@ -295,6 +296,12 @@ impl Audit {
                 "--since has to be before --until".to_owned()
             ));
         }
+        let about = match about {
+            Some(seller) if seller.contains('@') || seller.parse::<i32>().is_ok() => {
+                Some(find_seller(database, &seller).await?.id.to_string())
+            }
+            other => other,
+        };
         let is_narrowed = page.before.is_some() || since.is_some() || until.is_some();
         let mut filter = AuditFilter {
             about,

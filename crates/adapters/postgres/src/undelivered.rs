@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 use diesel::pg::Pg;
 use diesel::prelude::*;
 use kernel::{MailId, SellerId, StoreError};
+use oauth::ClientId;
 use orders::GivenUpMail;
 use usecases::LockSet;
 use uuid::Uuid;
@@ -37,6 +38,17 @@ impl Database {
             .select(Queue::as_select());
         let row = self.autocommit("subscriptions").row(find).await?;
         Ok(row.map(|row| row.seller_id.into()))
+    }
+
+    /// The sellers at which an application has subscriptions, ended ones included.
+    pub async fn subscribed_sellers(&self, client: ClientId) -> Result<Vec<SellerId>, StoreError> {
+        let find = subscriptions::table
+            .filter(subscriptions::client_id.eq(client.uuid()))
+            .distinct_on(subscriptions::seller_id)
+            .order(subscriptions::seller_id)
+            .select(Queue::as_select());
+        let rows = self.autocommit("subscriptions").rows(find).await?;
+        Ok(rows.into_iter().map(|row| row.seller_id.into()).collect())
     }
 
     /// Up to `limit` undelivered deliveries of all sellers whose id is below `before`, newest first. Of those

@@ -52,6 +52,9 @@ impl Command {
                 ));
             }
         }
+        if found.is_empty() {
+            note("no order has this address; orders whose buyer was erased are not found");
+        }
         let found: Vec<_> = found.into_iter().rev().map(Found).collect();
         Ok(format.list(&found)?)
     }

@@ -13,20 +13,24 @@ use usecases::redeliver::{self, Requester, redeliver};
 use usecases::{ActingOperator, Failure};
 use uuid::Uuid;
 use webhooks::{
-    Attempted, Delivery, DeliveryFilter, DeliveryId, DeliveryState, Outcome, SellerDelivery,
+    AttemptFailure, Attempted, Delivery, DeliveryFilter, DeliveryId, DeliveryState, Outcome, SellerDelivery,
     SellerSubscription, SubscriptionId, Undelivered, UndeliveredFilter, WebhookEvent,
 };
 
 use super::listing::{Format, Listed, PageArgs, Timestamp};
-use super::{find_seller, id, in_transaction, instant, not_found};
+use super::{find_application, find_seller, id, in_transaction, instant, not_found};
 use crate::command::{self, Exit, note, use_case_error};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// List a seller's subscriptions, oldest first, inactive ones too
+    /// List a seller's subscriptions, or an application's at all sellers, inactive ones too
+    #[command(group(ArgGroup::new("whose").args(["seller", "application"]).required(true).multiple(true)))]
     Subscriptions {
         /// The seller's id, number or e-mail address
-        seller: String,
+        seller: Option<String>,
+        /// Only those of this application: `client_id` or name
+        #[arg(long)]
+        application: Option<String>,
     },
     /// List deliveries with their attempts and why the last one failed, newest first
     ///
@@ -96,12 +100,24 @@ pub(crate) struct List {
 impl Command {
     pub(super) async fn run(self, database: &Database, format: Format) -> anyhow::Result<()> {
         match self {
-            Self::Subscriptions { seller } => {
-                let seller = find_seller(database, &seller).await?;
-                let subscriptions = database.subscriptions();
-                let rows = subscriptions
-                    .subscriptions_of_seller(seller.id, None, u16::MAX)
-                    .await?;
+            Self::Subscriptions { seller, application } => {
+                let client = match application {
+                    Some(name) => Some(find_application(database, &name).await?.client_id),
+                    None => None,
+                };
+                let sellers = match (seller, client) {
+                    (Some(seller), _) => vec![find_seller(database, &seller).await?.id],
+                    (None, Some(client)) => database.subscribed_sellers(client).await?,
+                    (None, None) => Vec::new(),
+                };
+                let (reader, mut rows) = (database.subscriptions(), Vec::new());
+                for seller in sellers {
+                    let found = reader.subscriptions_of_seller(seller, None, u16::MAX).await?;
+                    rows.extend(found.into_iter().map(|found| Subscribed(seller, found)));
+                }
+                rows.retain(|Subscribed(_, found)| {
+                    client.is_none_or(|client| client == found.subscription.client_id)
+                });
                 Ok(format.list(&rows)?)
             }
             Self::Deliveries(list) => list.run(database, format).await,
@@ -280,27 +296,32 @@ async fn deliver_again(
     queued.await
 }
 
-impl Listed for SellerSubscription {
-    const COLUMNS: &'static str = "id created_at active application url";
+/// A subscription at a seller.
+struct Subscribed(SellerId, SellerSubscription);
+
+impl Listed for Subscribed {
+    const COLUMNS: &'static str = "id created_at active seller_id application url";
 
     fn object(&self) -> Value {
-        let subscription = &self.subscription;
+        let Self(seller, found) = self;
+        let subscription = &found.subscription;
         let events = subscription.events.iter().map(|event| event.as_str());
         json!({
             "id": subscription.id.to_string(),
+            "seller_id": seller.to_string(),
             "client_id": subscription.client_id.to_string(),
-            "application": self.app_name,
+            "application": found.app_name,
             "url": subscription.url.as_str(),
             "events": events.collect::<Vec<_>>(),
             "active": subscription.active,
-            "suspended": self.is_suspended,
+            "suspended": found.is_suspended,
             "created_at": Timestamp::new(subscription.created_at),
         })
     }
 }
 
 impl Listed for SellerDelivery {
-    const COLUMNS: &'static str = "id created_at event state attempts next_retry_at response_status seller_id subscription_id application url error";
+    const COLUMNS: &'static str = "id created_at event order_number state attempts next_retry_at response_status seller_id subscription_id application url error";
 
     fn cell(&self, member: &str) -> Option<String> {
         match (member, &self.delivery.state, self.delivery.outcome()) {
@@ -313,6 +334,11 @@ impl Listed for SellerDelivery {
 
     fn object(&self) -> Value {
         let (delivery, state) = (&self.delivery, &self.delivery.state);
+        let about = delivery.about();
+        let failure = delivery.outcome().and_then(|outcome| match outcome {
+            Outcome::Answered(_) => None,
+            Outcome::Failed(failure) => Some(failure),
+        });
         json!({
             "id": delivery.id.to_string(),
             "seller_id": self.seller.to_string(),
@@ -320,6 +346,9 @@ impl Listed for SellerDelivery {
             "application": self.app_name,
             "url": self.receiver,
             "event": delivery.event.as_str(),
+            "order_id": about.order_id,
+            "order_number": about.order_number,
+            "offer_id": about.offer_id,
             "created_at": Timestamp::new(delivery.created_at),
             "state": state.as_str(),
             "attempts": state.attempt(),
@@ -328,10 +357,8 @@ impl Listed for SellerDelivery {
             "delivered_at": state.delivered_at().map(Timestamp::new),
             "response_status": delivery.last().and_then(Attempted::response_status),
             "duration_ms": delivery.last().map(Attempted::duration_ms),
-            "error": delivery.outcome().and_then(|outcome| match outcome {
-                Outcome::Answered(_) => None,
-                Outcome::Failed(failure) => Some(failure.to_string()),
-            }),
+            "failure": failure.map(AttemptFailure::as_code),
+            "error": failure.map(ToString::to_string),
         })
     }
 }

@@ -47,7 +47,7 @@ pub(super) async fn migrate(loaded: &Loaded, options: &Options) -> anyhow::Resul
          postgres://user:password@host:5432/name",
     )?;
     let settings = |url: &Secret| loaded.config.database_settings(url.expose());
-    let serving = database.url.as_ref().filter(|_| database.direct_url.is_some());
+    let serving = database.url.as_ref();
     if let Some(serving) = serving
         && let Ok(there) = Database::new(settings(serving))?.here().await
     {
@@ -71,6 +71,7 @@ pub(super) async fn migrate(loaded: &Loaded, options: &Options) -> anyhow::Resul
         let missing = adapter_postgres::missing_migrations(url.expose()).await?;
         if missing.is_empty() {
             note("the schema is up to date");
+            warn_of_fault(serving.map(settings)).await;
             return Ok(());
         }
         note("locks without a remark are exclusive, so that reads wait as well; rows are estimates");
@@ -100,18 +101,7 @@ pub(super) async fn migrate(loaded: &Loaded, options: &Options) -> anyhow::Resul
         };
         printed = printed.and(format.changed(&json!({ "distributed": is_new }), done));
     }
-    if let Some(serving) = serving {
-        let fault = serving_fault(settings(serving)).await;
-        let cannot = |error: anyhow::Error| {
-            Some(format!(
-                "`database.url` cannot be used: {}",
-                error_chain(error.as_ref())
-            ))
-        };
-        if let Some(fault) = fault.unwrap_or_else(cannot) {
-            note(format_args!("warning: {fault}"));
-        }
-    }
+    warn_of_fault(serving.map(settings)).await;
     Ok(printed?)
 }
 
@@ -121,6 +111,19 @@ async fn is_finished(settings: DatabaseSettings, migrates: bool) -> anyhow::Resu
     let database = Database::new(settings)?;
     require_schema(&database, migrates).await?;
     Ok(database.finished_flag().load(Ordering::Relaxed))
+}
+
+async fn warn_of_fault(serving: Option<DatabaseSettings>) {
+    let Some(serving) = serving else { return };
+    let cannot = |error: anyhow::Error| {
+        Some(format!(
+            "`database.url` cannot be used: {}",
+            error_chain(error.as_ref())
+        ))
+    };
+    if let Some(fault) = serving_fault(serving).await.unwrap_or_else(cannot) {
+        note(format_args!("warning: {fault}"));
+    }
 }
 
 /// Why the processes that serve cannot use what was migrated.
