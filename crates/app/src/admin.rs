@@ -296,12 +296,6 @@ impl Audit {
                 "--since has to be before --until".to_owned()
             ));
         }
-        let about = match about {
-            Some(seller) if seller.contains('@') || seller.parse::<i32>().is_ok() => {
-                Some(find_seller(database, &seller).await?.id.to_string())
-            }
-            other => other,
-        };
         let is_narrowed = page.before.is_some() || since.is_some() || until.is_some();
         let mut filter = AuditFilter {
             about,
@@ -311,6 +305,13 @@ impl Audit {
         };
         let limit = if all { MAX_PAGE } else { page.limit };
         let mut entries = database.audit_entries(filter.clone(), limit).await?;
+        let may_be_seller = |about: &&String| about.contains('@') || about.parse::<i32>().is_ok();
+        if let Some(about) = filter.about.as_ref().filter(may_be_seller)
+            && entries.is_empty()
+        {
+            filter.about = Some(find_seller(database, about).await?.id.to_string());
+            entries = database.audit_entries(filter.clone(), limit).await?;
+        }
         // An id may be valid although the audit log has no entry about it.
         let is_unknown =
             |about: &&String| about.parse::<Uuid>().is_err() && about.parse::<ClientId>().is_err();

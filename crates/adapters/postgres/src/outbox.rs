@@ -88,6 +88,10 @@ impl Outbox {
 }
 
 /// A new id of an event that was caused at this time: a UUIDv7, as those of deliveries.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "of the transaction's time, as the statements make theirs"
+)]
 pub(crate) fn event_id(at: DateTime<Utc>) -> EventId {
     let seconds = u64::try_from(at.timestamp()).unwrap_or_default();
     let time = Timestamp::from_unix(NoContext, seconds, at.timestamp_subsec_nanos());

@@ -36,6 +36,9 @@ from (
 --
 -- - The rows in `journals` stay locked until the commit: numbers have no gaps, and the order of the commits. Only the idempotency key's is
 --   locked later.
+-- - FAN_OUT's lock is older than this statement's snapshot: what was released before is seen asleep here, what is released later meets
+--   the lock: see CONTENDED. In one statement a queue could be put to sleep unseen.
+-- - The update is executed before the other parts, so that queues, of all sellers, are locked before journals.
 -- - A queue that is leased or due is left to its worker, which looks for deliveries once more after it has put the queue to sleep and the
 --   fan-out's lock is gone. Only the queues of a suspended application sleep with work in them, until reinstatement wakes them.
 -- - A queue wakes at the time of this statement, soon before the commit: workers look for queues from where they last saw one.

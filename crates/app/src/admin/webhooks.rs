@@ -21,9 +21,12 @@ use super::listing::{Format, Listed, PageArgs, Timestamp};
 use super::{find_application, find_seller, id, in_transaction, instant, not_found};
 use crate::command::{self, Exit, note, use_case_error};
 
+/// Sellers for each line of progress.
+const PROGRESS_EVERY: usize = 1_000;
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// List a seller's subscriptions, or an application's at all sellers, inactive ones too
+    /// List a seller's subscriptions, or an application's at all sellers, by seller, oldest first, inactive ones too
     #[command(group(ArgGroup::new("whose").args(["seller", "application"]).required(true).multiple(true)))]
     Subscriptions {
         /// The seller's id, number or e-mail address
@@ -111,13 +114,17 @@ impl Command {
                     (None, None) => Vec::new(),
                 };
                 let (reader, mut rows) = (database.subscriptions(), Vec::new());
-                for seller in sellers {
+                for (n, seller) in (0_usize..).zip(sellers) {
+                    if n > 0 && n.is_multiple_of(PROGRESS_EVERY) {
+                        note(format_args!("looked at {n} sellers"));
+                    }
                     let found = reader.subscriptions_of_seller(seller, None, u16::MAX).await?;
-                    rows.extend(found.into_iter().map(|found| Subscribed(seller, found)));
+                    let is_meant = |found: &SellerSubscription| {
+                        client.is_none_or(|client| client == found.subscription.client_id)
+                    };
+                    let found = found.into_iter().filter(is_meant);
+                    rows.extend(found.map(|found| Subscribed(seller, found)));
                 }
-                rows.retain(|Subscribed(_, found)| {
-                    client.is_none_or(|client| client == found.subscription.client_id)
-                });
                 Ok(format.list(&rows)?)
             }
             Self::Deliveries(list) => list.run(database, format).await,
@@ -240,7 +247,7 @@ async fn seller_of(
     if owner.is_none_or(|owner| seller.is_some_and(|seller| seller != owner)) {
         let whose = if seller.is_some() { " of this seller" } else { "" };
         let unknown = format!(
-            "there is no subscription {id}{whose}: `seller-api admin webhooks subscriptions` shows a seller's"
+            "there is no subscription {id}{whose}: `seller-api admin webhooks subscriptions <seller>` shows a seller's"
         );
         bail!(not_found(unknown));
     }

@@ -48,7 +48,7 @@ pub(super) async fn migrate(loaded: &Loaded, options: &Options) -> anyhow::Resul
     )?;
     let settings = |url: &Secret| loaded.config.database_settings(url.expose());
     let serving = database.url.as_ref();
-    if let Some(serving) = serving
+    if let Some(serving) = serving.filter(|_| database.direct_url.is_some())
         && let Ok(there) = Database::new(settings(serving))?.here().await
     {
         let here = Database::new(settings(url))?.here().await?;

@@ -17,8 +17,6 @@ use webhooks::JournalReader;
 /// The most requests of an application and seller, and of all, that wait at once in a process.
 const MOST_OF_ONE: usize = 5;
 const MOST: usize = 2_000;
-/// So many an application may have at all its sellers; once so many are taken, it has one at each.
-const HALF: usize = MOST / 2;
 /// The pause between two look-ups.
 const PAUSE: Duration = Duration::from_millis(250);
 
@@ -29,7 +27,6 @@ pub struct Waiting(Arc<Shared>);
 struct Shared {
     journals: Arc<dyn JournalReader>,
     places: Places<(ClientId, SellerId)>,
-    of_applications: Places<ClientId>,
     /// The task that looks, unless it has ended because nobody waited.
     look: Mutex<Option<JoinHandle<()>>>,
     seen: watch::Sender<Seen>,
@@ -40,7 +37,7 @@ type Seen = Option<HashMap<SellerId, i64>>;
 
 /// A place among those that wait; given up when it is dropped.
 pub(super) struct Place {
-    _taken: [places::Place; 2],
+    _taken: places::Place,
     seller: SellerId,
     seen: watch::Receiver<Seen>,
 }
@@ -50,7 +47,6 @@ impl Waiting {
         Self(Arc::new(Shared {
             journals,
             places: Places::default(),
-            of_applications: Places::default(),
             look: Mutex::default(),
             seen: watch::Sender::new(Some(HashMap::new())),
         }))
@@ -64,13 +60,8 @@ impl Waiting {
     pub(super) fn enter(&self, client_id: ClientId, seller: SellerId) -> Option<Place> {
         // Held meanwhile, so that the task does not end between the two.
         let mut look = self.0.look.lock();
-        let most = |taken| match taken {
-            0..HALF => MOST_OF_ONE,
-            HALF..MOST => 1,
-            _ => 0,
-        };
-        let of_application = self.0.of_applications.take(client_id, |_| HALF)?;
-        let taken = [of_application, self.0.places.take((client_id, seller), most)?];
+        let most = |taken| if taken < MOST { MOST_OF_ONE } else { 0 };
+        let taken = self.0.places.take((client_id, seller), most)?;
         // Also if the last look-up panicked.
         if look.as_ref().is_none_or(JoinHandle::is_finished) {
             *look = Some(tokio::spawn(self.clone().look()));
@@ -216,14 +207,6 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_application_has_half_of_the_places() {
-        let waiting = Waiting::new(Arc::new(MockJournalReader::new()));
-        let places: Vec<_> = (0..).map_while(|n| waiting.enter(of(1).0, of(n).1)).collect();
-        assert_eq!(places.len(), HALF);
-        assert!(waiting.enter(of(2).0, of(2).1).is_some());
-    }
-
-    #[tokio::test]
     async fn places_are_few() {
         let waiting = Waiting::new(Arc::new(MockJournalReader::new()));
         let enter = |n| waiting.enter(of(n).0, of(n).1);
@@ -231,14 +214,7 @@ mod tests {
         assert!(places.len() == 5 && enter(1).is_none());
         places.pop();
         places.extend(enter(1));
-        places.extend(
-            (2..)
-                .flat_map(|n| [enter(n), enter(n)])
-                .map_while(|place| place)
-                .take(HALF - 5),
-        );
-        let one_each = (10_000..).take_while(|n| enter(*n).map(|place| places.push(place)).is_some());
-        assert_eq!(one_each.count(), MOST - HALF);
-        assert!(places.len() == MOST && enter(9_999).is_none());
+        places.extend((2..).map_while(enter));
+        assert_eq!(places.len(), MOST);
     }
 }
