@@ -68,8 +68,8 @@ impl Outbox {
 
     /// The statements that write the announcements. The last sets `woken` if it wakes a delivery queue.
     ///
-    /// What several sellers' orders wait for, a cart locks last: however many subscriptions one of its sellers has, no
-    /// other waits until their deliveries are written.
+    /// It also locks the journals, for which all orders of their sellers wait: by then all deliveries are written,
+    /// however many subscriptions one of the sellers has.
     pub(crate) fn into_writes(self, woken: &Arc<AtomicBool>) -> Vec<Write> {
         let mut writes = Vec::with_capacity(self.events.len() + 2);
         if !self.feed.is_empty() {
@@ -87,10 +87,10 @@ impl Outbox {
     }
 }
 
-/// A new id of an event that was caused at this time: a UUIDv7, as those of deliveries.
+/// A new id of an event that was caused at this time: a UUIDv7.
 #[expect(
     clippy::disallowed_methods,
-    reason = "of the transaction's time, as the statements make theirs"
+    reason = "the transaction's time is given; `api_uuid` makes those of deliveries likewise"
 )]
 pub(crate) fn event_id(at: DateTime<Utc>) -> EventId {
     let seconds = u64::try_from(at.timestamp()).unwrap_or_default();

@@ -114,7 +114,7 @@ impl Command {
                     (None, None) => Vec::new(),
                 };
                 let (reader, mut rows) = (database.subscriptions(), Vec::new());
-                for (n, seller) in (0_usize..).zip(sellers) {
+                for (n, seller) in sellers.into_iter().enumerate() {
                     if n > 0 && n.is_multiple_of(PROGRESS_EVERY) {
                         note(format_args!("looked at {n} sellers"));
                     }
