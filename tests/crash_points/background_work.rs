@@ -16,8 +16,9 @@ use tokio::time::timeout;
 use uuid::Uuid;
 
 use crate::changes::{Trade, asks, pays};
+use crate::faulty_server::through;
 use crate::footprint::{Footprint, difference};
-use crate::rig::{Rig, Verdict, at_each, eventually_or, through};
+use crate::rig::{Rig, Verdict, at_each, eventually_or};
 
 /// The faults of a worker. Nothing waits for its answers, so the other faults have the same effect as one of
 /// these.

@@ -9,6 +9,7 @@
 
 mod background_work;
 mod changes;
+mod faulty_server;
 mod footprint;
 mod rig;
 mod tokens;

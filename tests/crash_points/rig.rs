@@ -3,16 +3,16 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use blackbox::{World, listen, local_receivers, lock_waits, until};
+use blackbox::{World, lock_waits, until};
 use chrono::TimeDelta;
 use testkit::{
     Answer, Fault, Request, Rewrite, ServerOptions, Statement, StatementProxy, TestClock, TestDatabase,
-    TestServer,
 };
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
 use crate::PROGRAM;
+use crate::faulty_server::{FaultyServer, settings, through};
 use crate::footprint::{FOOTPRINT, Footprint, NEVER, difference};
 
 /// The faults of a request. [`Fault::Waits`] lets others act in the middle of the request.
@@ -103,12 +103,6 @@ impl<S> Run<S> {
     }
 }
 
-/// A server with faults, and the proxy to its database.
-struct FaultyServer {
-    proxy: StatementProxy,
-    server: TestServer,
-}
-
 /// Two servers over one database: one with faults, and the world's own.
 pub(crate) struct Rig {
     pub(crate) world: World,
@@ -121,22 +115,6 @@ pub(crate) struct Rig {
     _own_proxy: StatementProxy,
     inspector: tokio_postgres::Client,
     keys: AtomicU32,
-}
-
-/// Options under which the program reaches the database through a proxy.
-pub(crate) fn through(options: ServerOptions, proxy: &StatementProxy) -> ServerOptions {
-    options.set("SELLER_API__DATABASE__URL", proxy.url())
-}
-
-fn settings(options: ServerOptions) -> ServerOptions {
-    local_receivers(options)
-        .set("SELLER_API__SERVER__WORKERS", "none")
-        // The program starts once for each statement of a request: with one thread it starts faster.
-        .set("SELLER_API__SERVER__THREADS", 1)
-        // Leases end by advancing the clock.
-        .set("SELLER_API__OAUTH__ACCESS_TOKEN_TTL", "30d")
-        .set("SELLER_API__OAUTH__TOKEN_LIMIT_PER_IP", 100_000)
-        .set("SELLER_API__OAUTH__TOKEN_LIMIT_PER_CLIENT", 100_000)
 }
 
 impl Rig {
@@ -157,7 +135,7 @@ impl Rig {
         .await;
         let clock = world.database.control_clock().await;
         Self {
-            faulty: start_faulty(&world, rewrite).await.unwrap(),
+            faulty: FaultyServer::start(&world, rewrite).await.unwrap(),
             spare: None,
             inspector: world.database.connect().await,
             rewrite,
@@ -178,7 +156,7 @@ impl Rig {
         let (footprint, statements) = self.statements(case).await?;
         at_each(&statements, &FAULTS, async |statement, fault| {
             self.spare
-                .get_or_insert_with(|| start_faulty(&self.world, self.rewrite));
+                .get_or_insert_with(|| FaultyServer::start(&self.world, self.rewrite));
             self.play(case, statement, fault, &footprint).await
         })
         .await
@@ -256,7 +234,7 @@ impl Rig {
         let faults = faults.into_iter().flatten().collect::<Vec<_>>();
         at_each(std::slice::from_ref(save), &faults, async |save, fault| {
             self.spare
-                .get_or_insert_with(|| start_faulty(&self.world, self.rewrite));
+                .get_or_insert_with(|| FaultyServer::start(&self.world, self.rewrite));
             self.play_batch(case, read, save, fault, &expected).await
         })
         .await
@@ -500,7 +478,7 @@ impl Rig {
     /// Replaces the killed server.
     async fn replace_killed(&mut self) {
         let spare = self.spare.take();
-        let spare = spare.unwrap_or_else(|| start_faulty(&self.world, self.rewrite));
+        let spare = spare.unwrap_or_else(|| FaultyServer::start(&self.world, self.rewrite));
         self.faulty = spare.await.unwrap();
     }
 
@@ -578,20 +556,6 @@ pub(crate) async fn at_each(
         }
     }
     Ok(())
-}
-
-/// Starts another server with a separate proxy to the world's database.
-fn start_faulty(world: &World, rewrite: Option<Rewrite>) -> JoinHandle<FaultyServer> {
-    let proxy = StatementProxy::rewriting(&world.database, rewrite);
-    let options = through(world.options.clone(), &proxy);
-    let operator_token = world.server.operator_token.clone();
-    tokio::spawn(async move {
-        let mut server = listen(&options, proxy.url()).await;
-        server.operator_token = operator_token;
-        server.ready().await;
-        proxy.set_process(server.id());
-        FaultyServer { proxy, server }
-    })
 }
 
 /// Whether the request with this key is still in progress.

@@ -226,8 +226,8 @@ impl Selection {
         let mut chosen = bit_of("id").unwrap_or(0);
         for name in text.split(',') {
             chosen |= bit_of(name).ok_or_else(|| {
-                let table = table.join(", ");
-                format!("Must be a comma-separated list of top-level fields. Known fields: {table}.")
+                let (table, name) = (table.join(", "), name.chars().take(40).collect::<String>());
+                format!("Must be top-level fields, separated by commas alone: {name:?} is none. Known fields: {table}.")
             })?;
         }
         Ok(Self(chosen))

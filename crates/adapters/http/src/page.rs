@@ -111,7 +111,9 @@ fn ids<Id: FromStr + Ord>(query: &mut Query<'_>) -> Option<BTreeSet<Id>> {
         if !is_alone {
             return Err("Send it without `after` and filters.".to_owned());
         }
-        Ok(ids.filter_map(|id| id.trim().parse().ok()).collect())
+        // A `+` is a space where clients encode forms; no id begins or ends with one.
+        let ids = ids.map(|id| id.trim_matches([' ', '+']));
+        Ok(ids.filter_map(|id| id.parse().ok()).collect())
     })
 }
 

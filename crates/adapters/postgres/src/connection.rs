@@ -81,9 +81,9 @@ impl Timeline {
 
 /// READ COMMITTED, whatever the default of role or server is.
 pub(crate) const BEGIN: &str = "begin isolation level read committed read write";
-/// For maintenance, which may take long.
+/// For maintenance, and for what operators list, which may take long. Without compiled plans: see `OPEN`.
 pub(crate) const BEGIN_UNLIMITED: &str = "begin isolation level read committed read write; set local statement_timeout = 0; \
-    set local lock_timeout = 0; set local idle_in_transaction_session_timeout = 0";
+    set local lock_timeout = 0; set local idle_in_transaction_session_timeout = 0; set local jit = off";
 /// Why nothing is read from a database whose rows were written in another one.
 pub(crate) const NOT_ADOPTED: &str =
     "the rows are another database's: `seller-api admin adopt-database` makes them this one's own";

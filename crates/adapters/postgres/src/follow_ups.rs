@@ -7,18 +7,19 @@
 
 use chrono::{DateTime, Utc};
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Uuid as SqlUuid};
+use diesel::sql_types::{BigInt, Nullable, Uuid as SqlUuid};
 use kernel::{SellerId, StoreError};
 use oauth::ClientId;
 use uuid::Uuid;
 
 use crate::schema::{api_now, applications, follow_ups, sellers};
 use crate::statement::statements;
-use crate::unit_of_work::{Tx, changing, changing_any};
+use crate::unit_of_work::{Tx, changing_any};
 use crate::webhooks::{delete_subscriptions, end_subscriptions, wake_queues};
 
 statements! {
     "follow_ups.sql";
+    QUEUE: (Nullable<SqlUuid>, Nullable<SqlUuid>);
     /// Takes the follow-up that has been due longest.
     pub(crate) TAKE: () -> Taken;
     REVOKE_FAMILIES_OF_APPLICATION: (SqlUuid, BigInt);
@@ -31,11 +32,8 @@ const FAMILIES: i64 = 2_000;
 /// Queues a follow-up within the transaction that decides: an account was closed, or lost all its tokens; an
 /// application was deleted, or lost all its tokens; or, with both, the seller disconnected the application.
 pub(crate) fn queue(tx: &Tx, seller: Option<SellerId>, client: Option<ClientId>) {
-    let insert = diesel::insert_into(follow_ups::table).values((
-        follow_ups::seller_id.eq(seller.map(SellerId::uuid)),
-        follow_ups::client_id.eq(client.map(ClientId::uuid)),
-    ));
-    tx.write_later(changing("follow_ups", 1, insert));
+    let queue = QUEUE.bind((seller.map(SellerId::uuid), client.map(ClientId::uuid)));
+    tx.write_later(changing_any(queue));
 }
 
 /// Queues the follow-up of a reinstatement if the application is suspended: the application with its owner.

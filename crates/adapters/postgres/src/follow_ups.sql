@@ -1,3 +1,23 @@
+-- name: QUEUE
+-- $1 the account, or null; $2 the application, or null.
+-- Whoever decides the same again and again has one row, which is due now. Its other time keeps it where a worker has taken it; one that the worker is
+-- about to remove is locked, and then another is added.
+with queued as (
+    update follow_ups
+    set due_at = least(due_at - interval '1 microsecond', api_now())
+    where id = (
+        select id
+        from follow_ups
+        where (seller_id, client_id) is not distinct from ($1, $2)
+        limit 1
+        for update skip locked
+    )
+    returning id
+)
+insert into follow_ups (seller_id, client_id)
+select $1, $2
+where not exists (select from queued)
+
 -- name: TAKE
 -- Takes the follow-up that has been due longest.
 update follow_ups

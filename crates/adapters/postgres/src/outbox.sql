@@ -65,7 +65,8 @@ recorded as (
 asleep as materialized (
     select s.seller_id, s.id
     from subscriptions as s
-    where s.seller_id = any($1)
+    -- As an array of unknown length: PostgreSQL expects ten sellers, plans once for all values, and keeps that plan.
+    where s.seller_id = any(array(select unnest($1::uuid[])))
       and not s.leased
       and (s.wake_at is null or s.wake_at > (select api_now()))
       and exists (

@@ -3,19 +3,20 @@
 use chrono::{DateTime, Utc};
 use diesel::pg::Pg;
 use diesel::prelude::*;
+use diesel_async::{RunQueryDsl as _, SimpleAsyncConnection as _};
 use kernel::{MailId, SellerId, StoreError};
 use oauth::ClientId;
 use orders::GivenUpMail;
-use usecases::LockSet;
 use uuid::Uuid;
 use webhooks::{DeliveryId, SellerDelivery, SubscriptionId, Undelivered, UndeliveredFilter};
 
+use crate::connection::{BEGIN_UNLIMITED, error::store_error};
 use crate::database::Database;
 use crate::mails::count;
 use crate::orders::order_number;
 use crate::schema::{mails, subscriptions};
-use crate::unit_of_work::{PLAN_BY_VALUES, changing_any};
-use crate::webhooks::{Queue, UNDELIVERED};
+use crate::unit_of_work::PLAN_BY_VALUES;
+use crate::webhooks::{Queue, SellerDeliveryRow, UNDELIVERED};
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = mails, check_for_backend(Pg))]
@@ -52,7 +53,7 @@ impl Database {
     }
 
     /// Up to `limit` undelivered deliveries of all sellers whose id is below `before`, newest first. Of those
-    /// given up, `active` may be outdated until an end has been followed up.
+    /// given up, `active` may be outdated until an end has been followed up. Has no timeout.
     pub async fn undelivered(
         &self,
         filter: UndeliveredFilter,
@@ -71,9 +72,14 @@ impl Database {
             i64::from(limit),
             why == Undelivered::Pending,
         ));
-        let tx = self.units.open_transaction(&LockSet::default()).await?;
-        tx.write_later(changing_any(PLAN_BY_VALUES.bare()));
-        let rows = tx.rows(statement).await?;
+        let open = self.connector().open().await?;
+        let mut connection = open.connection();
+        let begun = connection.batch_execute(BEGIN_UNLIMITED).await;
+        begun.map_err(store_error)?;
+        let planned = PLAN_BY_VALUES.bare().execute(&mut connection).await;
+        planned.map_err(store_error)?;
+        let rows = statement.get_results::<SellerDeliveryRow>(&mut connection).await;
+        let rows = rows.map_err(store_error)?;
         rows.into_iter().map(SellerDelivery::try_from).collect()
     }
 

@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Nullable, Text, Timestamptz, Uuid as SqlUuid};
-use kernel::{SellerId, StoreError};
+use kernel::{Reader, SellerId, StoreError};
 use oauth::ClientId;
 use orders::OrderId;
 use uuid::Uuid;
@@ -385,7 +385,12 @@ impl SubscriptionReader for StoredSubscriptions {
             order.map(queued_since),
             about.map(String::into_bytes),
         ));
-        let rows = self.slow.rows(seller.into(), statement).await?;
+        // All sellers who look share the connections as one application's callers do.
+        let reader = Reader {
+            seller,
+            application: Some(Uuid::nil()),
+        };
+        let rows = self.slow.rows(reader, statement).await?;
         rows.into_iter().map(SellerDelivery::try_from).collect()
     }
 }

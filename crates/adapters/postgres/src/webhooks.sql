@@ -103,7 +103,8 @@ order by d.id desc
 -- $1 one seller, or null; $2 one subscription, or null; $3 the delivery before which the page begins; $4 how many at
 -- most; $5 those that wait, or else those of which all attempts failed. It runs after `PLAN_BY_VALUES`.
 -- `queues` are those that have an entry in a partial index, after an entry that is none: one step for each, whatever the
--- other subscriptions have. Of one seller, they include a queue of another one at most.
+-- other subscriptions have. Of one seller, they include a queue of another one at most. A page has rows of no more queues than it has
+-- rows: of those whose newest ones are the newest.
 with recursive queues (seller_id, subscription_id) as (
     select coalesce($1::uuid, '00000000-0000-0000-0000-000000000000'), '00000000-0000-0000-0000-000000000000'::uuid
     union all
@@ -134,37 +135,65 @@ with recursive queues (seller_id, subscription_id) as (
         limit 1
     ) as d
     where q.seller_id = coalesce($1, q.seller_id)
+),
+listed as (
+    -- Whether it has ended or is suspended matters to those that wait. Of the others, `active` is as stored.
+    select s.*
+    from queues as q
+    cross join lateral (
+        select s.seller_id, s.id as subscription_id, s.url, s.active, a.name as app_name, case when $5 then s.state end as state
+        from subscription_queues as s
+        join applications as a on a.client_id = s.client_id
+        where (s.seller_id, s.id) = (q.seller_id, q.subscription_id)
+        limit 1
+    ) as s
+    where s.seller_id = coalesce($1, s.seller_id)
+      and s.subscription_id = coalesce($2, s.subscription_id)
+      and s.state is distinct from 'ended'
+),
+newest as (
+    select s.*
+    from listed as s
+    cross join lateral (
+        select d.id as newest
+        from deliveries as d
+        where (d.seller_id, d.subscription_id) = (s.seller_id, s.subscription_id)
+          and d.id < $3
+          -- First and repeated attempts each have an index.
+          and ($5 and d.due_at is not null and (d.attempt = 0 or d.attempt > 0) or not $5 and d.attempt = 6 and d.delivered_at is null)
+        order by d.id desc
+        limit 1
+    ) as d
+    order by newest desc
+    limit $4
+),
+page as (
+    select s.*, d.delivery
+    from newest as s
+    cross join lateral (
+        select d.id as delivery
+        from deliveries as d
+        where (d.seller_id, d.subscription_id) = (s.seller_id, s.subscription_id)
+          and d.id < $3
+          and ($5 and d.due_at is not null and (d.attempt = 0 or d.attempt > 0) or not $5 and d.attempt = 6 and d.delivered_at is null)
+        order by d.id desc
+        limit $4
+    ) as d
+    order by delivery desc
+    limit $4
 )
 select
     -- `is_own`: an operator sees the whole URL.
-    s.seller_id, s.id as subscription_id, s.app_name, true as is_own, s.url, s.active,
-    s.state is not distinct from 'suspended' as is_suspended,
-    d.id, d.event, d.created_at, d.attempt, d.due_at, d.delivered_at, d.response_status, d.failure, d.duration_ms,
-    d.lost_after, d.body
-from queues as q
-cross join lateral (
-    -- Whether it has ended or is suspended matters to those that wait. Of the others, `active` is as stored.
-    select s.seller_id, s.id, s.url, s.active, a.name as app_name, case when $5 then s.state end as state
-    from subscription_queues as s
-    join applications as a on a.client_id = s.client_id
-    where (s.seller_id, s.id) = (q.seller_id, q.subscription_id)
-    limit 1
-) as s
+    s.seller_id, s.subscription_id, s.app_name, true as is_own, s.url, s.active, s.state is not distinct from 'suspended' as is_suspended,
+    d.id, d.event, d.created_at, d.attempt, d.due_at, d.delivered_at, d.response_status, d.failure, d.duration_ms, d.lost_after, d.body
+from page as s
 cross join lateral (
     select *
     from deliveries as d
-    where (d.seller_id, d.subscription_id) = (s.seller_id, s.id)
-      and d.id < $3
-      -- First and repeated attempts each have an index.
-      and ($5 and d.due_at is not null and (d.attempt = 0 or d.attempt > 0) or not $5 and d.attempt = 6 and d.delivered_at is null)
-    order by d.id desc
-    limit $4
+    where (d.seller_id, d.subscription_id, d.id) = (s.seller_id, s.subscription_id, s.delivery)
+    limit 1
 ) as d
-where s.seller_id = coalesce($1, s.seller_id)
-  and s.id = coalesce($2, s.id)
-  and s.state is distinct from 'ended'
 order by d.id desc
-limit $4
 
 -- name: ADD_SUBSCRIPTION
 -- $1 the seller; $2 the subscription; $3 the application; $4 the time; $5 the URL; $6 the events; $7 the sealed secret; $8 how many

@@ -60,7 +60,7 @@ impl Format {
 
     fn rows<T: Listed>(self, head: Option<Vec<String>>, rows: &[T]) -> Result<(), PrintError> {
         if self.json {
-            return rows.iter().try_for_each(|row| print(row.object()));
+            return rows.iter().try_for_each(|row| print(escaped(&row.object())));
         }
         let lines: Vec<_> = head.into_iter().chain(rows.iter().map(cells)).collect();
         aligned(&lines).iter().try_for_each(print)
@@ -83,7 +83,11 @@ impl Format {
 
     /// The object for programs, a sentence for people.
     pub(super) fn said(self, object: &Value, sentence: impl Display) -> Result<(), PrintError> {
-        if self.json { print(object) } else { print(sentence) }
+        if self.json {
+            print(escaped(object))
+        } else {
+            print(sentence)
+        }
     }
 
     /// As [`Self::said`], of a change that was made. For several, `printed = printed.and(…)` prints each and keeps the first
@@ -150,6 +154,20 @@ pub(crate) fn visible(text: &str) -> String {
         .collect()
 }
 
+/// The JSON text, with what is not visible as its escapes: programs read the same value, and a terminal only shows it.
+fn escaped(object: &Value) -> String {
+    let mut text = String::new();
+    for c in object.to_string().chars() {
+        if is_visible(c) {
+            text.push(c);
+        } else {
+            let units = &mut [0; 2];
+            text.extend(c.encode_utf16(units).iter().map(|unit| format!("\\u{unit:04x}")));
+        }
+    }
+    text
+}
+
 /// False for control and format characters (including those that change the writing direction), line
 /// separators and unassigned characters. The standard library escapes these, and also quotes and `\`, so that
 /// they can be read back. A combining accent is visible after its letter.
@@ -165,6 +183,8 @@ fn to_second(at: DateTime<Utc>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -180,9 +200,17 @@ mod tests {
         for hidden in "\u{202e}\u{2066}\u{61c}\u{200b}\u{200f}\u{feff}\u{ad}\u{2028}\u{e0041}\u{fff9}".chars()
         {
             assert_eq!(visible(&format!("a{hidden}b")), "a?b", "{hidden:?}");
+            let named = json!({ "name": format!("a{hidden}\"b") });
+            let text = escaped(&named);
+            assert!(
+                text.is_ascii() && serde_json::from_str::<Value>(&text).unwrap() == named,
+                "{text}"
+            );
         }
         for seen in ["Żółć e\u{301}", "O'Neil \"K\" \\", "日本 \u{5d0}\u{627}", "🫖"] {
             assert_eq!(visible(seen), seen);
+            let named = json!({ "name": seen });
+            assert_eq!(escaped(&named), named.to_string());
         }
     }
 }

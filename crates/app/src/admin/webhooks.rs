@@ -261,7 +261,7 @@ async fn deliver_all_again(
     since: DateTime<Utc>,
     format: Format,
 ) -> anyhow::Result<()> {
-    const AT_A_TIME: u16 = 1000;
+    const AT_A_TIME: u16 = 200;
     let (mut given_up, mut before) = (Vec::new(), None);
     loop {
         let mut page = database.undelivered(filter, before, AT_A_TIME).await?;

@@ -67,6 +67,40 @@ async fn an_application_is_deleted_once_and_a_seller_has_one_built_in_applicatio
 }
 
 #[tokio::test]
+async fn pages_of_applications_go_on_before_the_last_one() {
+    let fixture = Fixture::new().await;
+    let (seller, other) = (fixture.seller().await, fixture.seller().await);
+    for n in 0..3 {
+        fixture.client_of(seller).await;
+        if n > 0 {
+            fixture.connect(seller, fixture.client_of(other).await).await;
+        }
+    }
+    let (applications, directory) = (
+        fixture.database.applications(),
+        fixture.database.application_directory(),
+    );
+    for (of_own, expected) in [(false, 5), (true, 3)] {
+        let (mut listed, mut before) = (Vec::new(), None);
+        loop {
+            let page: Vec<_> = if of_own {
+                applications.applications_of(seller, before, 2).await.unwrap()
+            } else {
+                let page = directory.applications_at(seller, before, 2).await.unwrap();
+                page.into_iter().map(|at| at.application).collect()
+            };
+            before = page.last().map(|last| last.client_id);
+            if before.is_none() {
+                break;
+            }
+            listed.extend(page.iter().map(|application| application.client_id));
+        }
+        assert_eq!(listed.len(), expected);
+        assert!(listed.is_sorted_by(|one, next| one > next), "{listed:?}");
+    }
+}
+
+#[tokio::test]
 async fn personal_tokens_are_listed_while_they_are_valid_and_revoked_once_by_their_owner() {
     let (fixture, clock) = Fixture::frozen().await;
     let (seller, other) = (fixture.seller().await, fixture.seller().await);

@@ -63,11 +63,12 @@ async fn no_token_is_issued_after_a_suspension_or_end_and_all_others_of_the_batc
     }
     let issuing = fixture.database.token_issuer();
     let mut tokens: Vec<_> = applications.iter().cycle().take(20).map(new).collect();
-    // One with a scope that the application does not have any more, and one of no application.
+    // One with a scope that the application does not have any more, one of no application, and one of another owner's.
     tokens[7].grant.scopes = ScopeSet::all();
     tokens[11].grant.client_id = id().into();
+    tokens[15].grant.seller = fixture.seller().await;
     for (n, (token, outcome)) in tokens.iter().zip(at_once(&issuing, &tokens).await).enumerate() {
-        let is_issued = n % 4 == 3 && !matches!(n, 7 | 11);
+        let is_issued = n % 4 == 3 && !matches!(n, 7 | 11 | 15);
         let outcome = (outcome.unwrap(), is_valid(&fixture, token).await);
         assert_eq!(outcome, (is_issued, is_issued), "{n}");
     }

@@ -9,7 +9,7 @@ use futures_util::{future::join_all, join};
 use kernel::{SellerId, StoreError, TransactionError};
 use oauth::{Limiter, Subject};
 use offers::Decision;
-use orders::OrderRef;
+use orders::{OrderNumber, OrderRef};
 use usecases::{Failure, ship_order, transition_order, transition_order::Transition};
 
 use crate::support::{
@@ -172,6 +172,39 @@ async fn transactions_lock_offers_in_one_order() {
         }
     };
     join!(run(false), run(true), run(false), run(true));
+}
+
+/// Whoever changes a part or a delivery decides on what it is, and nobody changes that meanwhile.
+#[tokio::test]
+async fn what_is_read_to_be_changed_is_locked() {
+    let fixture = Fixture::new().await;
+    let (application, queue) = fixture.subscribed().await;
+    let delivery = fixture.enqueue(queue, 1).await[0];
+    let offer = fixture.offer(queue.seller, 9).await;
+    let order = fixture.place_order(&[(queue.seller, offer)]).await;
+    let number = fixture.texts("select number from seller_orders").await.remove(0);
+    let number = OrderRef::Number(OrderNumber::new(number).unwrap());
+    let row = async |locks: usize| {
+        let tx = fixture.begin().await;
+        match locks {
+            0 => assert!(tx.lock_part(queue.seller, &order).await.unwrap().is_some()),
+            1 => assert!(tx.lock_part(queue.seller, &number).await.unwrap().is_some()),
+            2 => assert_eq!(tx.lock_order(&order).await.unwrap().len(), 1),
+            _ => {
+                let (client, subscription) = (Some(application), queue.subscription);
+                let locked = tx.lock_delivery(queue.seller, client, subscription, delivery);
+                assert!(locked.await.unwrap().is_some());
+            }
+        }
+        tx
+    };
+    for locks in 0..4 {
+        let tx = row(locks).await;
+        let free = fixture.rows("select from seller_orders, subscriptions for no key update skip locked");
+        assert_eq!(free.await.len(), 0, "{locks}");
+        drop(tx);
+        fixture.nothing_waits().await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

@@ -200,6 +200,32 @@ async fn one_row_revokes_all_tokens_of_an_application_or_a_seller_also_those_in_
     }
 }
 
+#[tokio::test]
+async fn what_is_decided_again_adds_no_follow_up_and_is_due_at_once() {
+    let fixture = Fixture::new().await;
+    let (seller, other) = (fixture.seller().await, fixture.seller().await);
+    let revoke = async |seller| {
+        let of = FamiliesOf::Seller(seller);
+        fixture.tx(async |tx| tx.revoke_families(of).await).await.unwrap();
+    };
+    for seller in [seller, seller, other] {
+        revoke(seller).await;
+    }
+    assert_eq!(fixture.rows_of("follow_ups").await, 2);
+    // As a worker does that has taken it, and would remove it afterwards as it was.
+    let take = "update follow_ups set due_at = api_now() + interval '30 seconds'";
+    fixture.tamper(take).await;
+    revoke(seller).await;
+    let due = "select seller_id::text from follow_ups where due_at <= api_now()";
+    assert_eq!(fixture.texts(due).await, [seller.to_string()]);
+    // One that is about to be removed is not waited for.
+    let removing = format!("begin; delete from follow_ups where seller_id = '{seller}'");
+    fixture.tamper(&removing).await;
+    revoke(seller).await;
+    fixture.tamper("commit").await;
+    assert_eq!(fixture.rows_of("follow_ups").await, 2);
+}
+
 fn viewer() -> Viewer {
     Viewer {
         session: hash(),
@@ -346,6 +372,7 @@ async fn an_application_is_connected_until_it_is_disconnected_or_deleted() {
     let left = (connections().await, holds(pair.refresh).await);
     assert_eq!(left, (vec![], false), "disconnected");
     parties.code(&fixture).await;
+    assert_eq!(connections().await[0].connected_at, fixture.now().await);
     fixture.subscribe(seller, application.client_id).await;
     let subscriptions = fixture.database.subscriptions();
     let listed = async || {

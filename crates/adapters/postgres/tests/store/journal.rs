@@ -238,10 +238,28 @@ async fn events_are_cleared_after_their_time() {
         let page = longer.page(seller.into(), start, &WebhookEvent::ALL, 9).await;
         assert_eq!(page.unwrap().err(), refused);
     }
+    // Nor does one that keeps events for longer, and clears after one that keeps them for less.
+    fixture.place_order(&[(seller, offer)]).await;
+    clock.advance(KEPT_FOR * 3).await;
+    fixture.place_order(&[(seller, offer)]).await;
+    fixture
+        .tamper("update instance set set_at = api_now() where key = 'journal'")
+        .await;
+    let begun = fixture.now().await;
+    let cleared = fixture.database.clear(Expired::Events(KEPT_FOR * 2)).await;
+    assert_eq!(cleared.unwrap().rows, 1);
+    let at_begin = longer
+        .page(seller.into(), JournalStart::Since(begun), &WebhookEvent::ALL, 9)
+        .await;
+    assert!(at_begin.unwrap().is_ok());
+    let start = JournalStart::Since(begun - TimeDelta::microseconds(1));
+    let refused = longer.page(seller.into(), start, &WebhookEvent::ALL, 9).await;
+    assert_eq!(refused.unwrap().err(), Some(JournalRefusal::TooOld(begun)));
+    fixture.tamper("delete from journal").await;
     // The numbers go on.
     fixture.place_order(&[(seller, offer)]).await;
     let (events, place) = rest(&fixture.database, seller, JournalStart::Oldest).await;
-    assert_eq!((events.len(), place.number), (1, 3));
+    assert_eq!((events.len(), place.number), (1, 5));
 }
 
 /// 100 000 events of one seller, one a second; every 1 000th is of an offer. As many of a thousand others.

@@ -9,6 +9,7 @@ use kernel::{Keyset, Page, PageSize, Reader, SellerId};
 use offers::{Offer, OfferCode, OfferFilter, OfferStatus};
 use orders::{OrderFilter, OrderId, OrderNumber, OrderRef, OrderStatus, SellerOrder};
 use testkit::{PgBouncer, StatementProxy};
+use webhooks::DeliveryFilter;
 
 use crate::support::{CAPACITY, Fixture, handle, id, is_unavailable, settings};
 
@@ -257,6 +258,31 @@ async fn a_slow_list_ends_at_the_statement_timeout_after_its_caller_has_gone() {
         () = fixture.wait_for_blocked_session() => {}
     }
     fixture.nothing_waits().await;
+    fixture.tamper("rollback").await;
+}
+
+#[tokio::test]
+async fn sellers_who_look_at_their_deliveries_leave_connections_to_slow_lists() {
+    let fixture = Fixture::new().await;
+    let (deliveries, offers) = (fixture.database.subscriptions(), fixture.database.offer_reader());
+    let seller = fixture.seller().await;
+    fixture
+        .tamper("begin; lock table deliveries in access exclusive mode")
+        .await;
+    let looks = (0..8).map(|_| {
+        let filter = DeliveryFilter::default();
+        deliveries.deliveries_of_seller(id().into(), filter, None, 1)
+    });
+    let filter = OfferFilter {
+        updated_after: Some(fixture.now().await),
+        ..OfferFilter::default()
+    };
+    let page = offers.offers(seller.into(), filter, None, PageSize::clamped(1));
+    tokio::select! {
+        biased;
+        _ = join_all(looks) => panic!("it waited for those who look at their deliveries"),
+        page = page => assert!(page.unwrap().items.is_empty()),
+    }
     fixture.tamper("rollback").await;
 }
 

@@ -103,7 +103,7 @@ async fn expired_panel_data_are_cleared() {
     const FILL: &str = "
         insert into sessions select sha256('old'), id, api_now() - age, api_now() - age
           from sellers, (values (interval '9 hours 1 s')) t (age);
-        insert into sessions select sha256('young'), id, api_now(), api_now() - interval '0 s' from sellers;
+        insert into sessions select sha256('young'), id, api_now() - interval '1 day', api_now() - interval '8 hours 59 min' from sellers;
         insert into links select sha256(kind::bytea), id, kind, api_now() - age
           from sellers, (values ('invitation', interval '1 hour 1 s'), ('sign-in', interval '59 min')) t (kind, age);
         insert into consents select gen_random_uuid(), gen_random_uuid(), sha256('s'), api_now() - age
@@ -150,7 +150,7 @@ async fn expired_panel_data_are_cleared() {
 
     let young = fixture.seller().await;
     fixture.subscribe(old, fixture.client_of(old).await).await;
-    let close = "update sellers set closed_at = api_now() - interval '10 days 1 s' \
+    let close = "update sellers set password_hash = 'x', closed_at = api_now() - interval '10 days 1 s' \
         + case when id = (select id from sellers order by seller_no desc limit 1) then interval '2 s' else interval '0' end";
     fixture.tamper(close).await;
     let sellers = fixture.database.sellers();
@@ -170,6 +170,8 @@ async fn expired_panel_data_are_cleared() {
     );
     assert_eq!(sellers.seller(young).await.unwrap(), before);
     assert_eq!(fixture.rows_of("account_mails").await, 0);
+    let with_password = fixture.texts("select id::text from sellers where password_hash is not null");
+    assert_eq!(with_password.await, [young.to_string()]);
 }
 
 #[tokio::test]

@@ -321,6 +321,8 @@ async fn what_operators_list_and_what_is_reconciled_is_found_without_the_rest() 
         }
         let mails = database.given_up_mails(None, 50).await.unwrap();
         assert_eq!(mails.len(), 20);
+        let rest = database.given_up_mails(Some(mails[14].id), 50).await.unwrap();
+        assert_eq!(rest, mails[15..]);
     };
     // Each of the 80 deliveries with its application and what tells whether it has ended; of what is listed
     // there are 20 000.
