@@ -46,9 +46,9 @@ impl MediaType {
             return Ok(());
         }
         let message = match self {
-            Self::Json => "Must be application/json, in UTF-8.",
-            Self::Form => "Must be application/x-www-form-urlencoded, in UTF-8.",
-            Self::NdJson => "Must be application/x-ndjson, in UTF-8.",
+            Self::Json => "Must be application/json, in UTF-8, and sent once.",
+            Self::Form => "Must be application/x-www-form-urlencoded, in UTF-8, and sent once.",
+            Self::NdJson => "Must be application/x-ndjson, in UTF-8, and sent once.",
         };
         Err(Entry::validation("Content-Type", message).into())
     }

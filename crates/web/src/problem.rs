@@ -78,7 +78,7 @@ impl Problem {
     pub fn unauthorized(realm: &str, token: &str) -> Self {
         let challenge = format!("Bearer realm=\"{}\", error=\"invalid_token\"", quotable(realm));
         let placeholder = token.to_uppercase().replace(' ', "_");
-        let message = format!("Send a valid {token}: Authorization: Bearer <{placeholder}>.");
+        let message = format!("Send a valid {token} in one header, Authorization: Bearer <{placeholder}>.");
         Self::new(Code::Unauthorized, message).with_header(WWW_AUTHENTICATE, challenge)
     }
 
@@ -93,6 +93,11 @@ impl Problem {
     /// 404: no such resource, or one of another seller.
     pub fn not_found() -> Self {
         Self::new(Code::NotFound, "Resource not found.")
+    }
+
+    /// 404: the interface has no such path.
+    pub fn no_such_path() -> Self {
+        Self::new(Code::NotFound, "No such path: compare it with the documentation.")
     }
 
     /// 404 on a path that exists without its trailing slash (D6).

@@ -133,7 +133,7 @@ impl Request {
 
     /// Answers 404: nothing is served here.
     pub fn answer_not_found(self) -> Answer {
-        self.answer_unauthenticated("-", Err(Problem::not_found()))
+        self.answer_unauthenticated("-", Err(Problem::no_such_path()))
     }
 
     fn answer_unauthenticated(self, route: &'static str, response: Result<HttpResponse, Problem>) -> Answer {

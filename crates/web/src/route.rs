@@ -146,7 +146,7 @@ pub(crate) fn find<'a, L: Listener>(
         let problem = if path.strip_suffix('/').is_some_and(is_path) {
             Problem::trailing_slash()
         } else {
-            Problem::not_found()
+            Problem::no_such_path()
         };
         return RouteMatch {
             at_path: None,

@@ -149,6 +149,6 @@ fn presented(headers: &HeaderMap, parameters: &Parameters) -> Result<ClientCrede
 
 fn malformed() -> OAuthError {
     OAuthError::invalid_client(
-        "The Authorization header must be HTTP Basic: Basic base64(client_id:client_secret).",
+        "The Authorization header must be HTTP Basic, once: Basic base64(client_id:client_secret).",
     )
 }

@@ -324,9 +324,9 @@ async fn what_operators_list_and_what_is_reconciled_is_found_without_the_rest() 
         let rest = database.given_up_mails(Some(mails[14].id), 50).await.unwrap();
         assert_eq!(rest, mails[15..]);
     };
-    // Each of the 80 deliveries with its application and what tells whether it has ended; of what is listed
-    // there are 20 000.
-    fixture.costs("lists", 380, list).await;
+    // Each of the 80 deliveries, found by its id, and its queue's application and what tells whether it has ended;
+    // of what is listed there are 20 000.
+    fixture.costs("lists", 500, list).await;
     let reconcile = async |database: &Database| {
         assert_eq!(database.subscription_queues().reconcile().await.unwrap(), 1);
     };
