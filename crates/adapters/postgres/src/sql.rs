@@ -21,6 +21,15 @@ pub(crate) fn microseconds(span: TimeDelta) -> i64 {
     span.num_microseconds().unwrap_or(i64::MAX)
 }
 
+/// The row of a statement that returns at most one. Of several, one might be another's.
+pub(crate) fn at_most_one<T>(mut rows: Vec<T>) -> Result<Option<T>, StoreError> {
+    let row = rows.pop();
+    if !rows.is_empty() {
+        return Err(StoreError::unexpected("a statement for one row returned several"));
+    }
+    Ok(row)
+}
+
 /// A leased row, if it can be read. An unreadable one is logged and skipped: returned as an error, it would
 /// block all rows of its queue, again and again.
 pub(crate) fn readable<T>(row: Result<T, StoreError>) -> Option<T> {

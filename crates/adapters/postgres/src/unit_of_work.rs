@@ -33,6 +33,7 @@ use crate::layout::Layout;
 use crate::observe::{StatementTimes, TRANSACTION};
 use crate::outbox::Outbox;
 use crate::sealing::Sealing;
+use crate::sql::at_most_one;
 use crate::statement::{Only, Prepared, Returns, statements};
 use crate::turns::Admission;
 use crate::{ANSWER_TIMEOUT, idempotency, observe};
@@ -253,7 +254,7 @@ impl Tx {
         Prepared<S>: LoadQuery<'t, &'t AsyncPgConnection, S::Row>,
     {
         let rows = self.rows(statement);
-        Box::pin(async move { Ok(rows.await?.pop()) })
+        Box::pin(async move { at_most_one(rows.await?) })
     }
 
     /// The number of rows that a statement changed.

@@ -19,6 +19,7 @@ use super::Connector;
 use super::error::{AnswerTimeout, ends_connection, store_error, with_timeout};
 use crate::ANSWER_TIMEOUT;
 use crate::observe::StatementTimes;
+use crate::sql::at_most_one;
 use crate::statement::{Prepared, Returns};
 use crate::turns::{Admission, Turns};
 
@@ -198,7 +199,7 @@ impl Autocommit {
         Prepared<S>: for<'c> LoadQuery<'t, &'c AsyncPgConnection, S::Row>,
     {
         let rows = self.rows(statement);
-        Box::pin(async move { Ok(rows.await?.pop()) })
+        Box::pin(async move { at_most_one(rows.await?) })
     }
 
     /// The number of rows that a statement changed.

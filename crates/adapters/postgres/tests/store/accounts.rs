@@ -19,6 +19,9 @@ async fn an_account_is_found_by_the_letters_of_its_email_address_alone_and_close
     let tx = fixture.begin().await;
     let seller = tx.add_seller(new_seller("kim@example.com")).await.unwrap();
     tx.commit().await.unwrap();
+    let others = [fixture.account().await, fixture.account().await];
+    let page = fixture.database.sellers().sellers(seller.seller_no, 1).await;
+    assert_eq!(page.unwrap(), others[..1]);
     let panel = fixture.database.panel();
     let account = panel.account("KIM@example.com").await.unwrap().unwrap();
     assert_eq!((account.seller, account.password), (seller.clone(), None));
@@ -93,6 +96,7 @@ async fn pages_of_applications_go_on_before_the_last_one() {
         fixture.database.applications(),
         fixture.database.application_directory(),
     );
+    assert_eq!(directory.application(deleted).await.unwrap(), None);
     let ids = |page: Vec<Application>| page.iter().map(|one| one.client_id).collect::<Vec<_>>();
     let mut before = None;
     for expected in own.chunks(2) {
@@ -260,7 +264,10 @@ async fn presented_operator_tokens_are_looked_up_beside_the_pool() {
         let added = tx.add_operator_token(Uuid::from_u128(n), hash(n), token);
         added.await.unwrap();
     }
-    tx.revoke_operator_token(Uuid::from_u128(2)).await.unwrap();
+    for revoked in [true, false] {
+        let again = tx.revoke_operator_token(Uuid::from_u128(2)).await;
+        assert_eq!(again.unwrap(), revoked);
+    }
     tx.commit().await.unwrap();
     clock.freeze(instant() + TimeDelta::minutes(1)).await;
     let database = fixture.another(1);

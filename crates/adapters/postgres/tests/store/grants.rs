@@ -249,7 +249,10 @@ async fn of_two_concurrent_decisions_on_a_consent_screen_the_second_sees_the_fir
             decided_at: Some(instant()),
             ..open
         };
+        let other = first.lock_consent(id().into(), viewer, instant()).await.unwrap();
         first.save_consent(decided).await.unwrap();
+        let seen = first.lock_consent(other.id, viewer, instant()).await.unwrap();
+        assert_eq!(seen, other, "another screen is still open");
         let (seen, ()) = join!(lock(&*second), fixture.end_once_it_blocks_another(first, commits));
         assert_eq!(seen, if commits { decided } else { open });
         drop(second);

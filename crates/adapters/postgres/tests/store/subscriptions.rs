@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use adapter_postgres::Expired;
 use chrono::{DateTime, TimeDelta, Utc};
+use kernel::SellerId;
 use orders::Carrier;
 use testkit::lock_waits;
 use tokio::select;
@@ -109,6 +110,60 @@ async fn a_change_keeps_what_it_does_not_name_and_reaches_a_leased_queue() {
     let expected = Some((new, all.to_vec(), false));
     assert_eq!(change(application, None, Some(all)).await, expected);
     assert_eq!(fixture.row_of(sister).await, before);
+}
+
+/// Ids are unique together with their seller.
+#[tokio::test]
+async fn a_change_reaches_the_row_of_its_own_seller_alone() {
+    let (fixture, _clock) = Fixture::frozen().await;
+    let ((application, queue), (_, others)) = (fixture.subscribed().await, fixture.subscribed().await);
+    let delivery = fixture.enqueue(queue, 1).await[0];
+    let same = format!(
+        "update deliveries set due_at = null, attempt = 6, lost = 1, lost_after = 2, failure = 'timeout', duration_ms = 3; \
+         insert into connections (client_id, seller_id, connected_at) values ('{application}', '{seller}', api_now()); \
+         update subscriptions set id = '{id}', client_id = '{application}' where seller_id = '{seller}'; \
+         insert into deliveries select (jsonb_populate_record(d, jsonb_build_object('seller_id', '{seller}'))).* from deliveries as d",
+        application = application.uuid(),
+        seller = others.seller,
+        id = queue.subscription
+    );
+    fixture.tamper(&same).await;
+    let rows = async |seller: SellerId| {
+        let rows = format!(
+            "select s::text || d::text from subscriptions as s join deliveries as d using (seller_id) where seller_id = '{seller}'"
+        );
+        fixture.texts(&rows).await
+    };
+    let (theirs, mut ours) = (rows(others.seller).await, rows(queue.seller).await);
+    let (seller, id) = (queue.seller, queue.subscription);
+    for n in 0..4 {
+        let tx = fixture.begin().await;
+        match n {
+            0 => {
+                let change = SubscriptionChange {
+                    url: None,
+                    events: Some(vec![WebhookEvent::OrderPaid]),
+                };
+                let changed = tx.change_subscription(seller, application, id, change).await;
+                assert!(changed.unwrap().is_some());
+            }
+            1 => {
+                let locked = tx.lock_secrets(seller, application, id).await.unwrap();
+                let (secrets, _) = locked.unwrap();
+                let next = WebhookSecret::from_random(&[8; 32]);
+                let secrets = secrets.rotate(next, tx.now(), TimeDelta::hours(1));
+                tx.replace_secrets(seller, id, &secrets).await.unwrap();
+            }
+            2 => assert!(tx.requeue_delivery(seller, id, delivery, tx.now()).await.unwrap()),
+            _ => assert!(tx.remove_subscription(seller, application, id).await.unwrap()),
+        }
+        tx.commit().await.unwrap();
+        let now = rows(queue.seller).await;
+        assert_ne!(now, ours, "{n}");
+        ours = now;
+        assert_eq!(rows(others.seller).await, theirs, "{n}");
+    }
+    assert!(ours.is_empty());
 }
 
 /// Inserts deliveries queued at this time: finished, or pending.
