@@ -22,7 +22,7 @@ async fn only_an_operator_token_gives_access() {
     for changed in [format!("{good}A"), good[..good.len() - 1].to_owned()] {
         let answer = with(&format!("Bearer {changed}")).send().await;
         answer.refused(401, "unauthorized");
-        let message = "Send a valid operator token in one header, Authorization: Bearer <OPERATOR_TOKEN>.";
+        let message = "Send one valid operator token: Authorization: Bearer <OPERATOR_TOKEN>.";
         assert_eq!(answer.json()["errors"][0]["message"], message);
     }
 }

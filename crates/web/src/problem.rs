@@ -78,7 +78,7 @@ impl Problem {
     pub fn unauthorized(realm: &str, token: &str) -> Self {
         let challenge = format!("Bearer realm=\"{}\", error=\"invalid_token\"", quotable(realm));
         let placeholder = token.to_uppercase().replace(' ', "_");
-        let message = format!("Send a valid {token} in one header, Authorization: Bearer <{placeholder}>.");
+        let message = format!("Send one valid {token}: Authorization: Bearer <{placeholder}>.");
         Self::new(Code::Unauthorized, message).with_header(WWW_AUTHENTICATE, challenge)
     }
 
