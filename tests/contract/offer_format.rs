@@ -60,6 +60,9 @@ async fn unknown_field_names_are_refused() {
         }
     }
     world.invalid(&token, "/v1/offers?fields", "fields").await;
+    let spaced = world.get(&token, "/v1/offers?fields=title,%20stock").await;
+    let message = text(&spaced.expect(400).json()["errors"][0], "message");
+    assert!(message.starts_with("Unknown field ` stock`. Send "), "{message}");
 }
 
 #[tokio::test]

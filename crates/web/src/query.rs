@@ -226,8 +226,9 @@ impl Selection {
         let mut chosen = bit_of("id").unwrap_or(0);
         for name in text.split(',') {
             chosen |= bit_of(name).ok_or_else(|| {
-                let (table, name) = (table.join(", "), name.chars().take(40).collect::<String>());
-                format!("Must be top-level fields, separated by commas alone: {name:?} is none. Known fields: {table}.")
+                let name = name.chars().take(40).collect::<String>();
+                let (table, name) = (table.join(", "), name.escape_debug());
+                format!("Unknown field `{name}`. Send top-level fields, separated by commas alone. Known fields: {table}.")
             })?;
         }
         Ok(Self(chosen))

@@ -112,7 +112,7 @@ fn ids<Id: FromStr + Ord>(query: &mut Query<'_>) -> Option<BTreeSet<Id>> {
             return Err("Send it without `after` and filters.".to_owned());
         }
         // A `+` is a space where clients encode forms; no id begins or ends with one.
-        let ids = ids.map(|id| id.trim_matches([' ', '+']));
+        let ids = ids.map(|id| id.trim_matches(|c: char| c.is_whitespace() || c == '+'));
         Ok(ids.filter_map(|id| id.parse().ok()).collect())
     })
 }

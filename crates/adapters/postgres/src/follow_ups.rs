@@ -59,7 +59,7 @@ pub(crate) struct Taken {
     id: i64,
     seller_id: Option<Uuid>,
     client_id: Option<Uuid>,
-    /// When another worker takes it over: then it is no longer this one's to remove.
+    /// Changed by another worker that takes it over, or by the same decision: then it is no longer this one's to remove.
     due_at: DateTime<Utc>,
 }
 

@@ -1,7 +1,7 @@
 -- name: QUEUE
 -- $1 the account, or null; $2 the application, or null.
--- Whoever decides the same again and again has one row, which is due now. Its other time keeps it where a worker has taken it; one that the worker is
--- about to remove is locked, and then another is added.
+-- One row waits for each decision, however often it is repeated. If a worker has taken it, the changed time keeps the worker from
+-- removing it. If it is locked, a second row is added. No index serves the look-up: the table is short, since workers empty it.
 with queued as (
     update follow_ups
     set due_at = least(due_at - interval '1 microsecond', api_now())

@@ -65,7 +65,7 @@ recorded as (
 asleep as materialized (
     select s.seller_id, s.id
     from subscriptions as s
-    -- As an array of unknown length: PostgreSQL expects ten sellers, plans once for all values, and keeps that plan.
+    -- The subselect hides the array's length: PostgreSQL assumes ten sellers in every plan, and so keeps the generic one.
     where s.seller_id = any(array(select unnest($1::uuid[])))
       and not s.leased
       and (s.wake_at is null or s.wake_at > (select api_now()))

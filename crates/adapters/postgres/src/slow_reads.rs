@@ -86,7 +86,7 @@ impl SlowReads {
         with_timeout(ANSWER_TIMEOUT, async {
             let own = LockSet::of_reader(reader);
             let turn = self.units.connections.turns.take(&own, TURN_TIMEOUT).await;
-            // Only its own reads were before it.
+            // Only reads of its own share were before it: its own, its application's, or the panel's.
             let turn = turn.map_err(|_| StoreError::Unavailable(ShareTaken.into()))?;
             let tx = self.units.open_transaction(&LockSet::default()).await?;
             let reading = async move {

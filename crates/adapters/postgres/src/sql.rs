@@ -21,7 +21,7 @@ pub(crate) fn microseconds(span: TimeDelta) -> i64 {
     span.num_microseconds().unwrap_or(i64::MAX)
 }
 
-/// The row of a statement that returns at most one. Of several, one might be another's.
+/// The row of a statement that returns at most one. Several are an error: one may be another seller's.
 pub(crate) fn at_most_one<T>(mut rows: Vec<T>) -> Result<Option<T>, StoreError> {
     let row = rows.pop();
     if !rows.is_empty() {

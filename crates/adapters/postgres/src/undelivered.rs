@@ -72,6 +72,7 @@ impl Database {
             i64::from(limit),
             why == Undelivered::Pending,
         ));
+        self.connector().require_usable()?;
         let open = self.connector().open().await?;
         let mut connection = open.connection();
         let begun = connection.batch_execute(BEGIN_UNLIMITED).await;
@@ -80,6 +81,8 @@ impl Database {
         planned.map_err(store_error)?;
         let rows = statement.get_results::<SellerDeliveryRow>(&mut connection).await;
         let rows = rows.map_err(store_error)?;
+        let ended = connection.batch_execute("rollback").await;
+        ended.map_err(store_error)?;
         rows.into_iter().map(SellerDelivery::try_from).collect()
     }
 

@@ -385,12 +385,7 @@ impl SubscriptionReader for StoredSubscriptions {
             order.map(queued_since),
             about.map(String::into_bytes),
         ));
-        // All sellers who look share the connections as one application's callers do.
-        let reader = Reader {
-            seller,
-            application: Some(Uuid::nil()),
-        };
-        let rows = self.slow.rows(reader, statement).await?;
+        let rows = self.slow.rows(Reader::in_panel(seller), statement).await?;
         rows.into_iter().map(SellerDelivery::try_from).collect()
     }
 }

@@ -103,8 +103,8 @@ order by d.id desc
 -- $1 one seller, or null; $2 one subscription, or null; $3 the delivery before which the page begins; $4 how many at
 -- most; $5 those that wait, or else those of which all attempts failed. It runs after `PLAN_BY_VALUES`.
 -- `queues` are those that have an entry in a partial index, after an entry that is none: one step for each, whatever the
--- other subscriptions have. Of one seller, they include a queue of another one at most. A page has rows of no more queues than it has
--- rows: of those whose newest ones are the newest.
+-- other subscriptions have. Of one seller, they include a queue of another one at most. A page of n rows needs at
+-- most the n queues with the newest deliveries.
 with recursive queues (seller_id, subscription_id) as (
     select coalesce($1::uuid, '00000000-0000-0000-0000-000000000000'), '00000000-0000-0000-0000-000000000000'::uuid
     union all

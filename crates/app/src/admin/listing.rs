@@ -60,7 +60,9 @@ impl Format {
 
     fn rows<T: Listed>(self, head: Option<Vec<String>>, rows: &[T]) -> Result<(), PrintError> {
         if self.json {
-            return rows.iter().try_for_each(|row| print(escaped(&row.object())));
+            return rows
+                .iter()
+                .try_for_each(|row| print(escaped(&row.object().to_string())));
         }
         let lines: Vec<_> = head.into_iter().chain(rows.iter().map(cells)).collect();
         aligned(&lines).iter().try_for_each(print)
@@ -84,7 +86,7 @@ impl Format {
     /// The object for programs, a sentence for people.
     pub(super) fn said(self, object: &Value, sentence: impl Display) -> Result<(), PrintError> {
         if self.json {
-            print(escaped(object))
+            print(escaped(&object.to_string()))
         } else {
             print(sentence)
         }
@@ -154,10 +156,10 @@ pub(crate) fn visible(text: &str) -> String {
         .collect()
 }
 
-/// The JSON text, with what is not visible as its escapes: programs read the same value, and a terminal only shows it.
-fn escaped(object: &Value) -> String {
+/// JSON with invisible characters as escapes: programs read the same value, and a terminal obeys none.
+pub(crate) fn escaped(json: &str) -> String {
     let mut text = String::new();
-    for c in object.to_string().chars() {
+    for c in json.chars() {
         if is_visible(c) {
             text.push(c);
         } else {
@@ -197,11 +199,13 @@ mod tests {
 
     #[test]
     fn names_have_no_terminal_controls_and_no_invisible_characters() {
-        for hidden in "\u{202e}\u{2066}\u{61c}\u{200b}\u{200f}\u{feff}\u{ad}\u{2028}\u{e0041}\u{fff9}".chars()
+        for hidden in
+            "\u{7f}\u{9b}\u{202e}\u{2066}\u{61c}\u{200b}\u{200f}\u{feff}\u{ad}\u{2028}\u{e0041}\u{fff9}"
+                .chars()
         {
             assert_eq!(visible(&format!("a{hidden}b")), "a?b", "{hidden:?}");
             let named = json!({ "name": format!("a{hidden}\"b") });
-            let text = escaped(&named);
+            let text = escaped(&named.to_string());
             assert!(
                 text.is_ascii() && serde_json::from_str::<Value>(&text).unwrap() == named,
                 "{text}"
@@ -210,7 +214,7 @@ mod tests {
         for seen in ["Żółć e\u{301}", "O'Neil \"K\" \\", "日本 \u{5d0}\u{627}", "🫖"] {
             assert_eq!(visible(seen), seen);
             let named = json!({ "name": seen });
-            assert_eq!(escaped(&named), named.to_string());
+            assert_eq!(escaped(&named.to_string()), named.to_string());
         }
     }
 }

@@ -261,6 +261,7 @@ async fn deliver_all_again(
     since: DateTime<Utc>,
     format: Format,
 ) -> anyhow::Result<()> {
+    // A page of n may read the ids of n deliveries in n queues.
     const AT_A_TIME: u16 = 200;
     let (mut given_up, mut before) = (Vec::new(), None);
     loop {

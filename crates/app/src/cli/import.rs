@@ -15,7 +15,10 @@ use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use web::Tasks;
 
-use crate::admin::{self, listing::visible};
+use crate::admin::{
+    self,
+    listing::{escaped, visible},
+};
 use crate::command::{PrintError, block_on, note, print};
 use crate::config::Loaded;
 
@@ -50,7 +53,7 @@ impl Command {
         let Self::Offers { file, seller, json } = self;
         let report = block_on(offers(loaded, &file, &seller))?;
         let printed = if json {
-            print(serde_json::to_string(&report)?)
+            print(escaped(&serde_json::to_string(&report)?))
         } else {
             for rejected in &report.rejected {
                 for entry in &rejected.errors {

@@ -70,6 +70,16 @@ pub struct Reader {
     pub application: Option<Uuid>,
 }
 
+impl Reader {
+    /// A seller in the panel. All of them together share as the callers of one application do, under an id that none has.
+    pub fn in_panel(seller: SellerId) -> Self {
+        Self {
+            seller,
+            application: Some(Uuid::nil()),
+        }
+    }
+}
+
 impl From<SellerId> for Reader {
     fn from(seller: SellerId) -> Self {
         Self {

@@ -174,7 +174,7 @@ async fn transactions_lock_offers_in_one_order() {
     join!(run(false), run(true), run(false), run(true));
 }
 
-/// Whoever changes a part or a delivery decides on what it is, and nobody changes that meanwhile.
+/// Whoever changes a part or a delivery reads it under a lock that keeps others from changing it.
 #[tokio::test]
 async fn what_is_read_to_be_changed_is_locked() {
     let fixture = Fixture::new().await;
@@ -184,9 +184,15 @@ async fn what_is_read_to_be_changed_is_locked() {
     let order = fixture.place_order(&[(queue.seller, offer)]).await;
     let number = fixture.texts("select number from seller_orders").await.remove(0);
     let number = OrderRef::Number(OrderNumber::new(number).unwrap());
-    let row = async |locks: usize| {
+    let free = async |table: &str| {
+        let unlocked = format!("select from {table} for no key update skip locked");
+        fixture.rows(&unlocked).await.len()
+    };
+    for n in 0..4 {
+        let table = if n < 3 { "seller_orders" } else { "subscriptions" };
+        assert_eq!(free(table).await, 1, "{n}");
         let tx = fixture.begin().await;
-        match locks {
+        match n {
             0 => assert!(tx.lock_part(queue.seller, &order).await.unwrap().is_some()),
             1 => assert!(tx.lock_part(queue.seller, &number).await.unwrap().is_some()),
             2 => assert_eq!(tx.lock_order(&order).await.unwrap().len(), 1),
@@ -196,14 +202,8 @@ async fn what_is_read_to_be_changed_is_locked() {
                 assert!(locked.await.unwrap().is_some());
             }
         }
-        tx
-    };
-    for locks in 0..4 {
-        let tx = row(locks).await;
-        let free = fixture.rows("select from seller_orders, subscriptions for no key update skip locked");
-        assert_eq!(free.await.len(), 0, "{locks}");
-        drop(tx);
-        fixture.nothing_waits().await;
+        assert_eq!(free(table).await, 0, "{n}");
+        tx.commit().await.unwrap();
     }
 }
 

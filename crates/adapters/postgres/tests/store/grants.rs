@@ -212,7 +212,7 @@ async fn what_is_decided_again_adds_no_follow_up_and_is_due_at_once() {
         revoke(seller).await;
     }
     assert_eq!(fixture.rows_of("follow_ups").await, 2);
-    // As a worker does that has taken it, and would remove it afterwards as it was.
+    // As `TAKE` does: the worker removes the row only if it is still due then.
     let take = "update follow_ups set due_at = api_now() + interval '30 seconds'";
     fixture.tamper(take).await;
     revoke(seller).await;

@@ -277,6 +277,44 @@ async fn leases_do_not_read_what_was_leased_since_an_old_snapshot() {
     assert!(read < 8_000, "{read} entries");
 }
 
+#[tokio::test]
+async fn operators_page_through_what_waits_and_what_was_given_up() {
+    let fixture = Fixture::new().await;
+    let queues: [_; 3] = fixture.several_queues().await;
+    for n in [0, 1, 2, 0, 1, 0, 2, 2] {
+        fixture.fill(queues[n], 1, 0).await;
+        fixture.fill(queues[n], 1, 5).await;
+        let delivered = "update deliveries set due_at = null, attempt = 6 \
+            where id in (select id from deliveries where attempt = 5 order by id desc limit 1)";
+        fixture.tamper(delivered).await;
+    }
+    fixture.fill(queues[1], 1, 5).await;
+    for (why, of_seller) in [
+        (Undelivered::Pending, None),
+        (Undelivered::Exhausted, None),
+        (Undelivered::Pending, Some(queues[1])),
+        (Undelivered::Exhausted, Some(queues[1])),
+    ] {
+        let filter = UndeliveredFilter {
+            why,
+            seller: of_seller.map(|queue| queue.seller),
+            subscription: of_seller.map(|queue| queue.subscription),
+        };
+        let all = format!(
+            "select id::text from deliveries where (due_at is null) = {} and subscription_id = coalesce({}, subscription_id) order by id desc",
+            why == Undelivered::Exhausted,
+            of_seller.map_or_else(|| "null".to_owned(), |queue| format!("'{}'", queue.subscription))
+        );
+        let mut before = None;
+        for expected in fixture.texts(&all).await.chunks(2) {
+            let page = fixture.database.undelivered(filter, before, 2).await.unwrap();
+            let ids: Vec<_> = page.iter().map(|row| row.delivery.id.to_string()).collect();
+            assert_eq!(ids, expected, "{filter:?}");
+            before = page.last().map(|last| last.delivery.id);
+        }
+    }
+}
+
 /// 2 000 subscriptions like the first one, each with ten finished deliveries, and as many mails that were
 /// sent.
 const HISTORY: &str = "
@@ -324,8 +362,8 @@ async fn what_operators_list_and_what_is_reconciled_is_found_without_the_rest() 
         let rest = database.given_up_mails(Some(mails[14].id), 50).await.unwrap();
         assert_eq!(rest, mails[15..]);
     };
-    // Each of the 80 deliveries, found by its id, and its queue's application and what tells whether it has ended;
-    // of what is listed there are 20 000.
+    // Each of the 80 deliveries, found by its id, with the application and the state of its queue. The tables have
+    // 20 000.
     fixture.costs("lists", 500, list).await;
     let reconcile = async |database: &Database| {
         assert_eq!(database.subscription_queues().reconcile().await.unwrap(), 1);
