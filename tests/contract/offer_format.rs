@@ -1,6 +1,6 @@
 //! `GET /v1/offers/{id}`: every field, nulls, numbers, texts, timestamps, `fields`, and access.
 
-use blackbox::{Expect, World, merged, offer_body, offer_id};
+use blackbox::{Expect, World, merged, offer_body, offer_id, text};
 use serde_json::{Value, json};
 
 use crate::{instant, world};
