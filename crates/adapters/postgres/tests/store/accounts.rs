@@ -83,6 +83,22 @@ async fn pages_of_applications_go_on_before_the_last_one() {
         }
     }
     fixture.built_in(seller).await;
+    // None of these: one that another seller connected, one that was disconnected, and deleted ones.
+    let third = fixture.seller().await;
+    let (foreign, left) = (fixture.client_of(third).await, fixture.client_of(third).await);
+    fixture.connect(other, foreign).await;
+    fixture.connect(seller, left).await;
+    let leave = format!(
+        "update connections set disconnected_at = api_now() where client_id = '{}'",
+        left.uuid()
+    );
+    fixture.tamper(&leave).await;
+    let gone = fixture.client_of(third).await;
+    fixture.connect(seller, gone).await;
+    fixture
+        .tx(async |tx| tx.delete_application(gone).await)
+        .await
+        .unwrap();
     let deleted = fixture.client_of(seller).await;
     fixture
         .tx(async |tx| tx.delete_application(deleted).await)

@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use futures_util::join;
-use oauth::{Application, Consent, FamiliesOf, GrantRefusal, NewConsent, Scope, ScopeSet, Viewer};
+use oauth::{Application, Consent, FamiliesOf, GrantRefusal, NewConsent, Scope, ScopeSet, TokenKey, Viewer};
 use usecases::Transaction;
 
 use crate::support::{Fixture, Parties, changed, hash, id, instant, is_unexpected, new_pair, only};
@@ -300,6 +300,17 @@ async fn used_or_unknown_credentials_cannot_be_used() {
         is_unexpected(fixture.begin().await.use_credential(used, next()).await);
     }
     is_unexpected(fixture.begin().await.revoke_family(id().into()).await);
+    // The token of `used`, and the one that followed it, are found by family and hash together.
+    let other = parties.pair(&fixture).await;
+    let tx = fixture.begin().await;
+    for (family, hash, is_known) in [
+        (used.access.family, used.access.hash, true),
+        (other.access.family, other.access.hash, true),
+        (other.access.family, used.access.hash, false),
+    ] {
+        let found = tx.access_token(TokenKey { family, hash }).await.unwrap();
+        assert_eq!(found.is_some(), is_known);
+    }
     // A family has a generation exactly if it came from a consent.
     let personal = "update families set kind = 'personal'";
     let error = fixture.client.execute(personal, &[]).await.unwrap_err();
