@@ -275,7 +275,17 @@ async fn a_released_consent_screen_belongs_to_the_next_viewer() {
     let seen = fixture.tx(async |tx| lock(second, tx).await).await;
     assert_eq!(seen.viewer, first, "a later viewer finds it unchanged");
     let (giving_up, taking) = (fixture.begin().await, fixture.begin().await);
-    assert!(!giving_up.release_consent(screen, second).await.unwrap());
+    let another_session = Viewer {
+        session: hash(),
+        ..first
+    };
+    let another_seller = Viewer {
+        seller: id().into(),
+        ..first
+    };
+    for other in [second, another_session, another_seller] {
+        assert!(!giving_up.release_consent(screen, other).await.unwrap());
+    }
     assert!(giving_up.release_consent(screen, first).await.unwrap());
     let (seen, ()) = join!(
         lock(second, &*taking),
