@@ -156,7 +156,7 @@ pub(crate) fn visible(text: &str) -> String {
         .collect()
 }
 
-/// JSON with invisible characters as escapes: programs read the same value, and a terminal obeys none.
+/// JSON with invisible characters as escapes: programs read the same value, and a terminal acts on none of them.
 pub(crate) fn escaped(json: &str) -> String {
     let mut text = String::new();
     for c in json.chars() {

@@ -1,3 +1,5 @@
+//! Who begins when: rows, shares, applications, full queues, and what a crowd costs.
+
 use std::task::Poll;
 
 use futures_util::{FutureExt, future::BoxFuture, poll};
