@@ -1,4 +1,4 @@
-//! Clients of the last released document still work with the current one, or the changelog announced why not
+//! Clients of the released documents still work with the current one, or the changelog announced why not
 //! (contract: Versioning).
 
 mod comparison;
@@ -23,8 +23,8 @@ fn read(path: &Path) -> Value {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
-/// The version and the content of the last released document.
-fn last_released() -> (String, Value) {
+/// The versions and the contents of the released documents.
+fn released() -> Vec<(String, Value)> {
     let files = fs::read_dir(docs().join("released")).unwrap();
     let documents = files.map(|file| {
         let path = file.unwrap().path();
@@ -34,7 +34,7 @@ fn last_released() -> (String, Value) {
         assert_eq!(path.file_name().unwrap(), name.as_str());
         (version, document)
     });
-    documents.max_by_key(|(version, _)| numbers(version)).unwrap()
+    documents.collect()
 }
 
 fn numbers(version: &str) -> Vec<u32> {
@@ -116,11 +116,9 @@ fn a_break_is_announced_in_time_and_in_its_own_words() {
 }
 
 #[test]
-fn breaks_of_the_released_document_are_announced() {
-    let (version, last) = last_released();
+fn breaks_of_the_released_documents_are_announced() {
     let current = read(&docs().join("openapi.json"));
     let now = current["info"]["version"].as_str().unwrap();
-    assert!(numbers(now) >= numbers(&version), "the version went back");
     assert_eq!(
         now,
         env!("CARGO_PKG_VERSION"),
@@ -132,16 +130,16 @@ fn breaks_of_the_released_document_are_announced() {
         reason = "the day of the run decides which changes are in effect"
     )]
     let today = DateTime::<Utc>::from(SystemTime::now()).date_naive();
-    let announced = announced(&changelog, &version, today).unwrap();
-    let found = breaks(&last, &current);
-    let unannounced: Vec<_> = found
-        .iter()
-        .filter(|found| !is_announced(found, &announced))
-        .collect();
-    assert!(
-        unannounced.is_empty(),
-        "existing clients would notice, and docs/CHANGELOG.md does not announce it for today or earlier. Either undo it, or \
-         add an item to the changelog, with these words, and make the change on the second date:\n\
-         - **Incompatible**, announced <date>, effective <180 days later or more>, both until <later>: `<place>`: <what> …\n{unannounced:#?}",
-    );
+    for (version, document) in released() {
+        assert!(numbers(now) >= numbers(&version), "the version went back");
+        let announced = announced(&changelog, &version, today).unwrap();
+        let mut unannounced = breaks(&document, &current);
+        unannounced.retain(|found| !is_announced(found, &announced));
+        assert!(
+            unannounced.is_empty(),
+            "clients of {version} would notice, and docs/CHANGELOG.md does not announce it for today or earlier. Either undo it, or \
+             add an item to the changelog, with these words, and make the change on the second date:\n\
+             - **Incompatible**, announced <date>, effective <180 days later or more>, both until <later>: `<place>`: <what> …\n{unannounced:#?}",
+        );
+    }
 }

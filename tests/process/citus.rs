@@ -481,6 +481,35 @@ async fn what_the_feed_lists_can_be_read_within_moments_or_once_a_crash_is_recov
     assert_eq!(world.stock(&seller, &offer).await, 65_000);
 }
 
+/// The journal is on the coordinator, where the commit of a transaction begins.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_order_of_an_event_can_be_read_within_moments() {
+    let Some(citus) = cluster().await else { return };
+    let world = world(&citus).await;
+    for ledger in one_on_each(&world, &citus).await {
+        let trader = ledger.trader();
+        let offer = world.any_offer(&trader.seller, json!({"stock": 50})).await;
+        for _ in 0..20 {
+            let cursor = text(&world.read(&trader.token, "/v1/events").await, "cursor");
+            let follow = async {
+                let path = format!("/v1/events?wait=10&after={cursor}");
+                let told = world.read(&trader.token, &path).await;
+                let at = Instant::now();
+                let order = text(&told["items"][0]["data"], "order_id");
+                let path = format!("/v1/orders/{order}");
+                until("the order can be read", async || {
+                    world.get(&trader.token, &path).await.status == 200
+                })
+                .await;
+                at.elapsed()
+            };
+            let lines = [line(&trader.seller, &offer, 1)];
+            let (behind, _) = tokio::join!(follow, world.paid(&lines, json!({})));
+            assert!(behind <= AHEAD, "{behind:?}");
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_is_added_and_shards_move_while_writes_go_on() {
     let Some(mut citus) = cluster().await else { return };

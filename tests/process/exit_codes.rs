@@ -129,7 +129,7 @@ async fn a_change_that_is_made_and_cannot_be_printed_is_no_failure() {
     let full = run("sh", &["-c", &line], &environment).await.ended(5);
     let words = ["admin", "operator-tokens", "create", "unseen"];
     let unread = run_unread(PROGRAM, &words, &environment).await.ended(5);
-    let reason = "it is done, but its result cannot be printed";
+    let reason = "succeeded, but the result cannot be printed";
     assert!(full.stderr.contains(reason) && unread.stderr.contains(reason));
     let of_them = "select count(*) from operator_tokens where name = 'unseen'";
     assert_eq!(world.count(of_them, &[]).await, 2);

@@ -261,7 +261,7 @@ fn load_for_service<const N: usize>(
 fn completions(shell: Shell) -> anyhow::Result<String> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut definition(), "seller-api", &mut script);
-    let script = String::from_utf8(script).context("the script is no text")?;
+    let script = String::from_utf8(script).context("the completion script is not UTF-8")?;
     // The bash generator spells commands with a hyphen in two different ways, which then do not match.
     Ok(script.replace("__subcmd__", "__"))
 }

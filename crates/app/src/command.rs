@@ -16,7 +16,7 @@ use crate::logging;
 pub(crate) enum PrintError {
     #[error("cannot print the result")]
     Found(#[source] io::Error),
-    #[error("it is done, but its result cannot be printed")]
+    #[error("succeeded, but the result cannot be printed")]
     Done(#[source] io::Error),
 }
 

@@ -64,7 +64,7 @@ pub(crate) async fn run(loaded: Loaded, options: Options) -> anyhow::Result<Exit
     if let (Err(_), Err(error)) = (&outcome, &stopped) {
         tracing::warn!(
             cause = error_chain(error.as_ref()),
-            "the sandbox's database was not stopped properly"
+            "PostgreSQL did not shut down cleanly"
         );
     }
     let code = outcome?;
@@ -133,7 +133,7 @@ async fn prepare(
     let client_id = client_id.inspect_err(|error| {
         tracing::warn!(
             cause = error_chain(error.as_ref()),
-            "the client of the consent walk cannot be registered"
+            "cannot register the sandbox's OAuth client"
         );
     });
     // The service's own pool: the one that seeded would log the loss of its connections at the stop.

@@ -232,7 +232,7 @@ impl Drop for Cluster {
     fn drop(&mut self) {
         if let Err(error) = self.stop() {
             let cause: &dyn std::error::Error = &error;
-            tracing::warn!(error = cause, "PostgreSQL was not stopped in good order");
+            tracing::warn!(error = cause, "PostgreSQL did not shut down cleanly");
         }
     }
 }
@@ -251,12 +251,12 @@ fn watch(cluster: &Cluster, pause: Duration) -> Duration {
     match cluster.restart_if_dead() {
         Ok(false) => WATCH_INTERVAL,
         Ok(true) => {
-            tracing::warn!("PostgreSQL had died and was started again");
+            tracing::warn!("PostgreSQL died and was restarted");
             WATCH_INTERVAL
         }
         Err(error) => {
             let cause: &dyn std::error::Error = &error;
-            tracing::error!(error = cause, "PostgreSQL has died and does not start");
+            tracing::error!(error = cause, "PostgreSQL died and does not start");
             (pause * 2).min(LONGEST_PAUSE)
         }
     }

@@ -23,8 +23,8 @@ pub enum Refusal {
     /// The session that requested the change has ended meanwhile.
     #[error("the session has ended")]
     SessionEnded,
-    /// The current password is another one, perhaps since the given one was verified.
-    #[error("the current password is another one")]
+    /// The current password differs, perhaps because it was changed after the given one was verified.
+    #[error("wrong current password")]
     WrongPassword,
 }
 

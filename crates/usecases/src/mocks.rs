@@ -92,7 +92,7 @@ mock! {
         async fn subscription(&self, seller: SellerId, subscription: SubscriptionId) -> Result<Option<Subscription>, StoreError>;
         async fn queue_delivery(&self, seller: SellerId, subscription: SubscriptionId, delivery: &Delivery) -> Result<bool, StoreError>;
         async fn lock_delivery(&self, seller: SellerId, client_id: Option<ClientId>, subscription: SubscriptionId, delivery: DeliveryId) -> Result<Option<LockedDelivery>, StoreError>;
-        async fn requeue_delivery(&self, seller: SellerId, subscription: SubscriptionId, delivery: DeliveryId, now: DateTime<Utc>) -> Result<bool, StoreError>;
+        async fn requeue_delivery(&self, seller: SellerId, subscription: SubscriptionId, delivery: DeliveryId, has_ended: bool, now: DateTime<Utc>) -> Result<bool, StoreError>;
     }
 
     #[async_trait]

@@ -59,20 +59,21 @@ pub async fn redeliver(
 ) -> Result<Delivery, Failure<Refusal>> {
     let (seller, client_id) = (requester.seller(), requester.client_id());
     let locked = subscriptions.lock_delivery(seller, client_id, subscription, delivery);
-    let again = match locked.await? {
+    let found = match locked.await? {
         None => return refuse(Refusal::NotFound),
         Some(LockedDelivery { is_live: false, .. }) => return refuse(Refusal::Inactive),
         Some(LockedDelivery {
             is_under_way: true, ..
         }) => return refuse(Refusal::UnderWay),
-        Some(LockedDelivery { delivery, .. }) => delivery.again(now),
+        Some(LockedDelivery { delivery, .. }) => delivery,
     };
-    let queued = subscriptions.requeue_delivery(seller, subscription, delivery, now);
+    let has_ended = found.state.has_ended();
+    let queued = subscriptions.requeue_delivery(seller, subscription, delivery, has_ended, now);
     ensure(queued.await?, Refusal::NotFound)?;
     let limit = (Limiter::Redeliveries, MAX_REDELIVERIES_PER_MINUTE);
     requester.count(accounts, subscription, limit).await?;
     requester.log(accounts, Action::Redelivered, delivery).await?;
-    Ok(again)
+    Ok(found.again(now))
 }
 
 /// Queues a sample of one of the subscription's events; of the first one, unless one is named.
@@ -247,8 +248,12 @@ mod tests {
             });
         tx.expect_requeue_delivery()
             .times(usize::from(queued && limiter == Limiter::Redeliveries))
-            .returning(|_, _, delivery, at| {
-                assert_eq!((delivery, at), (earlier().id, now()));
+            .returning(|_, _, delivery, has_ended, at| {
+                let state = earlier().state;
+                assert_eq!(
+                    (delivery, has_ended, at),
+                    (earlier().id, state.has_ended(), now())
+                );
                 Ok(true)
             });
         tx.expect_subscription().returning(move |_, id| {

@@ -118,7 +118,7 @@ impl AccessLine<'_> {
     }
 }
 
-/// The beginning of the `User-Agent`, to where it has a secret. What is not visible ASCII becomes `?`, so that nobody can
+/// The `User-Agent` up to the first secret. What is not visible ASCII becomes `?`, so that nobody can
 /// forge lines.
 fn user_agent(request: &HttpRequest) -> Option<String> {
     let sent = request.headers().get(USER_AGENT)?.as_bytes().iter();

@@ -99,20 +99,21 @@ impl<Id: FromStr + Ord> PageRequest<Id> {
     }
 }
 
-/// The items that `ids` names, without what is no id. No other parameter selects items beside it.
+/// The valid ids in `ids`. No other parameter selects items beside it.
 fn ids<Id: FromStr + Ord>(query: &mut Query<'_>) -> Option<BTreeSet<Id>> {
     let may_be_beside = [IDS.name, LIMIT.name, FIELDS.name];
     let is_alone = query.names().all(|name| may_be_beside.contains(&name));
     query.parsed(IDS.name, |text| {
-        let ids = text.split(',');
+        // A `+` is a space where clients encode forms; no id begins or ends with one.
+        let ids = text
+            .split(',')
+            .map(|id| id.trim_matches(|c: char| c.is_whitespace() || c == '+'));
         if ids.clone().count() > MAX_IDS || ids.clone().any(str::is_empty) {
             return Err(format!("Must be 1 to {MAX_IDS} ids, separated by commas."));
         }
         if !is_alone {
             return Err("Send it without `after` and filters.".to_owned());
         }
-        // A `+` is a space where clients encode forms; no id begins or ends with one.
-        let ids = ids.map(|id| id.trim_matches(|c: char| c.is_whitespace() || c == '+'));
         Ok(ids.filter_map(|id| id.parse().ok()).collect())
     })
 }

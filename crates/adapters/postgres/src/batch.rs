@@ -35,7 +35,7 @@ pub(crate) trait BatchQuery: Send + Sync + 'static {
     const MAX_MEMBERS: usize = BATCH;
     /// Where sellers take turns: how many questions of one may be under way.
     const SHARE: usize = 2 * Self::MAX_MEMBERS;
-    /// Whether a statement that is given up is cancelled. One of which the outcome is looked up MUST not be: if its
+    /// Whether an abandoned statement is cancelled. One whose outcome is looked up later MUST not be: if its
     /// COMMIT waits for a synchronous standby, a cancellation makes PostgreSQL commit without that, and the change
     /// would be acknowledged.
     const CANCELS: bool = true;
@@ -175,7 +175,7 @@ impl<G: BatchQuery> Batcher<G> {
             span: span.clone(),
             reply,
         });
-        let lost = || StoreError::Unavailable("the task that asks the database has ended".into());
+        let lost = || StoreError::Unavailable("the batch task has ended".into());
         let answered = with_timeout(ANSWER_TIMEOUT, async {
             answer.await.unwrap_or_else(|_| Err(lost()))
         });

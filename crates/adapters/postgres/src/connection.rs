@@ -95,7 +95,7 @@ const CANCELLATIONS: usize = 2;
 pub struct Connector {
     hosts: Vec<Host>,
     timeout: Duration,
-    /// Of the process; absent where there was none yet.
+    /// The process's runtime; absent if this was made outside one.
     runtime: Option<Handle>,
     /// The index of the host that accepted the last connection. The next attempt starts there, so that a dead
     /// host costs its timeout only once.
@@ -201,7 +201,7 @@ impl Connector {
         names.collect::<Vec<_>>().join(", ")
     }
 
-    /// From now on a lost connection is no warning in the log: the program needs none any more.
+    /// From now on lost connections are not logged as warnings: the program is shutting down.
     pub fn expect_losses(&self) {
         self.is_done.store(true, Ordering::Relaxed);
     }

@@ -136,7 +136,7 @@ impl JournalReader for Journals {
         }
         rows.sort_by_key(|row| row.number);
         let Some(found) = state else {
-            return Err(StoreError::unexpected("a journal without a state"));
+            return Err(StoreError::unexpected("the journal's query returned no row"));
         };
         let (at, present) = (found.at, found.present.map(EventId::from));
         let state = JournalState {

@@ -81,7 +81,7 @@ struct CredentialRow {
     expires_at: Option<DateTime<Utc>>,
     #[diesel(sql_type = Nullable<Timestamptz>)]
     used_at: Option<DateTime<Utc>>,
-    /// Those of the rows of which an update changes the verdict, except for the credential's own.
+    /// `xmin` of the family, connection, application and seller: an update of one may change the verdict.
     #[diesel(sql_type = Text)]
     versions: String,
 }

@@ -29,8 +29,8 @@ statements! {
     );
     FAN_OUT: (SqlUuid, Array<Text>, Array<Binary>, Array<Timestamptz>);
     ANNOUNCE: (
-        Array<SqlUuid>, Array<SqlUuid>, Array<Text>, Array<Timestamptz>, Array<Timestamptz>, Array<Nullable<SqlUuid>>,
-        Array<Nullable<Text>>, Array<Nullable<SqlUuid>>
+        Array<SqlUuid>, Array<BigInt>, Array<SqlUuid>, Array<SqlUuid>, Array<Text>, Array<Timestamptz>,
+        Array<Nullable<SqlUuid>>, Array<Nullable<Text>>, Array<Nullable<SqlUuid>>, Array<BigInt>, Timestamptz, Timestamptz
     );
 }
 
@@ -160,21 +160,30 @@ fn fan_out(seller: SellerId, events: &[Announced]) -> Write {
 }
 
 /// Announces the events to their sellers and to the workers; sets `woken` if a delivery queue was woken.
-fn announce(events: &BTreeMap<SellerId, Vec<Announced>>, woken: Arc<AtomicBool>) -> Write {
-    let events = events.iter();
-    let events =
-        events.flat_map(|(seller, events)| events.iter().map(|announced| (seller.uuid(), announced)));
+fn announce(by_seller: &BTreeMap<SellerId, Vec<Announced>>, woken: Arc<AtomicBool>) -> Write {
+    let counts = by_seller
+        .values()
+        .map(|events| i64::try_from(events.len()).unwrap_or(i64::MAX));
+    let events = by_seller.iter().flat_map(|(seller, events)| {
+        let events = events.iter().rev().zip(0_i64..);
+        events.map(|(announced, following)| (seller.uuid(), announced, following))
+    });
     let events: Vec<_> = events.collect();
-    let subjects = column(&events, |(_, announced)| journal::subject(&announced.event));
+    let times = events.iter().map(|(_, announced, _)| announced.at);
+    let subjects = column(&events, |(_, announced, _)| journal::subject(&announced.event));
     let announce = ANNOUNCE.bind((
-        column(&events, |(seller, _)| *seller),
-        column(&events, |(_, announced)| announced.id.uuid()),
-        column(&events, |(_, announced)| announced.event.name.as_str()),
-        column(&events, |(_, announced)| announced.at),
-        column(&events, |(_, announced)| announced.occurred_at),
+        by_seller.keys().map(|seller| seller.uuid()).collect::<Vec<_>>(),
+        counts.collect::<Vec<_>>(),
+        column(&events, |(seller, _, _)| *seller),
+        column(&events, |(_, announced, _)| announced.id.uuid()),
+        column(&events, |(_, announced, _)| announced.event.name.as_str()),
+        column(&events, |(_, announced, _)| announced.occurred_at),
         column(&subjects, |(order, _, _)| *order),
         column(&subjects, |(_, number, _)| number.map(str::to_owned)),
         column(&subjects, |(_, _, offer)| *offer),
+        column(&events, |(_, _, following)| *following),
+        times.clone().min().unwrap_or_default(),
+        times.max().unwrap_or_default(),
     ));
     checked(announce, move |queues| {
         woken.fetch_or(queues > 0, Ordering::Relaxed);

@@ -31,8 +31,8 @@ from (
 
 -- name: ANNOUNCE
 -- Records the events in their sellers' journals, and wakes the sleeping queues of their deliveries.
--- $1 the sellers, $2 ids and $3 names of the events; $4 their times, $5 when they occurred; $6 their orders and $7 the orders' numbers, or
--- $8 their offers.
+-- $1 the sellers, in order, $2 how many events each has; $3 the sellers, $4 ids and $5 names of the events, $6 when they occurred, $7 their
+-- orders and $8 the orders' numbers, or $9 their offers, $10 how many of the seller's events follow; $11 the events' first and $12 last time.
 --
 -- - The rows in `journals` stay locked until the commit: numbers have no gaps, and the order of the commits. Only the idempotency key's is
 --   locked later.
@@ -44,10 +44,8 @@ from (
 -- - A queue wakes at the time of this statement, soon before the commit: workers look for queues from where they last saw one.
 with numbered as (
     insert into journals as j (seller_id, last_number, recorded_at)
-    select seller_id, count(*), (select api_now())
-    from unnest($1::uuid[]) as e (seller_id)
-    group by seller_id
-    order by seller_id
+    select seller_id, events, (select api_now())
+    from unnest($1::uuid[], $2::bigint[]) as e (seller_id, events)
     on conflict (seller_id) do update
     set last_number = j.last_number + excluded.last_number, recorded_at = greatest(j.recorded_at, excluded.recorded_at)
     returning seller_id, last_number, recorded_at
@@ -55,12 +53,11 @@ with numbered as (
 recorded as (
     insert into journal (seller_id, number, id, event, occurred_at, recorded_at, order_id, order_number, offer_id)
     select
-        seller_id, j.last_number + 1 - row_number() over (partition by seller_id order by e.n desc), e.id, e.event, e.occurred_at,
-        j.recorded_at, e.order_id, e.order_number, e.offer_id
+        seller_id, j.last_number - e.following, e.id, e.event, e.occurred_at, j.recorded_at, e.order_id, e.order_number, e.offer_id
     from numbered as j
     join unnest(
-        $1::uuid[], $2::uuid[], $3::text[], $5::timestamptz[], $6::uuid[], $7::text[], $8::uuid[]
-    ) with ordinality as e (seller_id, id, event, occurred_at, order_id, order_number, offer_id, n) using (seller_id)
+        $3::uuid[], $4::uuid[], $5::text[], $6::timestamptz[], $7::uuid[], $8::text[], $9::uuid[], $10::bigint[]
+    ) as e (seller_id, id, event, occurred_at, order_id, order_number, offer_id, following) using (seller_id)
 ),
 asleep as materialized (
     select s.seller_id, s.id
@@ -75,7 +72,7 @@ asleep as materialized (
           where d.seller_id = s.seller_id
             and d.subscription_id = s.id
             and d.attempt = 0
-            and d.due_at between (select min(at) from unnest($4::timestamptz[]) as e (at)) and (select max(at) from unnest($4::timestamptz[]) as e (at))
+            and d.due_at between $11 and $12
           offset 0
       )
     order by s.seller_id, s.id

@@ -77,7 +77,7 @@ impl Sealing {
 
     /// The sealer; an error if the program was started without keys.
     pub(crate) fn sealer(&self) -> Result<&Arc<dyn Sealer>, StoreError> {
-        let missing = || StoreError::unexpected("this program was given no keys to seal with");
+        let missing = || StoreError::unexpected("no sealing keys are configured");
         self.0.as_ref().ok_or_else(missing)
     }
 }

@@ -53,7 +53,7 @@ statements! {
     LOCK_SECRETS: (SqlUuid, SqlUuid, SqlUuid) -> SecretsRow;
     REMOVE_SUBSCRIPTION: (SqlUuid, SqlUuid, SqlUuid) -> Queue;
     QUEUE_DELIVERY: (SqlUuid, SqlUuid, SqlUuid, Timestamptz, Text, Binary);
-    REQUEUE_DELIVERY: (SqlUuid, SqlUuid, SqlUuid, Timestamptz);
+    REQUEUE_DELIVERY: (SqlUuid, SqlUuid, SqlUuid, Timestamptz, Bool);
 }
 
 #[derive(QueryableByName)]
@@ -544,9 +544,11 @@ impl SubscriptionStore for Tx {
         seller: SellerId,
         subscription: SubscriptionId,
         delivery: DeliveryId,
+        has_ended: bool,
         now: DateTime<Utc>,
     ) -> Result<bool, StoreError> {
-        let requeue = REQUEUE_DELIVERY.bind((seller.uuid(), subscription.uuid(), delivery.uuid(), now));
+        let delivery = delivery.uuid();
+        let requeue = REQUEUE_DELIVERY.bind((seller.uuid(), subscription.uuid(), delivery, now, has_ended));
         let is_queued = self.execute(requeue).await? == 1;
         self.wakes_queue(is_queued);
         Ok(is_queued)

@@ -324,9 +324,8 @@ select l.seller_id, l.id, $3, $4, $4, $5, $6
 from queue as l
 
 -- name: REQUEUE_DELIVERY
--- $1 the seller; $2 the subscription; $3 the delivery; $4 the time.
--- The queue is locked. A leased one is left to its worker, which has the delivery in hand no more: see RECORD. One that has
--- ended begins anew.
+-- $1 the seller; $2 the subscription; $3 the delivery; $4 the time; $5 whether it has ended, and begins anew.
+-- The queue is locked. A leased one is left to its worker, which has the delivery in hand no more: see RECORD.
 with queue as (
     update subscriptions
     set in_hand = array_remove(in_hand, $3),
@@ -340,12 +339,13 @@ with queue as (
 update deliveries
 set due_at = least(due_at, $4),
     delivered_at = null,
-    attempt = case when due_at is null then 0 else attempt end,
-    lost = case when due_at is null then 0 else lost end,
-    lost_after = case when due_at is not null then lost_after end,
-    duration_ms = case when due_at is not null then duration_ms end,
-    response_status = case when due_at is not null then response_status end,
-    failure = case when due_at is not null then failure end
+    attempt = case when $5 then 0 else attempt end,
+    lost = case when $5 then 0 else lost end,
+    lost_after = case when not $5 then lost_after end,
+    duration_ms = case when not $5 then duration_ms end,
+    response_status = case when not $5 then response_status end,
+    failure = case when not $5 then failure end
 where seller_id = $1
   and subscription_id = $2
   and id = $3
+  and (due_at is null) = $5

@@ -31,7 +31,7 @@ const AHEAD: usize = 4096;
 /// Bytes of a head; a longer one ends the connection. The pipeline refuses shorter ones too, with an answer.
 const HEAD: usize = 64 * 1024;
 
-/// A body of up to so many bytes is read though nobody asks for it, so that a refusal does not end the
+/// Up to this many bytes of a body that nobody reads are drained, so that a refusal does not end the
 /// connection.
 const SMALL: usize = 4096;
 

@@ -71,7 +71,7 @@ impl SandboxDatabase {
         if let Some(cluster) = self.cluster {
             spawn_blocking(move || cluster.stop())
                 .await?
-                .context("PostgreSQL was not ended properly")?;
+                .context("PostgreSQL did not shut down cleanly")?;
         }
         Ok(())
     }

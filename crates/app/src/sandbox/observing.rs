@@ -19,7 +19,7 @@ use kernel::{
     CURRENCY, Clock as _, MailId, Mailer, SellerId, SendError, StoreError, TransactionError, error_chain,
 };
 use orders::ShipmentMail;
-use serde_json::Value;
+use serde_json::{Deserializer, Value, json};
 use tokio::sync::{Mutex, watch};
 use web::Observer;
 use web::access_log::AccessLine;
@@ -79,11 +79,17 @@ impl Observing {
     }
 }
 
-/// A body to search for ids; null if it is large, or not JSON.
+/// A body to search for ids; null if it is large, or not JSON. The lines of an import are its items.
 fn parsed(body: &[u8]) -> Value {
-    let body = Some(body).filter(|body| body.len() <= MAX_SEARCHED_BODY);
-    let json = body.and_then(|body| serde_json::from_slice(body).ok());
-    json.unwrap_or_default()
+    if body.len() > MAX_SEARCHED_BODY {
+        return Value::Null;
+    }
+    let values: Result<Vec<Value>, _> = Deserializer::from_slice(body).into_iter().collect();
+    let mut values = values.unwrap_or_default();
+    match values.len() {
+        0 | 1 => values.pop().unwrap_or_default(),
+        _ => json!({"items": values}),
+    }
 }
 
 fn text<'a>(object: &'a Value, name: &str) -> Option<&'a str> {

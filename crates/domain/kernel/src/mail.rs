@@ -75,7 +75,7 @@ pub enum SendError {
     #[error("the mail was rejected permanently")]
     Permanent(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The process stops before the server has answered.
-    #[error("the process stops, and the server has not answered")]
+    #[error("shutting down before the server answered")]
     Interrupted,
 }
 

@@ -39,7 +39,7 @@ impl Deref for SharedError {
 /// The cause of [`StoreError::Unavailable`] when the caller's share of the database is used up: by its
 /// seller's other requests, its application's, or, for a caller who is not signed in, by those of all such callers.
 #[derive(Debug, thiserror::Error)]
-#[error("the requests of the seller or of the application use up its share of the database")]
+#[error("the seller's or the application's share of database connections is exhausted")]
 pub struct ShareTaken;
 
 /// The failure of a port that stores or reads state. The caller that sends the response logs the cause once.

@@ -7,7 +7,7 @@ pub enum Rule {
         "must be 3 to 40 characters: letters A to Z in either case, digits, '.', '_', '-', and single spaces between them"
     )]
     Name,
-    #[error("must be another name: this one is reserved for personal tokens")]
+    #[error("is reserved for personal tokens; choose another name")]
     NameReserved,
     #[error("must have at most {0} characters")]
     MaxCharacters(usize),

@@ -89,7 +89,7 @@ kernel::words! {
 pub enum AttemptFailure {
     #[error("the host's name does not resolve")]
     Dns,
-    #[error("the host has an address that deliveries do not go to")]
+    #[error("the host resolves to a forbidden address")]
     AddressRefused,
     /// The connection failed with a network error.
     #[error("the host cannot be reached")]

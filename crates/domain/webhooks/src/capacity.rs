@@ -69,8 +69,8 @@ impl Load {
 }
 
 impl FreeAttempts {
-    /// How many more can start for an owner who has so many: once less than half is open, in proportion fewer, so that those who
-    /// come later find some. Of the reserve only one, if it is the owner's first.
+    /// How many more can start for an owner with `has` under way. Once less than half is open, the window shrinks in proportion,
+    /// so that later owners find some. The reserve gives only an owner's first.
     fn left(&self, window: u16, has: u16) -> u16 {
         let most = (2 * u32::from(window) * u32::from(self.open)).div_ceil(u32::from(self.of).max(1));
         let most = u16::try_from(most).unwrap_or(window).clamp(1, window.max(1));

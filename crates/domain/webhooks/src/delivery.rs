@@ -45,7 +45,9 @@ impl Delivery {
     #[must_use]
     pub fn again(self, now: DateTime<Utc>) -> Self {
         let state = match self.state {
-            DeliveryState::Queued => DeliveryState::Queued,
+            ended if ended.has_ended() => {
+                return Self::queued(self.id, self.event, self.body, self.created_at);
+            }
             DeliveryState::Waiting {
                 attempt,
                 last,
@@ -55,11 +57,7 @@ impl Delivery {
                 last,
                 due_at: due_at.min(now),
             },
-            DeliveryState::Delivered { .. }
-            | DeliveryState::Exhausted { .. }
-            | DeliveryState::Stopped { .. } => {
-                return Self::queued(self.id, self.event, self.body, self.created_at);
-            }
+            queued => queued,
         };
         Self { state, ..self }
     }
@@ -151,6 +149,11 @@ impl DeliveryState {
             Self::Exhausted { .. } => "exhausted",
             Self::Stopped { .. } => "stopped",
         }
+    }
+
+    /// Whether no further attempt is made.
+    pub const fn has_ended(&self) -> bool {
+        !matches!(self, Self::Queued | Self::Waiting { .. })
     }
 
     /// How many attempts have ended.

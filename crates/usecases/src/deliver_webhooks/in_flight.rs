@@ -25,10 +25,10 @@ const RESERVE: u16 = 8;
 const FIRST_WINDOW: u16 = 2;
 const FIRST_WINDOW_OF_IDLE: u16 = 16;
 
-/// An attempt of so many milliseconds that fails has kept a slot from others in vain.
+/// A failed attempt that took this long halves its owner's window, in milliseconds.
 const LONG_MS: i32 = 1_000;
 
-/// Every so many beats the windows of owners without attempts are forgotten.
+/// After this many beats the windows of owners without attempts are reset.
 const REMEMBERED_FOR: u16 = 600;
 
 /// An attempt to begin.

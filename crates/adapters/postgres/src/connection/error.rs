@@ -41,9 +41,9 @@ fn constraint(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> &st
 /// What an error means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Meaning {
-    /// By a constraint other than uniqueness, or because its transaction had failed before.
+    /// Rejected by a constraint other than uniqueness, or in a transaction that had failed.
     Refused,
-    /// Or a serialization failure.
+    /// A deadlock or a serialization failure.
     Deadlock,
     DiskFull,
     Denied,

@@ -39,7 +39,7 @@ const BATCH: i64 = 1_000;
 struct Ended {
     #[diesel(embed)]
     queue: Queue,
-    /// When its connection ended, if it has to be told.
+    /// When its connection ended, if a last event is due.
     #[diesel(sql_type = Nullable<Timestamptz>)]
     ended_at: Option<DateTime<Utc>>,
 }

@@ -1,8 +1,12 @@
 //! Grants under concurrency, with transactions held open while others need the same rows; and connections.
 
+use std::collections::BTreeSet;
+
 use chrono::TimeDelta;
 use futures_util::join;
-use oauth::{Application, Consent, FamiliesOf, GrantRefusal, NewConsent, Scope, ScopeSet, TokenKey, Viewer};
+use oauth::{
+    Application, ClientId, Consent, FamiliesOf, GrantRefusal, NewConsent, Scope, ScopeSet, TokenKey, Viewer,
+};
 use usecases::Transaction;
 
 use crate::support::{Fixture, Parties, changed, hash, id, instant, is_unexpected, new_pair, only};
@@ -198,6 +202,42 @@ async fn one_row_revokes_all_tokens_of_an_application_or_a_seller_also_those_in_
         assert_eq!(fixture.rows_of("follow_ups").await, 1);
         assert!(fixture.admits(new.access).await);
     }
+}
+
+/// An account ends with its applications, those of other sellers stay.
+#[tokio::test]
+async fn tokens_of_what_has_ended_are_revoked_and_no_others() {
+    let fixture = Fixture::new().await;
+    let (closing, other) = (fixture.seller().await, fixture.seller().await);
+    let mut applications = Vec::new();
+    for owner in [other, other, closing, closing] {
+        let application = fixture.application(owner).await;
+        fixture.token(&application).await;
+        applications.push(application.client_id);
+    }
+    let [deleted, _, own, gone] = applications[..] else {
+        unreachable!()
+    };
+    let ended = async |expected: &[ClientId], queued: i64| {
+        fixture.follow_up().await;
+        let revoked = "select client_id::text from families where revoked_at is not null";
+        let revoked: BTreeSet<_> = fixture.texts(revoked).await.into_iter().collect();
+        let expected: BTreeSet<_> = expected.iter().map(|id| id.uuid().to_string()).collect();
+        assert_eq!(revoked, expected);
+        assert_eq!(
+            fixture.count("select last_value from follow_ups_id_seq").await,
+            queued
+        );
+    };
+    for (client_id, expected) in [(deleted, &[deleted][..]), (gone, &[deleted, gone])] {
+        let deletes = async |tx: &dyn Transaction| tx.delete_application(client_id).await;
+        assert!(fixture.tx(deletes).await.unwrap());
+        ended(expected, if client_id == deleted { 1 } else { 2 }).await;
+    }
+    let closes = async |tx: &dyn Transaction| tx.close_seller(closing, tx.now()).await;
+    assert!(fixture.tx(closes).await.unwrap());
+    // The account's, and its application's that was left.
+    ended(&[deleted, gone, own], 4).await;
 }
 
 #[tokio::test]

@@ -330,8 +330,12 @@ async fn a_delivery_that_is_queued_anew_is_ended_by_its_new_attempt_alone() {
         let locked = tx.lock_delivery(queue.seller, None, queue.subscription, queued[0]);
         let locked = locked.await.unwrap().unwrap();
         if !locked.is_under_way {
-            let requeued = tx.requeue_delivery(queue.seller, queue.subscription, queued[0], tx.now());
-            assert!(requeued.await.unwrap());
+            let has_ended = locked.delivery.state.has_ended();
+            for (judged, expected) in [(!has_ended, false), (has_ended, true)] {
+                let now = tx.now();
+                let requeue = tx.requeue_delivery(queue.seller, queue.subscription, queued[0], judged, now);
+                assert_eq!(requeue.await.unwrap(), expected);
+            }
         }
         let expected = locked.delivery.again(tx.now());
         tx.commit().await.unwrap();

@@ -154,7 +154,11 @@ async fn a_change_reaches_the_row_of_its_own_seller_alone() {
                 let secrets = secrets.rotate(next, tx.now(), TimeDelta::hours(1));
                 tx.replace_secrets(seller, id, &secrets).await.unwrap();
             }
-            2 => assert!(tx.requeue_delivery(seller, id, delivery, tx.now()).await.unwrap()),
+            2 => assert!(
+                tx.requeue_delivery(seller, id, delivery, true, tx.now())
+                    .await
+                    .unwrap()
+            ),
             _ => assert!(tx.remove_subscription(seller, application, id).await.unwrap()),
         }
         tx.commit().await.unwrap();

@@ -123,6 +123,12 @@ fn a_request_of_the_marketplace_and_a_batch() {
         now(),
     );
     assert_eq!(row.ids, [OFFER, ORDER]);
+    let path = format!("/sellers/{SELLER}/offers:import");
+    let http = TestRequest::post().uri(&path).to_http_request();
+    let lines = format!("{{\"id\":\"{OFFER}\"}}\n{{\"id\":\"{ORDER}\"}}\n");
+    let import = line("backoffice", &http, "/sellers/{seller}/offers:import", 200);
+    let row = request(&import, &bodies(&lines, ""), now());
+    assert_eq!(row.ids, [SELLER, OFFER, ORDER]);
     // A list is about none of its items.
     let http = TestRequest::get().uri("/v1/offers").to_http_request();
     let row = request(&line("api", &http, "/v1/offers", 200), &bodies("", &batch), now());
