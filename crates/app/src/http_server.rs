@@ -1,5 +1,6 @@
 //! The HTTP servers: their sockets, and the configuration of actix-web.
 
+mod handshakes;
 mod paced;
 
 use std::convert::Infallible;
@@ -12,8 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use actix_http::{HttpServiceBuilder, error::DispatchError};
-use actix_service::{ServiceFactoryExt as _, map_config};
-use actix_tls::accept::rustls_0_23::{Acceptor, TlsStream};
+use actix_service::{ServiceFactoryExt as _, apply_fn_factory, map_config};
+use actix_tls::accept::rustls_0_23::{Acceptor, AcceptorService, TlsStream};
 use actix_tls::accept::{TlsError, max_concurrent_tls_connect};
 use actix_web::App;
 use actix_web::dev::{
@@ -30,6 +31,7 @@ use tokio::net::{TcpSocket, TcpStream};
 use web::response;
 
 use crate::wiring::Shared;
+use handshakes::Handshakes;
 use paced::{Exchange, Paced};
 
 /// Connections that wait to be accepted; the kernel has its own limit (`net.core.somaxconn`).
@@ -99,8 +101,10 @@ pub(crate) fn serve<C: FnOnce(&mut ServiceConfig)>(
                 let mut acceptor = Acceptor::new(tls.clone());
                 acceptor.set_handshake_timeout(header_timeout);
                 let http = http.clone().service(configure());
-                let warned = Arc::clone(&warned);
-                acceptor
+                let (warned, handshakes) = (Arc::clone(&warned), Handshakes::default());
+                let in_turn =
+                    move |tcp: TcpStream, acceptor: &AcceptorService| handshakes.in_turn(acceptor.call(tcp));
+                apply_fn_factory::<_, Acceptor, _, _, _, TcpStream, _, _>(acceptor, in_turn)
                     .map_err(move |error| {
                         count_plaintext(&error, name, &warned);
                         error.into_service_error()

@@ -167,6 +167,7 @@ impl Database {
             slow: Arc::new(SlowReads {
                 units: slow,
                 long: Turns::new(1),
+                remembered: parking_lot::Mutex::default(),
             }),
             asleep: RecentlyAsleep::default(),
             outcomes: Arc::new(Mutex::new(SharedConnection::new(connector, "outcomes", true))),

@@ -29,7 +29,7 @@ use diesel::pg::Pg;
 use diesel::row::NamedRow;
 use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use diesel::{QueryResult, QueryableByName, deserialize};
-use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use diesel_async::{AsyncPgConnection, RunQueryDsl, methods::LoadQuery};
 use kernel::{Keyset, MAX_PAGE_SIZE, Page, PageSize, Reader, SellerId, StoreError};
 use uuid::Uuid;
 
@@ -39,7 +39,7 @@ use crate::connection::{Connector, shared::SharedConnection};
 use crate::layout::Layout;
 use crate::slow_reads::{LongTurn, SlowReads};
 use crate::sql::column;
-use crate::statement::{Statement, TableRow};
+use crate::statement::{Prepared, Returns, Statement, TableRow};
 
 const _: () = assert!(MAX_PAGE_SIZE + 1 == 201, "a literal in the SQL of the lists");
 
@@ -152,18 +152,34 @@ pub(crate) struct List<L: Listed> {
 impl<L: Listed> List<L> {
     pub(crate) fn new(connector: &Arc<Connector>, slow: &Arc<SlowReads>, layout: Layout) -> Self {
         Self {
-            by_id: Batcher::new(ById(PhantomData), Arc::clone(connector)),
-            pages: Batcher::new(Batched(PhantomData), Arc::clone(connector)),
+            by_id: Batcher::new(ById(Arc::clone(slow), PhantomData), Arc::clone(connector)),
+            pages: Batcher::new(Batched(Arc::clone(slow), PhantomData), Arc::clone(connector)),
             slow: Arc::clone(slow),
             layout,
         }
     }
 
     pub(crate) async fn one(&self, seller: SellerId, id: Uuid) -> Result<Option<L::Item>, StoreError> {
-        if self.layout == Layout::Single {
+        if self.layout == Layout::Single && !self.slow.remembers(seller) {
             return self.by_id.ask((seller, id)).await;
         }
         self.one_in_turn(seller.into(), id).await
+    }
+
+    /// The rows of a read that is on the connection of the batches, but in none of them.
+    pub(crate) async fn rows<S>(&self, reader: Reader, statement: S) -> Result<Vec<S::Row>, StoreError>
+    where
+        S: Returns<Row: 'static> + Send + 'static,
+        Prepared<S>: for<'t, 'c> LoadQuery<'t, &'c AsyncPgConnection, S::Row>,
+    {
+        let (slow, seller) = (Arc::clone(&self.slow), reader.seller);
+        if slow.remembers(seller) {
+            return slow.watched([seller], slow.rows(reader, statement)).await;
+        }
+        let read = |connection: Arc<SharedConnection>| async move {
+            slow.watched([seller], connection.rows(statement)).await
+        };
+        self.pages.alone(reader, read).await
     }
 
     /// A seller's items with these ids, in the order of the list. They are read where pages are, a megabyte at a time;
@@ -177,11 +193,13 @@ impl<L: Listed> List<L> {
         let (mut items, mut turn) = (Vec::new(), None::<Arc<_>>);
         while !ids.is_empty() {
             let some = L::BY_IDS.bind((seller.uuid(), ids.iter().copied().collect::<Vec<_>>()));
-            let read = |connection: Arc<SharedConnection>| async move { connection.rows(some).await };
             let rows = match &turn {
-                None => self.pages.alone(reader, read).await?,
                 // Not behind the seller's pages, while others wait for this.
-                Some(turn) => self.pages.alone_in(Arc::clone(turn), read).await?,
+                Some(turn) if !self.slow.remembers(seller) => {
+                    let read = |connection: Arc<SharedConnection>| async move { connection.rows(some).await };
+                    self.pages.alone_in(Arc::clone(turn), read).await?
+                }
+                _ => self.rows(reader, some).await?,
             };
             let page = Self::page_of(seller, PageSize::clamped(MAX_PAGE_SIZE.into()), rows)?;
             let mut rest = ids.clone();
@@ -207,6 +225,14 @@ impl<L: Listed> List<L> {
     pub(crate) async fn one_in_turn(&self, reader: Reader, id: Uuid) -> Result<Option<L::Item>, StoreError> {
         let seller = reader.seller;
         let turn = self.by_id.turn(reader, ANSWER_TIMEOUT).await?;
+        if self.slow.remembers(seller) {
+            drop(turn);
+            let read = self
+                .slow
+                .rows(reader, L::BY_ID.bind((vec![seller.uuid()], vec![id])));
+            let rows = self.slow.watched([seller], read).await?;
+            return Ok(Self::page_of(seller, PageSize::clamped(1), rows)?.items.pop());
+        }
         if self.layout == Layout::Single {
             return self.by_id.ask((seller, id)).await;
         }
@@ -241,8 +267,14 @@ impl<L: Listed> List<L> {
                 self.slow.rows(reader, L::UPDATED.bind(values)).await?
             }
             (None, Layout::Single) => {
-                let _turn = self.pages.turn(reader, ANSWER_TIMEOUT).await?;
-                self.pages.ask(page).await?
+                let turn = self.pages.turn(reader, ANSWER_TIMEOUT).await?;
+                if self.slow.remembers(seller) {
+                    drop(turn);
+                    let read = self.slow.rows(reader, L::PAGES.bind(of_pages(&[page])));
+                    self.slow.watched([seller], read).await?
+                } else {
+                    self.pages.ask(page).await?
+                }
             }
             // A statement over several sellers would go to every shard.
             (None, Layout::Citus) => {
@@ -299,7 +331,7 @@ pub(crate) struct PageQuestion {
 }
 
 /// Rows by their ids.
-pub(crate) struct ById<L>(PhantomData<L>);
+pub(crate) struct ById<L>(Arc<SlowReads>, PhantomData<L>);
 
 #[async_trait]
 impl<L: Listed> BatchQuery for ById<L> {
@@ -317,7 +349,10 @@ impl<L: Listed> BatchQuery for ById<L> {
     ) -> QueryResult<Vec<Result<Option<L::Item>, StoreError>>> {
         let keys: (Vec<_>, Vec<_>) = questions.iter().map(|(seller, id)| (seller.uuid(), *id)).unzip();
         let mut answers = questions.iter().map(|_| Ok(None)).collect::<Vec<_>>();
-        for Walked { n, row, .. } in L::BY_ID.bind(keys).get_results(&mut { connection }).await? {
+        let read = L::BY_ID.bind(keys);
+        let read = read.get_results(&mut { connection });
+        let sellers = questions.iter().map(|(seller, _)| *seller);
+        for Walked { n, row, .. } in self.0.watched(sellers, read).await? {
             let place = usize::try_from(n - 1).unwrap_or(usize::MAX);
             if let (Some(answer), Some(question)) = (answers.get_mut(place), questions.get(place)) {
                 *answer = L::Item::try_from(row).and_then(|item| {
@@ -335,8 +370,29 @@ impl<L: Listed> BatchQuery for ById<L> {
     }
 }
 
+/// The values of the parameters of [`Listed::PAGES`].
+type PagesValues = (
+    Vec<Uuid>,
+    Vec<Option<&'static str>>,
+    Vec<DateTime<Utc>>,
+    Vec<Uuid>,
+    Vec<i64>,
+    Vec<Option<DateTime<Utc>>>,
+);
+
+fn of_pages(pages: &[PageQuestion]) -> PagesValues {
+    (
+        column(pages, |page| page.seller.uuid()),
+        column(pages, |page| page.filter.status),
+        column(pages, |page| page.after.at),
+        column(pages, |page| page.after.id),
+        column(pages, |page| page.rows),
+        column(pages, |page| page.filter.newer_than),
+    )
+}
+
 /// The pages in flight on one server thread.
-pub(crate) struct Batched<L>(PhantomData<L>);
+pub(crate) struct Batched<L>(Arc<SlowReads>, PhantomData<L>);
 
 #[async_trait]
 impl<L: Listed> BatchQuery for Batched<L> {
@@ -353,16 +409,11 @@ impl<L: Listed> BatchQuery for Batched<L> {
         connection: &AsyncPgConnection,
         pages: &[PageQuestion],
     ) -> QueryResult<Vec<Result<Vec<Walked<L::Row>>, StoreError>>> {
-        let read = L::PAGES.bind((
-            column(pages, |page| page.seller.uuid()),
-            column(pages, |page| page.filter.status),
-            column(pages, |page| page.after.at),
-            column(pages, |page| page.after.id),
-            column(pages, |page| page.rows),
-            column(pages, |page| page.filter.newer_than),
-        ));
+        let read = L::PAGES.bind(of_pages(pages));
+        let read = read.get_results(&mut { connection });
         let mut found = pages.iter().map(|_| Vec::new()).collect::<Vec<_>>();
-        let rows: Vec<Walked<L::Row>> = read.get_results(&mut { connection }).await?;
+        let sellers = pages.iter().map(|page| page.seller);
+        let rows: Vec<Walked<L::Row>> = self.0.watched(sellers, read).await?;
         for row in rows {
             if let Some(rows) = usize::try_from(row.n - 1)
                 .ok()

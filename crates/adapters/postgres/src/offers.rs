@@ -256,10 +256,7 @@ impl OfferReader for List<SellerOffers> {
             let (seller, rows) = (reader.seller, i64::from(size.get()) + 1);
             let values = (seller.uuid(), text, others, updated_after, at, id, status, rows);
             let by_code = BY_CODE.with_column("external_id", code).bind(values);
-            let read = self
-                .pages
-                .alone(reader, |connection| async move { connection.rows(by_code).await });
-            return Self::page_of(seller, size, read.await?);
+            return Self::page_of(seller, size, self.rows(reader, by_code).await?);
         }
         let filter = Filter {
             status,

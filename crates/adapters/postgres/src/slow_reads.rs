@@ -1,10 +1,15 @@
 //! Reads that may be slow, apart from all others: connections of their own, and a statement timeout.
+//!
+//! Any read is slow where rows have many dead versions, which stay while a snapshot needs them: an offer may get six hundred
+//! a minute. So a seller whose reads took long has all of them here for a while.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use diesel_async::{AsyncPgConnection, methods::LoadQuery};
-use kernel::{Reader, ShareTaken, StoreError};
+use kernel::{Reader, SellerId, ShareTaken, StoreError};
+use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep};
 use tracing::Instrument as _;
@@ -27,6 +32,15 @@ const TURN_TIMEOUT: Duration = Duration::from_millis(1_250);
 /// Shorter than a read waits.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
+/// From when on a read is long for one that others wait behind.
+const LONG: Duration = Duration::from_millis(100);
+
+/// How long a seller's reads are here after a long one.
+const REMEMBERED_FOR: Duration = Duration::from_mins(1);
+
+/// The most sellers of whom that is known: where all reads are long, these few connections would not do for all.
+const MOST_REMEMBERED: usize = 64;
+
 /// Runs slow reads.
 pub(crate) struct SlowReads {
     /// They MUST have turns of their own, with a share of one for a seller and half of the connections for an application, so that
@@ -35,6 +49,8 @@ pub(crate) struct SlowReads {
     /// Turns of long reads, one at a time. These have other connections; their turns are here because all threads
     /// share them.
     pub(crate) long: Arc<Turns>,
+    /// Sellers with long reads, and until when.
+    pub(crate) remembered: Mutex<BTreeMap<SellerId, Instant>>,
 }
 
 /// A reader's turn at an answer of up to fifty megabytes. Its end keeps the reader's next one waiting for as long as it
@@ -76,6 +92,33 @@ impl Drop for LongTurn {
 }
 
 impl SlowReads {
+    /// Whether a read of the seller took long lately.
+    pub(crate) fn remembers(&self, seller: SellerId) -> bool {
+        let until = self.remembered.lock().get(&seller).copied();
+        until.is_some_and(|until| until > Instant::now())
+    }
+
+    /// What a read for these sellers returns.
+    pub(crate) async fn watched<T>(
+        &self,
+        sellers: impl IntoIterator<Item = SellerId>,
+        read: impl Future<Output = T>,
+    ) -> T {
+        let began = Instant::now();
+        let answer = read.await;
+        let ended = Instant::now();
+        if ended - began > LONG {
+            let mut remembered = self.remembered.lock();
+            remembered.retain(|_, until| *until > ended);
+            for seller in sellers {
+                if remembered.len() < MOST_REMEMBERED || remembered.contains_key(&seller) {
+                    remembered.insert(seller, ended + REMEMBERED_FOR);
+                }
+            }
+        }
+        answer
+    }
+
     /// All rows of a statement, planned for its values. It has a transaction, so that PostgreSQL ends it at
     /// the statement timeout even if its caller has gone; until then the reader's turn lasts.
     pub(crate) async fn rows<S>(&self, reader: Reader, statement: S) -> Result<Vec<S::Row>, StoreError>
