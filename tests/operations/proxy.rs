@@ -370,6 +370,26 @@ async fn one_address_has_few_requests_a_second() {
 }
 
 #[tokio::test]
+async fn one_address_has_few_new_connections_a_second() {
+    let Some(proxy) = Proxy::start().await else { return };
+    let _received = behind(&proxy, 1).await;
+    let mut served = 0;
+    let limit = async {
+        loop {
+            let mut wire = Wire::connect(&proxy.url).await;
+            wire.send(request("GET", "/v1/me", &[])).await;
+            match wire.answer().await {
+                Some(answer) => assert_eq!(answer.status, 200),
+                None => break,
+            }
+            served += 1;
+        }
+    };
+    timeout(Duration::from_secs(30), limit).await.unwrap();
+    assert!(served > 900, "{served}");
+}
+
+#[tokio::test]
 async fn a_body_that_stalls_reaches_no_process() {
     let Some(proxy) = Proxy::start().await else { return };
     let mut received = behind(&proxy, 1).await;

@@ -1,6 +1,8 @@
 //! Lists of offers and orders: combinations of filters compared with a plain query, page by page.
 
-use std::{collections::BTreeSet, pin::pin, time::Duration};
+use std::collections::BTreeSet;
+use std::pin::pin;
+use std::time::{Duration, Instant};
 
 use adapter_postgres::DatabaseSettings;
 use futures_util::future::{OptionFuture, join_all};
@@ -8,7 +10,7 @@ use futures_util::{FutureExt as _, join};
 use kernel::{Keyset, Page, PageSize, Reader, SellerId};
 use offers::{Offer, OfferCode, OfferFilter, OfferStatus};
 use orders::{OrderFilter, OrderId, OrderNumber, OrderRef, OrderStatus, SellerOrder};
-use testkit::{PgBouncer, StatementProxy};
+use testkit::{PgBouncer, StatementProxy, lock_waits};
 use webhooks::DeliveryFilter;
 
 use crate::support::{CAPACITY, Fixture, handle, id, is_unavailable, settings};
@@ -259,6 +261,60 @@ async fn a_slow_list_ends_at_the_statement_timeout_after_its_caller_has_gone() {
     }
     fixture.nothing_waits().await;
     fixture.tamper("rollback").await;
+}
+
+/// As those of rows with thousands of dead versions do.
+#[tokio::test]
+async fn reads_of_a_seller_that_take_long_leave_their_connection_to_others() {
+    const LOCK: &str = "begin; lock table offers in access exclusive mode";
+    let fixture = Fixture::new().await;
+    let (slow, offers) = (fixture.seller().await, fixture.database.offer_reader());
+    let size = PageSize::clamped(1);
+    // Within a transaction, `pg_stat_activity` would stay as it is.
+    let locking = fixture.test_database.connect().await;
+    let lock = async || locking.batch_execute(LOCK).await.unwrap();
+    let coded = OfferFilter {
+        codes: vec![(OfferCode::EAN, "5901234123457".to_owned())],
+        ..OfferFilter::default()
+    };
+    let read = async |kind: usize, seller: SellerId| match kind {
+        0 => drop(
+            offers
+                .offers(seller.into(), OfferFilter::default(), None, size)
+                .await
+                .unwrap(),
+        ),
+        1 => drop(
+            offers
+                .offers(seller.into(), coded.clone(), None, size)
+                .await
+                .unwrap(),
+        ),
+        2 => drop(
+            offers
+                .offers_by_id(seller.into(), &[id().into()].into())
+                .await
+                .unwrap(),
+        ),
+        _ => assert_eq!(offers.offer(seller, id().into()).await.unwrap(), None),
+    };
+    let while_locked = async |sessions: i64, more: Duration| {
+        let end = Instant::now() + Duration::from_secs(2);
+        while fixture.count(lock_waits()).await < sessions {
+            assert!(Instant::now() < end, "fewer sessions wait");
+            tokio::task::yield_now().await;
+        }
+        tokio::time::sleep(more).await;
+        locking.batch_execute("rollback").await.unwrap();
+    };
+    lock().await;
+    join!(read(0, slow), while_locked(1, Duration::from_millis(150)));
+    for kind in 0..4 {
+        let other = fixture.seller().await;
+        lock().await;
+        let reads = async { join!(read(kind, slow), read(kind, other)) };
+        join!(reads, while_locked(2, Duration::ZERO));
+    }
 }
 
 #[tokio::test]
