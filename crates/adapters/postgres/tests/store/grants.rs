@@ -230,8 +230,8 @@ async fn tokens_of_what_has_ended_are_revoked_and_no_others() {
         );
     };
     for (client_id, expected) in [(deleted, &[deleted][..]), (gone, &[deleted, gone])] {
-        let deletes = async |tx: &dyn Transaction| tx.delete_application(client_id).await;
-        assert!(fixture.tx(deletes).await.unwrap());
+        let removes = async |tx: &dyn Transaction| tx.delete_application(client_id).await;
+        assert!(fixture.tx(removes).await.unwrap());
         ended(expected, if client_id == deleted { 1 } else { 2 }).await;
     }
     let closes = async |tx: &dyn Transaction| tx.close_seller(closing, tx.now()).await;
