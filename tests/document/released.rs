@@ -34,7 +34,9 @@ fn released() -> Vec<(String, Value)> {
         assert_eq!(path.file_name().unwrap(), name.as_str());
         (version, document)
     });
-    documents.collect()
+    let documents: Vec<_> = documents.collect();
+    assert!(!documents.is_empty());
+    documents
 }
 
 fn numbers(version: &str) -> Vec<u32> {

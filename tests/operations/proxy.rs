@@ -47,12 +47,11 @@ fn configuration(folder: &Path, [proxy, one, two]: [Ipv4Addr; 3]) -> String {
 
 impl Proxy {
     async fn start() -> Option<Self> {
-        Self::admitting(2000).await
+        Self::limited("", "").await
     }
 
-    /// Starts it and waits until it listens: one address has this many requests a second. `None` without
-    /// `HAProxy`.
-    async fn admitting(rate: u32) -> Option<Self> {
+    /// Starts it with another limit of one address, and waits until it listens. `None` without `HAProxy`.
+    async fn limited(limit: &str, other: &str) -> Option<Self> {
         let addresses = [own_loopback(), own_loopback(), own_loopback()];
         let mut haproxy = of_machine("haproxy")?;
         let folder = tempfile::tempdir().unwrap();
@@ -67,7 +66,8 @@ impl Proxy {
         // A client of HTTP/1.1 has no more requests in flight than its 200 connections.
         let plain = plain.replace("(in_flight) gt 200", "(in_flight) gt 20");
         let plain = plain.replace("(waiting) gt 1000", "(waiting) gt 30");
-        let plain = plain.replace("gpc0_rate gt 2000", &format!("gpc0_rate gt {rate}"));
+        assert!(plain.contains(limit));
+        let plain = plain.replace(limit, if limit.is_empty() { limit } else { other });
         fs::write(&file, plain).unwrap();
         let log = File::create(folder.path().join("log")).unwrap();
         haproxy.args(["-W", "-db", "-f"]).arg(&file);
@@ -337,7 +337,7 @@ async fn one_address_has_few_requests_in_flight_beside_readers_that_wait() {
 
 #[tokio::test]
 async fn one_address_has_few_requests_a_second() {
-    let Some(proxy) = Proxy::admitting(5).await else {
+    let Some(proxy) = Proxy::limited("gpc0_rate gt 2000", "gpc0_rate gt 5").await else {
         return;
     };
     let _received = behind(&proxy, 1).await;
@@ -370,23 +370,21 @@ async fn one_address_has_few_requests_a_second() {
 }
 
 #[tokio::test]
-async fn one_address_has_few_new_connections_a_second() {
-    let Some(proxy) = Proxy::start().await else { return };
+async fn one_address_has_few_new_connections_in_ten_seconds() {
+    let Some(proxy) = Proxy::limited("conn_rate gt 2000", "conn_rate gt 20").await else {
+        return;
+    };
     let _received = behind(&proxy, 1).await;
     let mut served = 0;
-    let limit = async {
-        loop {
-            let mut wire = Wire::connect(&proxy.url).await;
-            wire.send(request("GET", "/v1/me", &[])).await;
-            match wire.answer().await {
-                Some(answer) => assert_eq!(answer.status, 200),
-                None => break,
-            }
-            served += 1;
-        }
-    };
-    timeout(Duration::from_secs(30), limit).await.unwrap();
-    assert!(served > 900, "{served}");
+    while served < 30 {
+        let mut wire = Wire::connect(&proxy.url).await;
+        wire.send(request("GET", "/v1/me", &[])).await;
+        let Some(answer) = wire.answer().await else { break };
+        assert_eq!(answer.status, 200);
+        served += 1;
+    }
+    // The test looked whether the proxy listens.
+    assert!((10..=20).contains(&served), "{served}");
 }
 
 #[tokio::test]

@@ -75,9 +75,7 @@ async fn what_an_older_program_would_misread_is_unknown_until_the_schema_is_fini
     let answer = world.get(&trader.token, "/v1/events").await;
     answer.refused(404, "not_found");
     let hooks = world.integration().await.token;
-    let hook = world
-        .subscription(&hooks, "https://1.1.1.1/", TRADE_EVENTS)
-        .await;
+    let hook = world.subscription(&hooks, "https://1.1.1.1/", TRADE_EVENTS).await;
     let rotation = world.at(
         "POST",
         &format!("/v1/webhooks/{}/secret-rotation", text(&hook, "id")),

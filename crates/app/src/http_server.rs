@@ -101,7 +101,7 @@ pub(crate) fn serve<C: FnOnce(&mut ServiceConfig)>(
                 let mut acceptor = Acceptor::new(tls.clone());
                 acceptor.set_handshake_timeout(header_timeout);
                 let http = http.clone().service(configure());
-                let (warned, handshakes) = (Arc::clone(&warned), Handshakes::default());
+                let (warned, handshakes) = (Arc::clone(&warned), Handshakes::new());
                 let in_turn =
                     move |tcp: TcpStream, acceptor: &AcceptorService| handshakes.in_turn(acceptor.call(tcp));
                 apply_fn_factory::<_, Acceptor, _, _, _, TcpStream, _, _>(acceptor, in_turn)

@@ -46,7 +46,7 @@ use crate::retention::{Cleared, Expired};
 use crate::schema::{api_now, parcels, sellers};
 use crate::sealing::Sealing;
 use crate::searched::Searched;
-use crate::slow_reads::SlowReads;
+use crate::slow_reads::{SlowReads, SlowSellers};
 use crate::statement::{Only, statements};
 use crate::turns::Turns;
 use crate::unit_of_work::{PgUnitOfWork, Tx, expect_rows};
@@ -167,7 +167,7 @@ impl Database {
             slow: Arc::new(SlowReads {
                 units: slow,
                 long: Turns::new(1),
-                remembered: parking_lot::Mutex::default(),
+                sellers: SlowSellers::default(),
             }),
             asleep: RecentlyAsleep::default(),
             outcomes: Arc::new(Mutex::new(SharedConnection::new(connector, "outcomes", true))),

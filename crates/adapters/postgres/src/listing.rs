@@ -37,7 +37,7 @@ use crate::ANSWER_TIMEOUT;
 use crate::batch::{BatchQuery, Batcher};
 use crate::connection::{Connector, shared::SharedConnection};
 use crate::layout::Layout;
-use crate::slow_reads::{LongTurn, SlowReads};
+use crate::slow_reads::{LongTurn, SlowReads, SlowSellers};
 use crate::sql::column;
 use crate::statement::{Prepared, Returns, Statement, TableRow};
 
@@ -152,32 +152,33 @@ pub(crate) struct List<L: Listed> {
 impl<L: Listed> List<L> {
     pub(crate) fn new(connector: &Arc<Connector>, slow: &Arc<SlowReads>, layout: Layout) -> Self {
         Self {
-            by_id: Batcher::new(ById(Arc::clone(slow), PhantomData), Arc::clone(connector)),
-            pages: Batcher::new(Batched(Arc::clone(slow), PhantomData), Arc::clone(connector)),
+            by_id: Batcher::new(ById(PhantomData), Arc::clone(connector)),
+            pages: Batcher::new(Batched(slow.sellers.clone(), PhantomData), Arc::clone(connector)),
             slow: Arc::clone(slow),
             layout,
         }
     }
 
     pub(crate) async fn one(&self, seller: SellerId, id: Uuid) -> Result<Option<L::Item>, StoreError> {
-        if self.layout == Layout::Single && !self.slow.remembers(seller) {
+        if self.layout == Layout::Single {
             return self.by_id.ask((seller, id)).await;
         }
         self.one_in_turn(seller.into(), id).await
     }
 
-    /// The rows of a read that is on the connection of the batches, but in none of them.
+    /// Runs a read outside the batches: on their connection, or on a slow one if the seller's reads take long.
     pub(crate) async fn rows<S>(&self, reader: Reader, statement: S) -> Result<Vec<S::Row>, StoreError>
     where
         S: Returns<Row: 'static> + Send + 'static,
         Prepared<S>: for<'t, 'c> LoadQuery<'t, &'c AsyncPgConnection, S::Row>,
     {
-        let (slow, seller) = (Arc::clone(&self.slow), reader.seller);
-        if slow.remembers(seller) {
-            return slow.watched([seller], slow.rows(reader, statement)).await;
+        let sellers = self.slow.sellers.clone();
+        if sellers.has(reader.seller) {
+            return self.slow.rows(reader, statement).await;
         }
         let read = |connection: Arc<SharedConnection>| async move {
-            slow.watched([seller], connection.rows(statement)).await
+            let _watch = sellers.watch(vec![reader.seller]);
+            connection.rows(statement).await
         };
         self.pages.alone(reader, read).await
     }
@@ -194,12 +195,12 @@ impl<L: Listed> List<L> {
         while !ids.is_empty() {
             let some = L::BY_IDS.bind((seller.uuid(), ids.iter().copied().collect::<Vec<_>>()));
             let rows = match &turn {
+                None => self.rows(reader, some).await?,
                 // Not behind the seller's pages, while others wait for this.
-                Some(turn) if !self.slow.remembers(seller) => {
+                Some(turn) => {
                     let read = |connection: Arc<SharedConnection>| async move { connection.rows(some).await };
                     self.pages.alone_in(Arc::clone(turn), read).await?
                 }
-                _ => self.rows(reader, some).await?,
             };
             let page = Self::page_of(seller, PageSize::clamped(MAX_PAGE_SIZE.into()), rows)?;
             let mut rest = ids.clone();
@@ -225,14 +226,6 @@ impl<L: Listed> List<L> {
     pub(crate) async fn one_in_turn(&self, reader: Reader, id: Uuid) -> Result<Option<L::Item>, StoreError> {
         let seller = reader.seller;
         let turn = self.by_id.turn(reader, ANSWER_TIMEOUT).await?;
-        if self.slow.remembers(seller) {
-            drop(turn);
-            let read = self
-                .slow
-                .rows(reader, L::BY_ID.bind((vec![seller.uuid()], vec![id])));
-            let rows = self.slow.watched([seller], read).await?;
-            return Ok(Self::page_of(seller, PageSize::clamped(1), rows)?.items.pop());
-        }
         if self.layout == Layout::Single {
             return self.by_id.ask((seller, id)).await;
         }
@@ -267,13 +260,18 @@ impl<L: Listed> List<L> {
                 self.slow.rows(reader, L::UPDATED.bind(values)).await?
             }
             (None, Layout::Single) => {
-                let turn = self.pages.turn(reader, ANSWER_TIMEOUT).await?;
-                if self.slow.remembers(seller) {
-                    drop(turn);
-                    let read = self.slow.rows(reader, L::PAGES.bind(of_pages(&[page])));
-                    self.slow.watched([seller], read).await?
+                let turn = if self.slow.sellers.has(seller) {
+                    None
                 } else {
-                    self.pages.ask(page).await?
+                    Some(self.pages.turn(reader, ANSWER_TIMEOUT).await?)
+                };
+                // Perhaps those before it in the turns took long.
+                match turn {
+                    Some(_turn) if !self.slow.sellers.has(seller) => self.pages.ask(page).await?,
+                    turn => {
+                        drop(turn);
+                        self.slow.rows(reader, L::PAGES.bind(of_pages(&[page]))).await?
+                    }
                 }
             }
             // A statement over several sellers would go to every shard.
@@ -331,7 +329,7 @@ pub(crate) struct PageQuestion {
 }
 
 /// Rows by their ids.
-pub(crate) struct ById<L>(Arc<SlowReads>, PhantomData<L>);
+pub(crate) struct ById<L>(PhantomData<L>);
 
 #[async_trait]
 impl<L: Listed> BatchQuery for ById<L> {
@@ -349,10 +347,7 @@ impl<L: Listed> BatchQuery for ById<L> {
     ) -> QueryResult<Vec<Result<Option<L::Item>, StoreError>>> {
         let keys: (Vec<_>, Vec<_>) = questions.iter().map(|(seller, id)| (seller.uuid(), *id)).unzip();
         let mut answers = questions.iter().map(|_| Ok(None)).collect::<Vec<_>>();
-        let read = L::BY_ID.bind(keys);
-        let read = read.get_results(&mut { connection });
-        let sellers = questions.iter().map(|(seller, _)| *seller);
-        for Walked { n, row, .. } in self.0.watched(sellers, read).await? {
+        for Walked { n, row, .. } in L::BY_ID.bind(keys).get_results(&mut { connection }).await? {
             let place = usize::try_from(n - 1).unwrap_or(usize::MAX);
             if let (Some(answer), Some(question)) = (answers.get_mut(place), questions.get(place)) {
                 *answer = L::Item::try_from(row).and_then(|item| {
@@ -392,7 +387,7 @@ fn of_pages(pages: &[PageQuestion]) -> PagesValues {
 }
 
 /// The pages in flight on one server thread.
-pub(crate) struct Batched<L>(Arc<SlowReads>, PhantomData<L>);
+pub(crate) struct Batched<L>(SlowSellers, PhantomData<L>);
 
 #[async_trait]
 impl<L: Listed> BatchQuery for Batched<L> {
@@ -410,10 +405,9 @@ impl<L: Listed> BatchQuery for Batched<L> {
         pages: &[PageQuestion],
     ) -> QueryResult<Vec<Result<Vec<Walked<L::Row>>, StoreError>>> {
         let read = L::PAGES.bind(of_pages(pages));
-        let read = read.get_results(&mut { connection });
+        let _watch = self.0.watch(column(pages, |page| page.seller));
         let mut found = pages.iter().map(|_| Vec::new()).collect::<Vec<_>>();
-        let sellers = pages.iter().map(|page| page.seller);
-        let rows: Vec<Walked<L::Row>> = self.0.watched(sellers, read).await?;
+        let rows: Vec<Walked<L::Row>> = read.get_results(&mut { connection }).await?;
         for row in rows {
             if let Some(rows) = usize::try_from(row.n - 1)
                 .ok()

@@ -1,7 +1,7 @@
 //! Reads that may be slow, apart from all others: connections of their own, and a statement timeout.
 //!
-//! Any read is slow where rows have many dead versions, which stay while a snapshot needs them: an offer may get six hundred
-//! a minute. So a seller whose reads took long has all of them here for a while.
+//! Any page is slow where rows have many dead versions, which stay while a snapshot needs them: an offer may get six hundred a
+//! minute. So a seller whose pages took long has them here for a while.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,14 +32,60 @@ const TURN_TIMEOUT: Duration = Duration::from_millis(1_250);
 /// Shorter than a read waits.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// From when on a read is long for one that others wait behind.
+/// A read that takes longer than this delays those behind it.
 const LONG: Duration = Duration::from_millis(100);
 
-/// How long a seller's reads are here after a long one.
+/// How long the sellers of a batch with a long statement are remembered, and a seller with a long one alone.
+const SUSPECTED_FOR: Duration = Duration::from_secs(10);
 const REMEMBERED_FOR: Duration = Duration::from_mins(1);
 
-/// The most sellers of whom that is known: where all reads are long, these few connections would not do for all.
+/// The most sellers that are remembered: if all reads are slow, four connections cannot serve everybody.
 const MOST_REMEMBERED: usize = 64;
+
+/// Sellers with reads that took long, and until when they are remembered.
+#[derive(Clone, Default)]
+pub(crate) struct SlowSellers(Arc<Mutex<BTreeMap<SellerId, Instant>>>);
+
+impl SlowSellers {
+    pub(crate) fn has(&self, seller: SellerId) -> bool {
+        let until = self.0.lock().get(&seller).copied();
+        until.is_some_and(|until| until > Instant::now())
+    }
+
+    /// A statement for these sellers is under way until the result is dropped, also if its caller gives up.
+    pub(crate) fn watch(&self, sellers: Vec<SellerId>) -> Watch {
+        Watch {
+            slow: self.clone(),
+            sellers,
+            began: Instant::now(),
+        }
+    }
+
+    fn remember(&self, seller: SellerId, time: Duration) {
+        let (now, mut slow) = (Instant::now(), self.0.lock());
+        slow.retain(|_, until| *until > now);
+        if slow.len() < MOST_REMEMBERED || slow.contains_key(&seller) {
+            slow.insert(seller, now + time);
+        }
+    }
+}
+
+/// A statement under way.
+pub(crate) struct Watch {
+    slow: SlowSellers,
+    sellers: Vec<SellerId>,
+    began: Instant,
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if self.began.elapsed() > LONG {
+            for seller in &self.sellers {
+                self.slow.remember(*seller, SUSPECTED_FOR);
+            }
+        }
+    }
+}
 
 /// Runs slow reads.
 pub(crate) struct SlowReads {
@@ -49,8 +95,7 @@ pub(crate) struct SlowReads {
     /// Turns of long reads, one at a time. These have other connections; their turns are here because all threads
     /// share them.
     pub(crate) long: Arc<Turns>,
-    /// Sellers with long reads, and until when.
-    pub(crate) remembered: Mutex<BTreeMap<SellerId, Instant>>,
+    pub(crate) sellers: SlowSellers,
 }
 
 /// A reader's turn at an answer of up to fifty megabytes. Its end keeps the reader's next one waiting for as long as it
@@ -92,33 +137,6 @@ impl Drop for LongTurn {
 }
 
 impl SlowReads {
-    /// Whether a read of the seller took long lately.
-    pub(crate) fn remembers(&self, seller: SellerId) -> bool {
-        let until = self.remembered.lock().get(&seller).copied();
-        until.is_some_and(|until| until > Instant::now())
-    }
-
-    /// What a read for these sellers returns.
-    pub(crate) async fn watched<T>(
-        &self,
-        sellers: impl IntoIterator<Item = SellerId>,
-        read: impl Future<Output = T>,
-    ) -> T {
-        let began = Instant::now();
-        let answer = read.await;
-        let ended = Instant::now();
-        if ended - began > LONG {
-            let mut remembered = self.remembered.lock();
-            remembered.retain(|_, until| *until > ended);
-            for seller in sellers {
-                if remembered.len() < MOST_REMEMBERED || remembered.contains_key(&seller) {
-                    remembered.insert(seller, ended + REMEMBERED_FOR);
-                }
-            }
-        }
-        answer
-    }
-
     /// All rows of a statement, planned for its values. It has a transaction, so that PostgreSQL ends it at
     /// the statement timeout even if its caller has gone; until then the reader's turn lasts.
     pub(crate) async fn rows<S>(&self, reader: Reader, statement: S) -> Result<Vec<S::Row>, StoreError>
@@ -132,9 +150,14 @@ impl SlowReads {
             // Only reads of its own share were before it: its own, its application's, or the panel's.
             let turn = turn.map_err(|_| StoreError::Unavailable(ShareTaken.into()))?;
             let tx = self.units.open_transaction(&LockSet::default()).await?;
+            let sellers = self.sellers.clone();
             let reading = async move {
                 tx.write_later(changing_any(PLAN_BY_VALUES.bare()));
+                let began = Instant::now();
                 let rows = tx.rows(statement).await;
+                if began.elapsed() > LONG && sellers.has(reader.seller) {
+                    sellers.remember(reader.seller, REMEMBERED_FOR);
+                }
                 drop((tx, turn));
                 rows
             };

@@ -1,85 +1,103 @@
-//! TLS handshakes that leave their thread to others.
+//! TLS handshakes that leave most of their thread to others.
 //!
 //! A signature by a key of RSA takes as long as many requests, and one client may begin hundreds of handshakes at
-//! once. So a thread goes on with one of them, and then runs what else is ready.
+//! once. So a thread goes on with one of them at a time, and then rests from them for three times as long.
 
-use std::cell::RefCell;
-use std::future::poll_fn;
 use std::pin::pin;
-use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Poll, Waker};
+use std::time::Duration;
 
-use super::paced::{Pause, wake_after_others};
+use futures_util::poll;
+use std::future::poll_fn;
+use std::task::Poll;
+use tokio::sync::Semaphore;
+use tokio::task::{spawn_local, yield_now};
+use tokio::time::{Instant, sleep};
+
+/// What takes less is followed by no rest: the timer is not that fine.
+const SHORT: Duration = Duration::from_micros(250);
 
 /// The handshakes of a thread.
-#[derive(Clone, Default)]
-pub(super) struct Handshakes {
-    /// Since one of them was polled.
-    pause: Rc<RefCell<Option<Arc<Pause>>>>,
-}
+#[derive(Clone)]
+pub(super) struct Handshakes(Arc<Semaphore>);
 
 impl Handshakes {
-    /// The handshake, polled in its turn.
+    pub(super) fn new() -> Self {
+        Self(Arc::new(Semaphore::new(1)))
+    }
+
+    /// The handshake, continued in its turns: in the order in which its peers' bytes arrive.
     pub(super) fn in_turn<F: Future>(&self, handshake: F) -> impl Future<Output = F::Output> + use<F> {
-        let pause = Rc::clone(&self.pause);
+        let turns = Arc::clone(&self.0);
         async move {
             let mut handshake = pin!(handshake);
-            let poll = poll_fn(|cx| {
-                let mut pause = pause.borrow_mut();
-                if pause.as_ref().is_some_and(|pause| !pause.is_over()) {
-                    wake_after_others(cx.waker());
-                    return Poll::Pending;
+            loop {
+                // It is never closed.
+                let turn = Arc::clone(&turns).acquire_owned().await;
+                let began = Instant::now();
+                let polled = poll!(handshake.as_mut());
+                let took = began.elapsed();
+                spawn_local(async move {
+                    if took < SHORT {
+                        yield_now().await;
+                    } else {
+                        sleep(3 * took).await;
+                    }
+                    drop(turn);
+                });
+                if let Poll::Ready(made) = polled {
+                    return made;
                 }
-                *pause = Some(Pause::begin(Waker::noop()));
-                handshake.as_mut().poll(cx)
-            });
-            poll.await
+                woken().await;
+            }
         }
     }
 }
 
+/// Waits until the task is woken, here by what the handshake waits for.
+async fn woken() {
+    let mut is_woken = false;
+    poll_fn(|_| {
+        if std::mem::replace(&mut is_woken, true) {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
+    })
+    .await;
+}
+
 #[cfg(test)]
 mod tests {
-    use std::cell::Cell;
-    use std::time::Duration;
+    use std::cell::RefCell;
+    use std::future::pending;
+    use std::rc::Rc;
 
     use futures_util::future::join_all;
-    use tokio::task::{LocalSet, spawn_local, yield_now};
-    use tokio::time::{Instant, sleep};
+    use tokio::task::LocalSet;
 
     use super::*;
 
     #[tokio::test]
-    async fn others_have_their_turn_between_two_handshakes() {
+    async fn handshakes_leave_most_of_their_thread_to_others_in_the_order_of_arrival() {
+        const SIGNATURE: Duration = Duration::from_millis(4);
         let local = LocalSet::new();
         let work = local.run_until(async {
-            let (handshakes, made) = (Handshakes::default(), Rc::new(Cell::new(0)));
-            let all = (0..50).map(|_| {
-                let made = Rc::clone(&made);
-                spawn_local(handshakes.in_turn(async move { made.update(|made| made + 1) }))
-            });
-            let all: Vec<_> = all.collect();
-            let mut seen = 0;
-            while made.get() < 50 {
-                yield_now().await;
-                assert!(made.get() - seen <= 1, "{} at once", made.get() - seen);
-                seen = made.get();
-            }
-            join_all(all).await;
-        });
-        work.await;
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_handshake_that_waits_for_its_client_holds_up_no_other() {
-        let local = LocalSet::new();
-        let work = local.run_until(async {
-            let handshakes = Handshakes::default();
-            let silent = spawn_local(handshakes.in_turn(std::future::pending::<()>()));
+            let (handshakes, made) = (Handshakes::new(), Rc::new(RefCell::new(Vec::new())));
+            // One that waits for its client holds up no other.
+            let silent = spawn_local(handshakes.in_turn(pending::<()>()));
             let began = Instant::now();
-            handshakes.in_turn(sleep(Duration::from_secs(1))).await;
-            assert_eq!(began.elapsed().as_secs(), 1);
+            let all = (0..10).map(|n| {
+                let made = Rc::clone(&made);
+                spawn_local(handshakes.in_turn(async move {
+                    let began = Instant::now();
+                    while began.elapsed() < SIGNATURE {}
+                    made.borrow_mut().push(n);
+                }))
+            });
+            join_all(all.collect::<Vec<_>>()).await;
+            assert!(began.elapsed() >= 9 * 4 * SIGNATURE);
+            assert!(made.borrow().is_sorted());
             silent.abort();
         });
         work.await;

@@ -87,30 +87,26 @@ impl ReadGate {
 /// Wakes a server when the thread has run the tasks of other connections that are ready, and has looked for
 /// what arrived there: otherwise one whose answers need no wait would keep the thread as long as requests are
 /// there.
-pub(super) fn wake_after_others(server: &Waker) {
+fn wake_after_others(server: &Waker) {
     let turn = pin!(yield_now());
     let _pending = turn.poll(&mut Context::from_waker(server));
 }
 
 /// The end of a pause, in which others have their turn. The server may ask again meanwhile: it does so as long
 /// as bytes come of a body that is thrown away.
-pub(super) struct Pause {
+struct Pause {
     is_over: AtomicBool,
     server: Waker,
 }
 
 impl Pause {
-    pub(super) fn begin(server: &Waker) -> Arc<Self> {
+    fn begin(server: &Waker) -> Arc<Self> {
         let pause = Arc::new(Self {
             is_over: AtomicBool::new(false),
             server: server.clone(),
         });
         wake_after_others(&Arc::clone(&pause).into());
         pause
-    }
-
-    pub(super) fn is_over(&self) -> bool {
-        self.is_over.load(Ordering::Relaxed)
     }
 }
 
@@ -220,7 +216,7 @@ impl<T: AsyncRead + Unpin> AsyncRead for Paced<T> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        this.pause.take_if(|pause| pause.is_over());
+        this.pause.take_if(|pause| pause.is_over.load(Ordering::Relaxed));
         let has_yielded = mem::take(&mut this.has_yielded);
         if this.is_overdue(cx) {
             this.gate.has_ended.set(true);

@@ -25,7 +25,7 @@ const RESERVE: u16 = 8;
 const FIRST_WINDOW: u16 = 2;
 const FIRST_WINDOW_OF_IDLE: u16 = 16;
 
-/// A failed attempt that took this long halves its owner's window, in milliseconds.
+/// A failed attempt that took this many milliseconds halves its owner's window.
 const LONG_MS: i32 = 1_000;
 
 /// After this many beats the windows of owners without attempts are reset.
