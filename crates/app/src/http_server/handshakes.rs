@@ -3,13 +3,14 @@
 //! A signature by a key of RSA takes as long as many requests, and one client may begin hundreds of handshakes at
 //! once. So a thread goes on with one of them at a time, and then rests from them for three times as long.
 
+use std::future::poll_fn;
+use std::mem::replace;
 use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use futures_util::poll;
-use std::future::poll_fn;
-use std::task::Poll;
 use tokio::sync::Semaphore;
 use tokio::task::{spawn_local, yield_now};
 use tokio::time::{Instant, sleep};
@@ -32,7 +33,7 @@ impl Handshakes {
         async move {
             let mut handshake = pin!(handshake);
             loop {
-                // It is never closed.
+                // Never an error: the semaphore is never closed.
                 let turn = Arc::clone(&turns).acquire_owned().await;
                 let began = Instant::now();
                 let polled = poll!(handshake.as_mut());
@@ -58,7 +59,7 @@ impl Handshakes {
 async fn woken() {
     let mut is_woken = false;
     poll_fn(|_| {
-        if std::mem::replace(&mut is_woken, true) {
+        if replace(&mut is_woken, true) {
             Poll::Ready(())
         } else {
             Poll::Pending
