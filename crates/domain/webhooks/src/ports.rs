@@ -149,8 +149,9 @@ pub trait SubscriptionStore: Send + Sync {
         delivery: DeliveryId,
     ) -> Result<Option<LockedDelivery>, StoreError>;
 
-    /// Changes a locked delivery by [`Delivery::again`], and wakes the queue. False if the delivery is no longer
-    /// kept, or [`DeliveryState::has_ended`] is not `has_ended`. A record of an earlier attempt that arrives once more MUST NOT change it.
+    /// Changes a locked delivery by [`Delivery::again`], and wakes the queue. False if the delivery is no longer kept, or
+    /// [`DeliveryState::has_ended`](crate::DeliveryState::has_ended) of it is not `has_ended`. A record of an earlier
+    /// attempt that arrives once more MUST NOT change it.
     async fn requeue_delivery(
         &self,
         seller: SellerId,
