@@ -6,7 +6,7 @@ mod paced;
 use std::convert::Infallible;
 use std::future::ready;
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,10 +24,12 @@ use actix_web::http::header::{HeaderMap, UPGRADE};
 use actix_web::http::{ConnectionType, Method};
 use actix_web::web::ServiceConfig;
 use anyhow::{Context as _, anyhow};
+use futures_util::FutureExt as _;
 use rustix::net::sockopt::set_tcp_user_timeout;
 use rustls::InvalidMessage;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpSocket, TcpStream};
+use tokio::time::timeout;
 use web::response;
 
 use crate::wiring::Shared;
@@ -102,8 +104,15 @@ pub(crate) fn serve<C: FnOnce(&mut ServiceConfig)>(
                 acceptor.set_handshake_timeout(header_timeout);
                 let http = http.clone().service(configure());
                 let (warned, handshakes) = (Arc::clone(&warned), Handshakes::new());
-                let in_turn =
-                    move |tcp: TcpStream, acceptor: &AcceptorService| handshakes.in_turn(acceptor.call(tcp));
+                let in_turn = move |tcp: TcpStream, acceptor: &AcceptorService| {
+                    // A peer that has gone has no address any more.
+                    let client = tcp
+                        .peer_addr()
+                        .map_or(Ipv4Addr::UNSPECIFIED.into(), |peer| peer.ip());
+                    let made = timeout(header_timeout, handshakes.in_turn(client, acceptor.call(tcp)));
+                    // The acceptor's own limit is looked at in a turn alone.
+                    made.map(|made| made.unwrap_or(Err(TlsError::Timeout)))
+                };
                 apply_fn_factory::<_, Acceptor, _, _, _, TcpStream, _, _>(acceptor, in_turn)
                     .map_err(move |error| {
                         count_plaintext(&error, name, &warned);

@@ -76,7 +76,7 @@ impl Read<BackOffice> for ReadOffer {
     }
 
     async fn execute(self, call: Call<BackOffice>) -> Result<Reply, Error> {
-        let offer = call.state.offers.offer(self.seller, self.offer).await?;
+        let offer = call.state.offers.offer(self.seller.into(), self.offer).await?;
         let offer = offer.ok_or_else(Problem::not_found)?;
         Reply::ok(&PricedOfferView::from(&offer))
     }

@@ -46,7 +46,7 @@ impl Read<Public> for ReadOffer {
     }
 
     async fn execute(self, call: Call<Public>) -> Result<Reply, Error> {
-        let offer = call.state.offers.offer(call.caller.seller, self.0).await?;
+        let offer = call.state.offers.offer(call.caller.reader(), self.0).await?;
         let offer = offer.ok_or_else(Problem::not_found)?;
         reply(&offer, call.fields)
     }

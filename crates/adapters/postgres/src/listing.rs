@@ -40,6 +40,7 @@ use crate::layout::Layout;
 use crate::slow_reads::{LongTurn, SlowReads, SlowSellers};
 use crate::sql::column;
 use crate::statement::{Prepared, Returns, Statement, TableRow};
+use crate::turns::Admission;
 
 const _: () = assert!(MAX_PAGE_SIZE + 1 == 201, "a literal in the SQL of the lists");
 
@@ -152,18 +153,35 @@ pub(crate) struct List<L: Listed> {
 impl<L: Listed> List<L> {
     pub(crate) fn new(connector: &Arc<Connector>, slow: &Arc<SlowReads>, layout: Layout) -> Self {
         Self {
-            by_id: Batcher::new(ById(PhantomData), Arc::clone(connector)),
+            by_id: Batcher::new(ById(slow.sellers.clone(), PhantomData), Arc::clone(connector)),
             pages: Batcher::new(Batched(slow.sellers.clone(), PhantomData), Arc::clone(connector)),
             slow: Arc::clone(slow),
             layout,
         }
     }
 
-    pub(crate) async fn one(&self, seller: SellerId, id: Uuid) -> Result<Option<L::Item>, StoreError> {
-        if self.layout == Layout::Single {
-            return self.by_id.ask((seller, id)).await;
+    pub(crate) async fn one(&self, reader: Reader, id: Uuid) -> Result<Option<L::Item>, StoreError> {
+        match self.layout {
+            Layout::Single => self.one_of_many(reader, id).await,
+            Layout::Citus => self.one_in_turn(reader, id).await,
         }
-        self.one_in_turn(seller.into(), id).await
+    }
+
+    /// On one server: a row by its id, in a batch, or on a slow connection if the seller's reads take long.
+    async fn one_of_many(&self, reader: Reader, id: Uuid) -> Result<Option<L::Item>, StoreError> {
+        if self.slow.sellers.has(reader.seller) {
+            return Ok(self.by_ids(reader, BTreeSet::from([id])).await?.pop());
+        }
+        self.by_id.ask((reader.seller, id)).await
+    }
+
+    /// A turn of a page; None if the seller's reads take long, perhaps those before it in the turns.
+    async fn turn(&self, reader: Reader) -> Result<Option<Admission>, StoreError> {
+        if self.slow.sellers.has(reader.seller) {
+            return Ok(None);
+        }
+        let turn = self.pages.turn(reader, ANSWER_TIMEOUT).await?;
+        Ok(Some(turn).filter(|_| !self.slow.sellers.has(reader.seller)))
     }
 
     /// Runs a read outside the batches: on their connection, or on a slow one if the seller's reads take long.
@@ -172,15 +190,14 @@ impl<L: Listed> List<L> {
         S: Returns<Row: 'static> + Send + 'static,
         Prepared<S>: for<'t, 'c> LoadQuery<'t, &'c AsyncPgConnection, S::Row>,
     {
-        let sellers = self.slow.sellers.clone();
-        if sellers.has(reader.seller) {
+        let Some(turn) = self.turn(reader).await? else {
             return self.slow.rows(reader, statement).await;
-        }
-        let read = |connection: Arc<SharedConnection>| async move {
-            let _watch = sellers.watch(vec![reader.seller]);
-            connection.rows(statement).await
         };
-        self.pages.alone(reader, read).await
+        let (sellers, own) = (self.slow.sellers.clone(), [reader.seller].into_iter());
+        let read = |connection: Arc<SharedConnection>| async move {
+            sellers.watch(own, connection.rows(statement)).await
+        };
+        self.pages.alone_in(turn, read).await
     }
 
     /// A seller's items with these ids, in the order of the list. They are read where pages are, a megabyte at a time;
@@ -227,7 +244,7 @@ impl<L: Listed> List<L> {
         let seller = reader.seller;
         let turn = self.by_id.turn(reader, ANSWER_TIMEOUT).await?;
         if self.layout == Layout::Single {
-            return self.by_id.ask((seller, id)).await;
+            return self.one_of_many(reader, id).await;
         }
         // A statement over several sellers would go to every shard. The turn lasts until the answer, even if the caller has
         // gone.
@@ -259,21 +276,10 @@ impl<L: Listed> List<L> {
                 let values = (of, updated, newer_than, at, id, status, rows);
                 self.slow.rows(reader, L::UPDATED.bind(values)).await?
             }
-            (None, Layout::Single) => {
-                let turn = if self.slow.sellers.has(seller) {
-                    None
-                } else {
-                    Some(self.pages.turn(reader, ANSWER_TIMEOUT).await?)
-                };
-                // Perhaps those before it in the turns took long.
-                match turn {
-                    Some(_turn) if !self.slow.sellers.has(seller) => self.pages.ask(page).await?,
-                    turn => {
-                        drop(turn);
-                        self.slow.rows(reader, L::PAGES.bind(of_pages(&[page]))).await?
-                    }
-                }
-            }
+            (None, Layout::Single) => match self.turn(reader).await? {
+                Some(_turn) => self.pages.ask(page).await?,
+                None => self.slow.rows(reader, L::PAGES.bind(of_pages(&[page]))).await?,
+            },
             // A statement over several sellers would go to every shard.
             (None, Layout::Citus) => {
                 let read =
@@ -329,7 +335,7 @@ pub(crate) struct PageQuestion {
 }
 
 /// Rows by their ids.
-pub(crate) struct ById<L>(PhantomData<L>);
+pub(crate) struct ById<L>(SlowSellers, PhantomData<L>);
 
 #[async_trait]
 impl<L: Listed> BatchQuery for ById<L> {
@@ -347,7 +353,10 @@ impl<L: Listed> BatchQuery for ById<L> {
     ) -> QueryResult<Vec<Result<Option<L::Item>, StoreError>>> {
         let keys: (Vec<_>, Vec<_>) = questions.iter().map(|(seller, id)| (seller.uuid(), *id)).unzip();
         let mut answers = questions.iter().map(|_| Ok(None)).collect::<Vec<_>>();
-        for Walked { n, row, .. } in L::BY_ID.bind(keys).get_results(&mut { connection }).await? {
+        let sellers = questions.iter().map(|(seller, _)| *seller);
+        let mut read = { connection };
+        let read = L::BY_ID.bind(keys).get_results(&mut read);
+        for Walked { n, row, .. } in self.0.watch(sellers, read).await? {
             let place = usize::try_from(n - 1).unwrap_or(usize::MAX);
             if let (Some(answer), Some(question)) = (answers.get_mut(place), questions.get(place)) {
                 *answer = L::Item::try_from(row).and_then(|item| {
@@ -404,10 +413,11 @@ impl<L: Listed> BatchQuery for Batched<L> {
         connection: &AsyncPgConnection,
         pages: &[PageQuestion],
     ) -> QueryResult<Vec<Result<Vec<Walked<L::Row>>, StoreError>>> {
-        let read = L::PAGES.bind(of_pages(pages));
-        let _watch = self.0.watch(column(pages, |page| page.seller));
+        let mut read = { connection };
+        let read = L::PAGES.bind(of_pages(pages)).get_results(&mut read);
         let mut found = pages.iter().map(|_| Vec::new()).collect::<Vec<_>>();
-        let rows: Vec<Walked<L::Row>> = read.get_results(&mut { connection }).await?;
+        let sellers = pages.iter().map(|page| page.seller);
+        let rows: Vec<Walked<L::Row>> = self.0.watch(sellers, read).await?;
         for row in rows {
             if let Some(rows) = usize::try_from(row.n - 1)
                 .ok()

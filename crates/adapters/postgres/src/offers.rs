@@ -227,8 +227,8 @@ impl Listed for SellerOffers {
 
 #[async_trait]
 impl OfferReader for List<SellerOffers> {
-    async fn offer(&self, seller: SellerId, id: OfferId) -> Result<Option<Offer>, StoreError> {
-        self.one(seller, id.uuid()).await
+    async fn offer(&self, reader: Reader, id: OfferId) -> Result<Option<Offer>, StoreError> {
+        self.one(reader, id.uuid()).await
     }
 
     async fn offers_by_id(&self, reader: Reader, ids: &BTreeSet<OfferId>) -> Result<Vec<Offer>, StoreError> {

@@ -4,6 +4,7 @@
 //! minute. So a seller whose pages took long has them here for a while.
 
 use std::collections::BTreeMap;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use diesel_async::{AsyncPgConnection, methods::LoadQuery};
 use kernel::{Reader, SellerId, ShareTaken, StoreError};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 use tracing::Instrument as _;
 use usecases::LockSet;
 
@@ -52,13 +53,20 @@ impl SlowSellers {
         until.is_some_and(|until| until > Instant::now())
     }
 
-    /// A statement for these sellers is under way until the result is dropped, also if its caller gives up.
-    pub(crate) fn watch(&self, sellers: Vec<SellerId>) -> Watch {
-        Watch {
-            slow: self.clone(),
-            sellers,
-            began: Instant::now(),
+    /// Runs a statement for these sellers. They are remembered as soon as it takes long, not when it ends.
+    pub(crate) async fn watch<F: Future>(
+        &self,
+        sellers: impl Iterator<Item = SellerId>,
+        statement: F,
+    ) -> F::Output {
+        let mut statement = pin!(statement);
+        if let Ok(answer) = timeout(LONG, &mut statement).await {
+            return answer;
         }
+        for seller in sellers {
+            self.remember(seller, SUSPECTED_FOR);
+        }
+        statement.await
     }
 
     fn remember(&self, seller: SellerId, time: Duration) {
@@ -66,23 +74,6 @@ impl SlowSellers {
         slow.retain(|_, until| *until > now);
         if slow.len() < MOST_REMEMBERED || slow.contains_key(&seller) {
             slow.insert(seller, now + time);
-        }
-    }
-}
-
-/// A statement under way.
-pub(crate) struct Watch {
-    slow: SlowSellers,
-    sellers: Vec<SellerId>,
-    began: Instant,
-}
-
-impl Drop for Watch {
-    fn drop(&mut self) {
-        if self.began.elapsed() > LONG {
-            for seller in &self.sellers {
-                self.slow.remember(*seller, SUSPECTED_FOR);
-            }
         }
     }
 }
@@ -170,11 +161,24 @@ impl SlowReads {
 
 #[cfg(test)]
 mod tests {
+    use std::future::pending;
+
     use kernel::SellerId;
-    use tokio::time::timeout;
     use uuid::Uuid;
 
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn sellers_are_remembered_while_their_long_statement_is_under_way() {
+        let slow = SlowSellers::default();
+        let [long, short] = [1, 2].map(|n| SellerId::from(Uuid::from_u128(n)));
+        let mut statement = pin!(slow.watch([long].into_iter(), pending::<()>()));
+        timeout(2 * LONG, &mut statement).await.unwrap_err();
+        slow.watch([short].into_iter(), sleep(LONG / 2)).await;
+        assert_eq!([long, short].map(|seller| slow.has(seller)), [true, false]);
+        sleep(SUSPECTED_FOR).await;
+        assert!(!slow.has(long));
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_sellers_next_long_read_waits_for_as_long_as_the_last_one_took() {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use accounts::UsageLog;
 use adapter_http::UsageMeter;
@@ -48,8 +48,11 @@ const FOLLOW_UP_INTERVAL: Duration = Duration::from_secs(1);
 /// Does what is left to do after the end of an application, an account or a connection, a revocation or a
 /// reinstatement.
 pub(super) async fn follow_up(shared: Shared) -> Result<Duration, TransactionError> {
+    let began = Instant::now();
     let was_due = shared.database.follow_up().await?;
-    Ok(if was_due { BATCH_PAUSE } else { FOLLOW_UP_INTERVAL })
+    // After thousands of small ones, the next one would wait for all their pauses.
+    let pause = began.elapsed().min(BATCH_PAUSE);
+    Ok(if was_due { pause } else { FOLLOW_UP_INTERVAL })
 }
 
 /// How often tables may be analyzed: each step of a new marketplace's growth takes longer.

@@ -11,7 +11,7 @@ use adapter_sealing::{KeyRing, SystemClock, SystemRandomness};
 use anyhow::Context as _;
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
-use kernel::{Keyset, MockIdempotencyClaims, Money, OfferId, Page, PageSize, Reader, SellerId, StoreError};
+use kernel::{Keyset, MockIdempotencyClaims, Money, OfferId, Page, PageSize, Reader, StoreError};
 use oauth::{
     Admission, BearerToken, DeadToken, Gate, MockApplicationReader, MockGrantReader, MockRateCounter,
     MockTokenIssuer, Principal, Quota, ScopeSet, TokenKey, TokenKind,
@@ -74,7 +74,7 @@ struct Shelf(Offer);
 
 #[async_trait]
 impl OfferReader for Shelf {
-    async fn offer(&self, _: SellerId, _: OfferId) -> Result<Option<Offer>, StoreError> {
+    async fn offer(&self, _: Reader, _: OfferId) -> Result<Option<Offer>, StoreError> {
         Ok(Some(self.0.clone()))
     }
 

@@ -71,7 +71,7 @@ impl OfferCode {
 #[async_trait]
 pub trait OfferReader: Send + Sync {
     /// One offer of a seller.
-    async fn offer(&self, seller: SellerId, id: OfferId) -> Result<Option<Offer>, StoreError>;
+    async fn offer(&self, reader: Reader, id: OfferId) -> Result<Option<Offer>, StoreError>;
 
     /// A seller's offers with these ids, up to 100, in the order of its list.
     async fn offers_by_id(&self, reader: Reader, ids: &BTreeSet<OfferId>) -> Result<Vec<Offer>, StoreError>;

@@ -185,7 +185,7 @@ async fn deep_pages_of_lists_are_read_by_their_index() {
     }
     coded_offers_are_read_by_their_index(&fixture, seller, size).await;
     let one = async |database: &Database| {
-        let offer = database.offer_reader().offer(seller, deep.into()).await;
+        let offer = database.offer_reader().offer(seller.into(), deep.into()).await;
         let by_id = OrderRef::Id(deep.into());
         let order = database
             .order_reader()

@@ -64,7 +64,7 @@ impl Patch {
 
     async fn stock(&self, fixture: &Fixture) -> i32 {
         let reader = fixture.database.offer_reader();
-        let offer = reader.offer(self.seller, self.offer).await.unwrap();
+        let offer = reader.offer(self.seller.into(), self.offer).await.unwrap();
         offer.unwrap().stock.unwrap().get()
     }
 }

@@ -61,7 +61,7 @@ async fn a_change_alone_or_with_others_writes_its_own_sellers_offer_and_products
             }
         }
         for stored in stored.iter().chain(&others) {
-            let read = reader.offer(stored.seller, stored.id).await.unwrap();
+            let read = reader.offer(stored.seller.into(), stored.id).await.unwrap();
             assert_eq!(read.as_ref(), Some(stored));
         }
     }
@@ -96,13 +96,13 @@ async fn each_caller_of_a_batch_gets_its_own_answer() {
         .flat_map(|offer| [(seller, offer), (other, offer)]);
     join_all(reads.map(async |(seller, offer)| {
         let expected = (offer.seller == seller).then(|| offer.clone());
-        assert_eq!(reader.offer(seller, offer.id).await.unwrap(), expected);
+        assert_eq!(reader.offer(seller.into(), offer.id).await.unwrap(), expected);
     }))
     .await;
     for _ in 0..50 {
-        let awaited = reader.offer(seller, mine[0].id);
+        let awaited = reader.offer(seller.into(), mine[0].id);
         // Polled once, so that it is queued or under way; dropping it does not affect others.
-        let mut dropped = Box::pin(reader.offer(seller, mine[0].id));
+        let mut dropped = Box::pin(reader.offer(seller.into(), mine[0].id));
         assert!(futures_util::poll!(&mut dropped).is_pending());
         drop(dropped);
         assert_eq!(awaited.await.unwrap().as_ref(), Some(&mine[0]));

@@ -361,7 +361,7 @@ async fn a_blocked_statement_times_out() {
     let (gate, reader) = (database.gate(), database.offer_reader());
     let works = async || {
         assert!(gate.admit(token).await.unwrap().is_ok());
-        assert!(reader.offer(seller, offer.id).await.unwrap().is_some());
+        assert!(reader.offer(seller.into(), offer.id).await.unwrap().is_some());
         let page = reader
             .offers(seller.into(), OfferFilter::default(), None, PageSize::clamped(50))
             .await;
@@ -374,7 +374,7 @@ async fn a_blocked_statement_times_out() {
     let lock = "begin; lock table offers, families in access exclusive mode";
     fixture.tamper(lock).await;
     let began = Instant::now();
-    let (admission, read) = join!(gate.admit(token), reader.offer(seller, offer.id));
+    let (admission, read) = join!(gate.admit(token), reader.offer(seller.into(), offer.id));
     is_unavailable(admission);
     is_unavailable(read);
     // One time limit, not one after the other.
