@@ -71,8 +71,7 @@ pub(crate) trait Listed: Send + Sync + 'static {
     /// The names of its statements in the metrics: by id, and of pages.
     const BY_ID_NAME: &'static str;
     const PAGES_NAME: &'static str;
-    /// How many pages of one seller or of one application, and how many look-ups by id that take turns, may be under way on a
-    /// thread.
+    /// How many pages of one seller or of one application, and how many look-ups by id, may be under way on a thread.
     const SHARE: usize;
     type Row: TableRow + Send + 'static;
     /// The type of an item.
@@ -160,21 +159,6 @@ impl<L: Listed> List<L> {
         }
     }
 
-    pub(crate) async fn one(&self, reader: Reader, id: Uuid) -> Result<Option<L::Item>, StoreError> {
-        match self.layout {
-            Layout::Single => self.one_of_many(reader, id).await,
-            Layout::Citus => self.one_in_turn(reader, id).await,
-        }
-    }
-
-    /// On one server: a row by its id, in a batch, or on a slow connection if the seller's reads take long.
-    async fn one_of_many(&self, reader: Reader, id: Uuid) -> Result<Option<L::Item>, StoreError> {
-        if self.slow.sellers.has(reader.seller) {
-            return Ok(self.by_ids(reader, BTreeSet::from([id])).await?.pop());
-        }
-        self.by_id.ask((reader.seller, id)).await
-    }
-
     /// A turn of a page; None if the seller's reads take long, perhaps those before it in the turns.
     async fn turn(&self, reader: Reader) -> Result<Option<Admission>, StoreError> {
         if self.slow.sellers.has(reader.seller) {
@@ -239,12 +223,16 @@ impl<L: Listed> List<L> {
         Ok(items)
     }
 
-    /// A row that may be large, by its id.
-    pub(crate) async fn one_in_turn(&self, reader: Reader, id: Uuid) -> Result<Option<L::Item>, StoreError> {
+    /// A row by its id.
+    pub(crate) async fn one(&self, reader: Reader, id: Uuid) -> Result<Option<L::Item>, StoreError> {
         let seller = reader.seller;
         let turn = self.by_id.turn(reader, ANSWER_TIMEOUT).await?;
         if self.layout == Layout::Single {
-            return self.one_of_many(reader, id).await;
+            if !self.slow.sellers.has(seller) {
+                return self.by_id.ask((seller, id)).await;
+            }
+            drop(turn);
+            return Ok(self.by_ids(reader, BTreeSet::from([id])).await?.pop());
         }
         // A statement over several sellers would go to every shard. The turn lasts until the answer, even if the caller has
         // gone.

@@ -131,7 +131,7 @@ impl Listed for SellerParts {
 impl OrderReader for List<SellerParts> {
     async fn order(&self, reader: Reader, order: &OrderRef) -> Result<Option<SellerOrder>, StoreError> {
         let number = match order {
-            OrderRef::Id(id) => return self.one_in_turn(reader, id.uuid()).await,
+            OrderRef::Id(id) => return self.one(reader, id.uuid()).await,
             OrderRef::Number(number) => number.as_str().to_owned(),
         };
         let part = seller_orders::table

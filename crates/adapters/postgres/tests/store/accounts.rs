@@ -271,7 +271,7 @@ async fn presented_operator_tokens_are_looked_up_beside_the_pool() {
     let (fixture, clock) = Fixture::frozen().await;
     let hash = |n: u128| SecretHash::of(&n.to_string());
     let tx = fixture.begin().await;
-    for n in 0..3 {
+    for n in 0..4 {
         let token = NewOperatorToken {
             name: n.to_string(),
             lifetime: (n == 1).then(|| TimeDelta::seconds(59)),
@@ -289,7 +289,7 @@ async fn presented_operator_tokens_are_looked_up_beside_the_pool() {
     let database = fixture.another(1);
     let all = database.units().begin(&LockSet::default()).await.unwrap();
     let operators = database.operator_tokens();
-    let presented = join_all([0, 1, 2, 0, 3].map(|n| operators.operator(hash(n))));
+    let presented = join_all([0, 1, 2, 0, 9].map(|n| operators.operator(hash(n))));
     let found = presented.await.into_iter().map(|found| match found.unwrap() {
         Ok(live) => format!("{} lives", live.name),
         Err(dead) => dead.map_or_else(String::new, |dead| format!("{} is dead", dead.name)),
@@ -299,7 +299,10 @@ async fn presented_operator_tokens_are_looked_up_beside_the_pool() {
         ["0 lives", "1 is dead", "2 is dead", "0 lives", ""]
     );
     drop(all);
+    // Within a minute, a use is not recorded again.
+    clock.freeze(instant() + TimeDelta::seconds(119)).await;
+    assert!(operators.operator(hash(0)).await.unwrap().is_ok());
     let used = operators.operator_tokens().await.unwrap();
     let used: Vec<_> = used.into_iter().map(|token| token.used_at).collect();
-    assert_eq!(used, [Some(instant() + TimeDelta::minutes(1)), None, None]);
+    assert_eq!(used, [Some(instant() + TimeDelta::minutes(1)), None, None, None]);
 }
