@@ -69,6 +69,11 @@ async fn integration(rig: &Rig, subscriptions: usize) -> Integration {
     own
 }
 
+/// The id of its oldest subscription.
+async fn hook_of(world: &World, own: &Integration) -> String {
+    text(&items(&world.read(&own.token, "/v1/webhooks").await)[0], "id")
+}
+
 async fn case<F>(rig: &Rig, prepare: F) -> Trade<F>
 where
     F: AsyncFn(&World, &Integration) -> Call,
@@ -216,6 +221,20 @@ async fn an_offer_and_a_subscription_are_changed_once() {
     })
     .unkeyed();
     rig.check(&imported).await.expect("two lines are imported");
+    let moved = Trade::of(own.clone(), async |world: &World, own: &Integration| {
+        let (token, hook) = (own.token.clone(), hook_of(world, own).await);
+        let new = world.any_offer(&own.seller, json!({})).await;
+        let change = json!({"url": format!("http://127.0.0.1:9/{new}")});
+        call(move |world| world.changing(&token, &hook, &change))
+    });
+    rig.check(&moved).await.expect("a subscription is changed");
+    // Every secret is another, so that a second rotation would be seen in the answers.
+    let rotated = Trade::of(own.clone(), async |world: &World, own: &Integration| {
+        let (token, hook) = (own.token.clone(), hook_of(world, own).await);
+        let path = format!("/v1/webhooks/{hook}/secret-rotation");
+        call(move |world| world.at("POST", &path).bearer(&token))
+    });
+    rig.check(&rotated).await.expect("a secret is rotated");
     let ended = Trade::of(own, async |world: &World, own: &Integration| {
         let made = world
             .subscription(&own.token, "http://127.0.0.1:9/", &EVENTS)

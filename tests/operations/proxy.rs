@@ -377,7 +377,10 @@ async fn one_address_has_few_new_connections_in_ten_seconds() {
     let _received = behind(&proxy, 1).await;
     let mut served = 0;
     while served < 30 {
-        let mut wire = Wire::connect(&proxy.url).await;
+        // The proxy may end a connection before anything is sent.
+        let Ok(mut wire) = Wire::try_connect(&proxy.url).await else {
+            break;
+        };
         wire.send(request("GET", "/v1/me", &[])).await;
         let Some(answer) = wire.answer().await else { break };
         assert_eq!(answer.status, 200);

@@ -1,6 +1,6 @@
 //! A raw connection, for requests that a proper HTTP client would not send.
 
-use std::{fmt::Write as _, time::Duration};
+use std::{fmt::Write as _, io, time::Duration};
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use testkit::{Answer, TestServer, take_head};
@@ -35,15 +35,18 @@ pub struct Wire {
 
 impl Wire {
     pub async fn connect(base_url: &str) -> Self {
+        let wire = Self::try_connect(base_url).await;
+        wire.expect("the listener takes a connection")
+    }
+
+    pub async fn try_connect(base_url: &str) -> io::Result<Self> {
         let address = base_url.strip_prefix("http://").expect("a plain URL");
-        let stream = TcpStream::connect(address)
-            .await
-            .expect("the listener takes a connection");
-        stream.set_nodelay(true).unwrap();
-        Self {
+        let stream = TcpStream::connect(address).await?;
+        stream.set_nodelay(true)?;
+        Ok(Self {
             stream,
             unread: Vec::new(),
-        }
+        })
     }
 
     /// Sends one request on a new connection and reads its answer.

@@ -457,7 +457,7 @@ pub(crate) fn after(page: &SandboxPage, call: &Call, answer: &Answered) -> Vec<S
     let status = OrderStatus::parse(text(&json, "status"));
     let (role, status) = match (call.path.rsplit('/').next(), status) {
         _ if order.is_empty() => return Vec::new(),
-        (Some("orders"), Some(status)) => (Role::Buyer, status),
+        (Some("orders"), _) => (Role::Buyer, OrderStatus::Pending),
         (Some("payment"), Some(status)) => (Role::Marketplace, status),
         (Some("shipment" | "shipments"), _) => (Role::Marketplace, OrderStatus::Shipped),
         _ => return Vec::new(),

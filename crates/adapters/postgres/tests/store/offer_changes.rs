@@ -5,7 +5,9 @@ use std::{sync::Arc, time::Duration};
 use chrono::TimeDelta;
 use futures_util::{future::join_all, join};
 use kernel::{Claim, Claimed, Money, OfferId, SellerId, StoreError, TransactionError};
-use offers::{OfferChanges, OfferPatch, OptimisticChange, Stock, StockChange};
+use offers::{
+    ExternalIdChange, OfferChanges, OfferPatch, OptimisticChange, SellerStatus, Stock, StockChange,
+};
 use tokio::{select, task::coop::unconstrained};
 use usecases::Announcement;
 use usecases::change_offer::decide_patch;
@@ -85,6 +87,34 @@ async fn save(
 
 /// The number of transactions that have written to the feed.
 const WRITERS: &str = "select count(distinct xid) from changes";
+
+#[tokio::test]
+async fn a_change_without_a_lock_writes_each_field_that_a_patch_has() {
+    let fixture = Fixture::new().await;
+    let patch = Patch::new(&fixture).await;
+    let changes = fixture.database.offer_changes().unwrap();
+    let read = changes
+        .read(patch.seller, patch.offer, &patch.claim)
+        .await
+        .unwrap();
+    let all = OfferPatch {
+        price: Money::pln(4_321).ok(),
+        stock: Stock::new(3).ok().map(StockChange::Set),
+        status: Some(SellerStatus::Draft),
+        external_id: Some(ExternalIdChange::Set("CZ-9".to_owned())),
+        if_match: None,
+    };
+    let decided = decide_patch(read.offer, all, read.at).unwrap();
+    let after = decided.change.after.clone();
+    let saved = save(&changes, vec![(&patch, decided)]).await;
+    assert!(matches!(saved[..], [Ok(true)]));
+    let stored = fixture
+        .database
+        .offer_reader()
+        .offer(patch.seller.into(), patch.offer)
+        .await;
+    assert_eq!(stored.unwrap(), Some(after));
+}
 
 #[tokio::test]
 async fn a_member_drops_out_of_its_batch_alone() {

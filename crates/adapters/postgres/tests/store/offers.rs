@@ -18,30 +18,34 @@ async fn a_change_alone_or_with_others_writes_its_own_sellers_offer_and_products
     });
     fixture.save_offers(before.to_vec()).await;
     fixture.save_offers(others.to_vec()).await;
-    let after = before.clone().map(|offer| Offer {
-        seller,
-        id: offer.id,
-        product: Product {
-            title: format!("{} 2", offer.product.title),
-            handle: format!("{}-2", offer.product.handle),
-            ean: Some("4006381333931".to_owned()),
-            brand: Some("Inna".to_owned()),
-            signature: Some("2|Inna|4006381333931".to_owned()),
-            thumbnail: Some("https://img.example/2.jpg".to_owned()),
-            url: format!("{}/2", offer.product.url),
-        },
-        status: OfferStatus::Draft,
-        price: Some(Price {
-            money: Money::pln(1).unwrap(),
-            source: PriceSource::Manual,
-        }),
-        stock: Stock::new(1).ok(),
-        external_id: Some("CZ-2".to_owned()),
-        created_at: offer.created_at,
-        updated_at: instant() + TimeDelta::hours(1),
-    });
     let reader = fixture.database.offer_reader();
-    for is_fed in [false, true] {
+    // Each writes what the one before has not.
+    for (is_fed, n, status, source) in [
+        (false, 1, OfferStatus::Draft, PriceSource::Manual),
+        (true, 2, OfferStatus::Published, PriceSource::Automatic),
+    ] {
+        let after = before.clone().map(|offer| Offer {
+            seller,
+            id: offer.id,
+            product: Product {
+                title: format!("{} 2", offer.product.title),
+                handle: format!("{}-2", offer.product.handle),
+                ean: Some("4006381333931".to_owned()),
+                brand: Some("Inna".to_owned()),
+                signature: Some("2|Inna|4006381333931".to_owned()),
+                thumbnail: Some("https://img.example/2.jpg".to_owned()),
+                url: format!("{}/2", offer.product.url),
+            },
+            status,
+            price: Some(Price {
+                money: Money::pln(n).unwrap(),
+                source,
+            }),
+            stock: Stock::new(n).ok(),
+            external_id: Some(format!("CZ-{n}")),
+            created_at: offer.created_at,
+            updated_at: instant() + TimeDelta::hours(n),
+        });
         for some in [&after[..1], &after[1..]] {
             let tx = fixture.begin().await;
             let ids: Vec<_> = some.iter().map(|offer| offer.id).collect();

@@ -85,8 +85,15 @@ async fn a_part_of_every_state_reads_back_by_id_and_number() {
     let parts = parts_of_every_state(seller);
     let reader = fixture.database.order_reader();
     for after in &parts {
+        // All that a change writes is otherwise before it.
+        let full = part(seller, instant());
         let before = SellerOrder {
             state: OrderState::Pending,
+            updated_at: after.updated_at + TimeDelta::hours(1),
+            buyer: full.buyer.filter(|_| after.buyer.is_none()),
+            shipping_address: full.shipping_address.filter(|_| after.shipping_address.is_none()),
+            delivery_point: full.delivery_point.filter(|_| after.delivery_point.is_none()),
+            invoice: full.invoice.filter(|_| after.invoice.is_none()),
             ..after.clone()
         };
         fixture.save(&[before]).await;
@@ -288,7 +295,12 @@ async fn a_parcel_is_rescheduled_or_ended_by_the_holder_of_its_lease_alone() {
     }
     let later = now + TimeDelta::hours(2);
     queue.schedule_parcel(&second, Some(later)).await.unwrap();
-    assert_eq!(lease(&*queue, Carrier::Dhl, 10).await, []);
+    // With that, its lease has ended.
+    queue.schedule_parcel(&second, Some(now)).await.unwrap();
+    for wait in [TimeDelta::zero(), LEASE] {
+        clock.advance(wait).await;
+        assert_eq!(lease(&*queue, Carrier::Dhl, 10).await, []);
+    }
     clock.advance(TimeDelta::hours(2)).await;
     let third = lease(&*queue, Carrier::Dhl, 10).await.remove(0);
     queue.schedule_parcel(&third, None).await.unwrap();
