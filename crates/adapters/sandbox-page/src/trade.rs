@@ -453,13 +453,11 @@ fn carriers_say(page: &SandboxPage, number: &str) -> String {
 pub(crate) fn after(page: &SandboxPage, call: &Call, answer: &Answered) -> Vec<String> {
     let json = answer.json();
     let order = text(&json, "order_id");
-    // A late payment leaves the order cancelled.
-    let status = OrderStatus::parse(text(&json, "status"));
-    let (role, status) = match (call.path.rsplit('/').next(), status) {
+    let (role, status) = match call.path.rsplit('/').next() {
         _ if order.is_empty() => return Vec::new(),
-        (Some("orders"), _) => (Role::Buyer, OrderStatus::Pending),
-        (Some("payment"), Some(status)) => (Role::Marketplace, status),
-        (Some("shipment" | "shipments"), _) => (Role::Marketplace, OrderStatus::Shipped),
+        Some("orders") => (Role::Buyer, OrderStatus::Pending),
+        Some("payment") => (Role::Marketplace, OrderStatus::Processing),
+        Some("shipment" | "shipments") => (Role::Marketplace, OrderStatus::Shipped),
         _ => return Vec::new(),
     };
     let parts = json.get("parts").and_then(Value::as_array).into_iter().flatten();
