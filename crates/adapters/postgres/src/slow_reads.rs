@@ -1,7 +1,7 @@
 //! Reads that may be slow, apart from all others: connections of their own, and a statement timeout.
 //!
 //! Any page is slow where rows have many dead versions, which stay while a snapshot needs them: an offer may get six hundred a
-//! minute. So a seller whose pages took long has them here for a while.
+//! minute. So a seller whose reads took long has them here for a while.
 
 use std::collections::BTreeMap;
 use std::pin::pin;
