@@ -144,8 +144,13 @@ async fn a_refusal_names_application_seller_and_reason() {
         };
         assert_eq!(line[name], *value, "{line}");
     }
+    // Nobody but its owner can use it.
+    let own_use = world.application(&member.seller, &["offers:read"]).await;
+    let unknown = world.refresh(&own_use, "unknown").await;
     let page = member.browser.get("/panel/account").await;
-    assert_eq!(line_of(&world, &page).await["seller_id"], seller);
+    for answer in [&unknown, &page] {
+        assert_eq!(line_of(&world, answer).await["seller_id"], seller);
+    }
     let log = requests(&world.server.log());
     let is_sign_in = |line: &&Value| line["route"] == "/panel/sign-in" && line["method"] == "POST";
     assert_eq!(log.iter().find(is_sign_in).unwrap()["seller_id"], seller);

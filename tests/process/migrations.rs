@@ -3,7 +3,7 @@
 use blackbox::{
     EVENTS, Expect, Finished, TRADE_EVENTS, World, eventually, items, line, order_body, parcel, run, text,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use testkit::{Client, ServerOptions, TestDatabase, TestServer};
 
 use crate::{PROGRAM, run_over};
@@ -95,6 +95,9 @@ async fn what_an_older_program_would_misread_is_unknown_until_the_schema_is_fini
     };
     let reminded = migrate(&[]).await.success().stderr;
     assert!(reminded.contains("seller-api migrate --finish"), "{reminded}");
+    let dry = migrate(&["--finish", "--dry-run", "--json"]).await.success();
+    let dry: Value = dry.stdout.parse().unwrap();
+    assert_eq!(dry, json!({"finished": false, "already": false}));
     for is_new in [true, false] {
         let said = migrate(&["--finish", "--json"]).await.success().stdout;
         assert_eq!(

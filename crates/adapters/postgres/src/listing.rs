@@ -152,7 +152,7 @@ pub(crate) struct List<L: Listed> {
 impl<L: Listed> List<L> {
     pub(crate) fn new(connector: &Arc<Connector>, slow: &Arc<SlowReads>, layout: Layout) -> Self {
         Self {
-            by_id: Batcher::new(ById(slow.sellers.clone(), PhantomData), Arc::clone(connector)),
+            by_id: Batcher::new(ById(PhantomData), Arc::clone(connector)),
             pages: Batcher::new(Batched(slow.sellers.clone(), PhantomData), Arc::clone(connector)),
             slow: Arc::clone(slow),
             layout,
@@ -228,11 +228,7 @@ impl<L: Listed> List<L> {
         let seller = reader.seller;
         let turn = self.by_id.turn(reader, ANSWER_TIMEOUT).await?;
         if self.layout == Layout::Single {
-            if !self.slow.sellers.has(seller) {
-                return self.by_id.ask((seller, id)).await;
-            }
-            drop(turn);
-            return Ok(self.by_ids(reader, BTreeSet::from([id])).await?.pop());
+            return self.by_id.ask((seller, id)).await;
         }
         // A statement over several sellers would go to every shard. The turn lasts until the answer, even if the caller has
         // gone.
@@ -323,7 +319,7 @@ pub(crate) struct PageQuestion {
 }
 
 /// Rows by their ids.
-pub(crate) struct ById<L>(SlowSellers, PhantomData<L>);
+pub(crate) struct ById<L>(PhantomData<L>);
 
 #[async_trait]
 impl<L: Listed> BatchQuery for ById<L> {
@@ -341,10 +337,7 @@ impl<L: Listed> BatchQuery for ById<L> {
     ) -> QueryResult<Vec<Result<Option<L::Item>, StoreError>>> {
         let keys: (Vec<_>, Vec<_>) = questions.iter().map(|(seller, id)| (seller.uuid(), *id)).unzip();
         let mut answers = questions.iter().map(|_| Ok(None)).collect::<Vec<_>>();
-        let sellers = questions.iter().map(|(seller, _)| *seller);
-        let mut read = { connection };
-        let read = L::BY_ID.bind(keys).get_results(&mut read);
-        for Walked { n, row, .. } in self.0.watch(sellers, read).await? {
+        for Walked { n, row, .. } in L::BY_ID.bind(keys).get_results(&mut { connection }).await? {
             let place = usize::try_from(n - 1).unwrap_or(usize::MAX);
             if let (Some(answer), Some(question)) = (answers.get_mut(place), questions.get(place)) {
                 *answer = L::Item::try_from(row).and_then(|item| {

@@ -1,10 +1,20 @@
+-- A busy offer has many versions that an old snapshot keeps, and its key's entries lead to all of them, in the order of their places: read
+-- backwards, here and in `offers/changes.sql`, they begin with the newest. By an equal key the planner would read them forwards.
+
 -- name: OFFERS
 -- $1 the sellers and $2 the ids of the questions.
 select k.n, true as matches, false as is_end, o.*
 -- A subquery passes the keys: with bare parameters a short list would be replanned at each run, since the planner estimates a lower cost
 -- for so few rows than for the generic plan.
 from unnest((select $1::uuid[]), (select $2::uuid[])) with ordinality as k (seller_id, id, n)
-join offers as o on o.seller_id = k.seller_id and o.id = k.id
+cross join lateral (
+    select *
+    from offers
+    where (seller_id, id) <= (k.seller_id, k.id)
+    order by seller_id desc, id desc
+    limit 1
+) as o
+where (o.seller_id, o.id) = (k.seller_id, k.id)
 
 -- name: INSERT_OFFERS
 -- $1 the rows. An existing offer is a conflict on `offers_pkey`.

@@ -115,6 +115,9 @@ impl Turns {
         // Shares first: where one is full, no row is looked up.
         let places = shares.chain(application).chain(rows).collect();
         let (admission, admitted) = self.arrive(places, locks.for_marketplace)?;
+        let Some(admitted) = admitted else {
+            return Ok(admission);
+        };
         // The sender is dropped only after it has sent.
         match timeout(limit, admitted).await {
             Ok(_) => Ok(admission),
@@ -122,18 +125,27 @@ impl Turns {
         }
     }
 
+    /// Takes the places, or waits for them: until the second is sent.
     fn arrive(
         self: &Arc<Self>,
         places: Places,
         for_marketplace: bool,
-    ) -> Result<(Admission, oneshot::Receiver<()>), StoreError> {
+    ) -> Result<(Admission, Option<oneshot::Receiver<()>>), StoreError> {
         let mut state = self.0.lock();
         state.arrived += 1;
-        let (ticket, (begin, admitted)) = (state.arrived, oneshot::channel());
-        let busy = state.find_busy(ticket, &places, 0);
-        let is_free = busy.is_none();
+        let ticket = state.arrived;
+        let admission = |places| Admission {
+            turns: Arc::clone(self),
+            ticket,
+            places,
+        };
+        let Some(busy) = state.find_busy(ticket, &places, 0) else {
+            let passed = state.occupy(ticket, &places);
+            state.pass(passed);
+            return Ok((admission(places), None));
+        };
         let is_full = |place: &&Place| state.is_full(place, for_marketplace);
-        if !is_free && let Some(full) = places.iter().find(is_full) {
+        if let Some(full) = places.iter().find(is_full) {
             // Only work for the same row, seller or application is refused.
             return Err(no_turn(full, || format!("too many others wait for {full:?}")));
         }
@@ -141,26 +153,15 @@ impl Turns {
             let queue = state.queues.entry(place.clone()).or_default();
             queue.waiting.insert(ticket);
         }
+        let (begin, admitted) = oneshot::channel();
         let waiter = Waiter {
             places: Arc::clone(&places),
-            busy: busy.unwrap_or_default(),
+            busy,
             passed: 0,
             begin,
         };
         state.waiting.insert(ticket, waiter);
-        if is_free {
-            let passed = state.admit(ticket);
-            state.pass(passed);
-        }
-        let turns = Arc::clone(self);
-        Ok((
-            Admission {
-                turns,
-                ticket,
-                places,
-            },
-            admitted,
-        ))
+        Ok((admission(places), Some(admitted)))
     }
 }
 
@@ -253,20 +254,25 @@ impl State {
             .is_some_and(|queue| queue.waiting.len() >= most)
     }
 
-    /// Takes the places of a waiter, and returns the waiters that it passes.
-    fn admit(&mut self, ticket: Ticket) -> BTreeSet<Ticket> {
+    /// Takes places that are free, and returns the waiters that this passes.
+    fn occupy(&mut self, ticket: Ticket, places: &[Place]) -> BTreeSet<Ticket> {
         let mut passed = BTreeSet::new();
-        let Some(waiter) = self.leave(ticket) else {
-            return passed;
-        };
-        for place in waiter.places.iter() {
-            if let Some(queue) = self.queues.get_mut(place) {
-                queue.taken += 1;
-                if matches!(place, Place::Row(_)) {
-                    passed.extend(queue.waiting.first().copied().filter(|longest| *longest < ticket));
-                }
+        for place in places {
+            let queue = self.queues.entry(place.clone()).or_default();
+            queue.taken += 1;
+            if matches!(place, Place::Row(_)) {
+                passed.extend(queue.waiting.first().copied().filter(|longest| *longest < ticket));
             }
         }
+        passed
+    }
+
+    /// Admits a waiter, and returns the waiters that it passes.
+    fn admit(&mut self, ticket: Ticket) -> BTreeSet<Ticket> {
+        let Some(waiter) = self.leave(ticket) else {
+            return BTreeSet::new();
+        };
+        let passed = self.occupy(ticket, &waiter.places);
         // Fails if the waiter is just being dropped: `Admission::drop` then gives the places up.
         let _ = waiter.begin.send(());
         passed

@@ -41,13 +41,16 @@ impl Database {
         Ok(row.map(|row| row.seller_id.into()))
     }
 
-    /// The sellers at which an application has subscriptions, ended ones included.
-    pub async fn subscribed_sellers(&self, client: ClientId) -> Result<Vec<SellerId>, StoreError> {
-        let find = subscriptions::table
-            .filter(subscriptions::client_id.eq(client.uuid()))
+    /// The sellers that have subscriptions, ended ones included; with a client, those of this application.
+    pub async fn subscribed_sellers(&self, client: Option<ClientId>) -> Result<Vec<SellerId>, StoreError> {
+        let mut find = subscriptions::table
             .distinct_on(subscriptions::seller_id)
             .order(subscriptions::seller_id)
-            .select(Queue::as_select());
+            .select(Queue::as_select())
+            .into_boxed();
+        if let Some(client) = client {
+            find = find.filter(subscriptions::client_id.eq(client.uuid()));
+        }
         let rows = self.autocommit("subscriptions").rows(find).await?;
         Ok(rows.into_iter().map(|row| row.seller_id.into()).collect())
     }

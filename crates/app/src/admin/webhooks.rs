@@ -19,7 +19,7 @@ use webhooks::{
 
 use super::listing::{Format, Listed, PageArgs, Timestamp};
 use super::{find_application, find_seller, id, in_transaction, instant, not_found};
-use crate::command::{self, Exit, note, use_case_error};
+use crate::command::{note, use_case_error};
 
 /// Sellers for each line of progress.
 const PROGRESS_EVERY: usize = 1_000;
@@ -37,7 +37,8 @@ pub(crate) enum Command {
     },
     /// List deliveries with their attempts and why the last one failed, newest first
     ///
-    /// Those of an order, a subscription or a seller. Where one waits until its application is reinstated, the
+    /// Those of an order, a subscription or a seller; without these, all sellers with subscriptions are looked
+    /// at, one after another. Where one waits until its application is reinstated, the
     /// next retry is shown as `suspended`, and the member `suspended` of --json is true.
     Deliveries(Deliveries),
     /// List waiting deliveries, newest first
@@ -110,14 +111,10 @@ impl Command {
                 };
                 let sellers = match (seller, client) {
                     (Some(seller), _) => vec![find_seller(database, &seller).await?.id],
-                    (None, Some(client)) => database.subscribed_sellers(client).await?,
-                    (None, None) => Vec::new(),
+                    (None, client) => database.subscribed_sellers(client).await?,
                 };
                 let (reader, mut rows) = (database.subscriptions(), Vec::new());
-                for (n, seller) in sellers.into_iter().enumerate() {
-                    if n > 0 && n.is_multiple_of(PROGRESS_EVERY) {
-                        note(format_args!("looked at {n} sellers"));
-                    }
+                for seller in with_progress(sellers) {
                     let found = reader.subscriptions_of_seller(seller, None, u16::MAX).await?;
                     let is_meant = |found: &SellerSubscription| {
                         client.is_none_or(|client| client == found.subscription.client_id)
@@ -166,21 +163,21 @@ impl Command {
 impl Deliveries {
     async fn run(self, database: &Database, format: Format) -> anyhow::Result<()> {
         let owner = self.list.seller_of(database).await?;
-        if owner.is_none() && self.order.is_none() {
-            let reason = "name an --order, a --subscription or a --seller: the deliveries of all sellers are too many to look through";
-            bail!(command::Failure(Exit::Usage, reason.to_owned()));
-        }
-        let (mut sellers, mut order) = (owner.into_iter().collect::<Vec<_>>(), None);
-        if let Some(name) = &self.order {
-            let parts = database.order_directory().parts(name).await?;
-            order = parts.first().map(|part| part.id);
-            if order.is_none() {
-                let unknown = "no such order: `seller-api admin orders find` shows a buyer's";
-                bail!(not_found(unknown.to_owned()));
+        let (sellers, order) = match (&self.order, owner) {
+            (Some(name), owner) => {
+                let parts = database.order_directory().parts(name).await?;
+                let order = parts.first().map(|part| part.id);
+                if order.is_none() {
+                    let unknown = "no such order: `seller-api admin orders find` shows a buyer's";
+                    bail!(not_found(unknown.to_owned()));
+                }
+                let sellers = parts.iter().map(|part| part.seller);
+                let is_meant = |seller: &SellerId| owner.is_none_or(|owner| owner == *seller);
+                (sellers.filter(is_meant).collect(), order)
             }
-            sellers = parts.iter().map(|part| part.seller).collect();
-            sellers.retain(|seller| owner.is_none_or(|owner| owner == *seller));
-        }
+            (None, Some(owner)) => (vec![owner], None),
+            (None, None) => (database.subscribed_sellers(None).await?, None),
+        };
         let filter = DeliveryFilter {
             subscription: self.list.subscription.map(SubscriptionId::from),
             failed: self.failed,
@@ -188,12 +185,12 @@ impl Deliveries {
             order,
         };
         let (mut rows, before, limit) = (Vec::new(), self.list.before(), self.list.page.limit);
-        for seller in sellers {
-            let reader = database.subscriptions();
+        let reader = database.subscriptions();
+        for seller in with_progress(sellers) {
             rows.extend(reader.deliveries_of_seller(seller, filter, before, limit).await?);
+            rows.sort_unstable_by_key(|row| Reverse(row.delivery.id));
+            rows.truncate(limit.into());
         }
-        rows.sort_unstable_by_key(|row| Reverse(row.delivery.id));
-        rows.truncate(limit.into());
         if rows.is_empty() && before.is_none() && !self.failed {
             note(
                 "there is no such delivery: what happened before the subscription, or while its application was \
@@ -228,6 +225,17 @@ impl List {
     fn print(&self, rows: &[SellerDelivery], format: Format) -> anyhow::Result<()> {
         Ok(format.page(rows, self.page, |last| last.delivery.id.uuid())?)
     }
+}
+
+/// The sellers, with a line for each thousand that were looked at.
+fn with_progress(sellers: Vec<SellerId>) -> impl Iterator<Item = SellerId> {
+    let progress = |(n, seller): (usize, SellerId)| {
+        if n > 0 && n.is_multiple_of(PROGRESS_EVERY) {
+            note(format_args!("looked at {n} sellers"));
+        }
+        seller
+    };
+    sellers.into_iter().enumerate().map(progress)
 }
 
 /// The named seller, or that of the named subscription; with both, the subscription has to be the seller's.

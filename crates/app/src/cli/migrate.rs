@@ -14,15 +14,15 @@ use crate::readiness::require_schema;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Options {
-    /// Show the missing migrations, which locks they take and about how many rows those tables have, and
-    /// change nothing
+    /// Show the missing migrations, which locks they take and about how many rows those tables have, or with
+    /// --finish what that would do, and change nothing
     #[arg(long, conflicts_with = "distribute")]
     dry_run: bool,
     #[command(flatten)]
     distribution: Distribution,
     /// Once every process runs this version: let the schema admit no older one, for good, and begin what an
     /// older one would misread
-    #[arg(long, conflicts_with_all = ["dry_run", "distribute"])]
+    #[arg(long, conflicts_with = "distribute")]
     finish: bool,
     #[command(flatten)]
     format: Format,
@@ -59,13 +59,19 @@ pub(super) async fn migrate(loaded: &Loaded, options: &Options) -> anyhow::Resul
     }
     let was_finished = is_finished(settings(url), !options.finish).await?;
     if options.finish {
-        adapter_postgres::finish(url.expose()).await?;
-        let done = if was_finished {
-            "the schema was finished already"
-        } else {
-            "the schema is finished: it admits no older version of the program any more"
+        let done = match (was_finished, options.dry_run) {
+            (true, _) => "the schema was finished already",
+            (false, true) => {
+                "the schema would admit no older version of the program any more, and the journal would begin, \
+                 empty; no table would be locked"
+            }
+            (false, false) => "the schema is finished: it admits no older version of the program any more",
         };
-        return Ok(format.changed(&json!({ "finished": true, "already": was_finished }), done)?);
+        if !options.dry_run {
+            adapter_postgres::finish(url.expose()).await?;
+        }
+        let finished = was_finished || !options.dry_run;
+        return Ok(format.changed(&json!({ "finished": finished, "already": was_finished }), done)?);
     }
     if options.dry_run {
         let missing = adapter_postgres::missing_migrations(url.expose()).await?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use actix_web::HttpMessage;
 use actix_web::http::header::{AUTHORIZATION, HeaderMap};
-use oauth::{Application, InvalidClient, authenticate};
+use oauth::{Application, InvalidClient, Purpose, authenticate};
 use web::ServiceSettings;
 use web::authorization::{ClientCredentials, basic};
 use web::body::BodyLimits;
@@ -101,7 +101,9 @@ pub(super) async fn authenticated(
     let Some((application, ended)) = known else {
         return Err(InvalidClient::Credentials.into());
     };
-    let is_own = parameters.get("grant_type") == Some(GrantType::ClientCredentials.as_str());
+    let grant_type = parameters.get("grant_type");
+    let is_own =
+        application.purpose == Purpose::OwnUse || grant_type == Some(GrantType::ClientCredentials.as_str());
     request.record_caller(|caller| {
         caller.client_id = Some(client_id);
         caller.seller = is_own.then_some(application.owner);

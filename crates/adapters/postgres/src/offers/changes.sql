@@ -20,10 +20,10 @@ left join lateral (
 left join lateral (
     select *
     from offers
-    where seller_id = k.seller_id
-      and id = k.id
-    offset 0
-) as o on true
+    where (seller_id, id) <= (k.seller_id, k.id)
+    order by seller_id desc, id desc
+    limit 1
+) as o on (o.seller_id, o.id) = (k.seller_id, k.id)
 order by k.n
 
 -- name: SAVE_CHANGES
@@ -38,12 +38,12 @@ order by k.n
 -- - Each step joins what the step before returned, so a member is saved whole or drops out.
 -- - Locks are taken in the order of all transactions: offers, then keys, each sorted. A locked offer is skipped. A locked key is waited
 --   for, but not for long, since the whole batch waits: after 50 ms its members go alone.
--- - A row that another transaction has changed since the statement began is compared again after it was locked.
+-- - A row that another transaction has changed since the statement began is compared again after it was locked: it drops out.
 with clock as materialized (
     select api_now() as at, set_config('lock_timeout', '50ms', true) as lock_timeout
 ),
 locked as materialized (
-    select w.*, clock.at
+    select w.*, o.ctid as place, clock.at
     from clock
     cross join unnest(
         (select $1::bigint[]), (select $2::uuid[]), (select $3::uuid[]), (select $4::timestamptz[]),
@@ -55,8 +55,16 @@ locked as materialized (
         n, seller_id, offer_id, read_at, old_updated_at, old_source, updated_at, amount, source, stock, status, external_id,
         key, fence, fingerprint, answer_status, answer, etag
     )
-    join offers as o on o.seller_id = w.seller_id and o.id = w.offer_id
-    where o.updated_at = w.old_updated_at
+    cross join lateral (
+        select seller_id, id, ctid as place
+        from offers
+        where (seller_id, id) <= (w.seller_id, w.offer_id)
+        order by seller_id desc, id desc
+        limit 1
+    ) as v
+    join offers as o on o.ctid = v.place
+    where (v.seller_id, v.id) = (w.seller_id, w.offer_id)
+      and o.updated_at = w.old_updated_at
       and o.price_source is not distinct from w.old_source
       -- Longer than the request waits. A batch that reaches the server later changes nothing.
       and clock.at < w.read_at + interval '5 seconds'
@@ -80,8 +88,7 @@ changed as (
         external_id = w.external_id
     from locked as w
     join keyed on keyed.seller_id = w.seller_id and keyed.key = w.key
-    where o.seller_id = w.seller_id
-      and o.id = w.offer_id
+    where o.ctid = w.place
     returning w.n, w.seller_id, w.offer_id
 ),
 fed as (

@@ -1,6 +1,6 @@
 //! Changes of offers in batches: who drops out and why, limits, and what is known of a lost answer.
 
-use std::{sync::Arc, time::Duration};
+use std::{ops::Range, sync::Arc, time::Duration};
 
 use chrono::TimeDelta;
 use futures_util::{future::join_all, join};
@@ -55,10 +55,18 @@ impl Patch {
     }
 
     async fn decide(&self, changes: &Arc<dyn OfferChanges<Announcement>>) -> OptimisticChange<Announcement> {
+        self.decide_stock(changes, 3).await
+    }
+
+    async fn decide_stock(
+        &self,
+        changes: &Arc<dyn OfferChanges<Announcement>>,
+        stock: i64,
+    ) -> OptimisticChange<Announcement> {
         let read = changes.read(self.seller, self.offer, &self.claim).await.unwrap();
         assert_eq!(read.key, Claimed::Run);
         let patch = OfferPatch {
-            stock: Stock::new(3).ok().map(StockChange::Set),
+            stock: Stock::new(stock).ok().map(StockChange::Set),
             ..OfferPatch::default()
         };
         decide_patch(read.offer, patch, read.at).unwrap()
@@ -83,6 +91,31 @@ async fn save(
         .into_iter()
         .map(async |(patch, change)| changes.save(change, &patch.claim, &answer("saved"), LONG).await);
     join_all(saving).await
+}
+
+#[tokio::test]
+async fn an_offer_with_versions_since_an_old_snapshot_is_read_and_changed_at_the_newest() {
+    let fixture = Fixture::new().await;
+    let mut patch = Patch::new(&fixture).await;
+    let _old = fixture.old_snapshot().await;
+    let mut change = async |numbers: Range<i64>| {
+        let database = fixture.another(1);
+        let (changes, reader) = (database.offer_changes().unwrap(), database.offer_reader());
+        for n in numbers {
+            patch.claim = claim(patch.seller, &n.to_string(), "a");
+            let decided = patch.decide_stock(&changes, n).await;
+            assert!(matches!(save(&changes, vec![(&patch, decided)]).await[..], [Ok(true)]));
+            let offer = reader.offer(patch.seller.into(), patch.offer).await.unwrap();
+            assert_eq!(offer.unwrap().stock, Stock::new(n).ok());
+        }
+    };
+    change(100..300).await;
+    let entries = "select idx_tup_read from pg_stat_user_indexes where indexrelname = 'offers_pkey'";
+    let before = fixture.statistic(entries).await;
+    change(400..430).await;
+    let read = fixture.statistic(entries).await - before;
+    // Each of ninety look-ups would read 200 and more.
+    assert!(read < 1_000, "{read} entries");
 }
 
 /// The number of transactions that have written to the feed.

@@ -172,7 +172,7 @@ async fn claims_of_a_round_do_not_read_again_what_they_pass_over() {
 
 impl Fixture {
     /// A snapshot that is kept until the connection is dropped: nothing that changes meanwhile is cleaned.
-    async fn old_snapshot(&self) -> Client {
+    pub(crate) async fn old_snapshot(&self) -> Client {
         let old = self.test_database.connect().await;
         let begin = "begin isolation level repeatable read; select from sellers";
         old.batch_execute(begin).await.unwrap();
@@ -218,7 +218,7 @@ async fn claims_do_not_read_what_was_done_since_an_old_snapshot() {
         }
     };
     let entries = "select sum(idx_tup_read)::bigint from pg_stat_user_indexes \
-        where indexrelname in ('subscriptions_lanes_idx', 'deliveries_first_idx')";
+        where indexrelname in ('subscriptions_lanes_idx', 'deliveries_first_idx', 'subscriptions_pkey')";
     deliver(200).await;
     clock.advance(TimeDelta::minutes(1)).await;
     // This one still begins where the last one ended.
@@ -227,8 +227,9 @@ async fn claims_do_not_read_what_was_done_since_an_old_snapshot() {
     deliver(30).await;
     let read = fixture.statistic(entries).await - before;
     // A process reads the whole index with its first claim, and every five minutes; each of thirty would read
-    // 800 entries and more.
-    assert!(read < 10_000, "{read} entries");
+    // 800 entries and more. The transaction that announces an event reads all its seller's versions three
+    // times: 600 and more.
+    assert!(read < 100_000, "{read} entries");
 }
 
 /// A thousand parcels and mails of each kind, one due each second.

@@ -1,0 +1,2 @@
+delete from schema_facts where version = '0038';
+drop function newest_version(uuid, uuid);
