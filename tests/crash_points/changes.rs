@@ -235,6 +235,16 @@ async fn an_offer_and_a_subscription_are_changed_once() {
         call(move |world| world.at("POST", &path).bearer(&token))
     });
     rig.check(&rotated).await.expect("a secret is rotated");
+    let repeated = Trade::of(own.clone(), async |world: &World, _: &Integration| {
+        let (own, _receiver, hook) = world.subscribed().await;
+        let made = world.testing(&own.token, &hook.id).send().await.expect(201);
+        let (token, id) = (own.token, text(&made.json(), "id"));
+        // As its worker would.
+        let deliver = "attempt = 1, due_at = null, delivered_at = api_now(), duration_ms = 1, response_status = 200";
+        world.execute(&format!("update deliveries set {deliver} where id = '{id}'")).await;
+        call(move |world| world.redelivering(&token, &hook.id, &id))
+    });
+    rig.check(&repeated).await.expect("a delivery is made again");
     let ended = Trade::of(own, async |world: &World, own: &Integration| {
         let made = world
             .subscription(&own.token, "http://127.0.0.1:9/", &EVENTS)

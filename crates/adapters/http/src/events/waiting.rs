@@ -66,6 +66,7 @@ impl Waiting {
         if look.as_ref().is_none_or(JoinHandle::is_finished) {
             *look = Some(tokio::spawn(self.clone().look()));
         }
+        metrics::gauge!("journal_readers_waiting").increment(1.0);
         Some(Place {
             _taken: taken,
             seller,
@@ -126,6 +127,12 @@ impl Place {
             }
             _ => Ok(()),
         }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        metrics::gauge!("journal_readers_waiting").decrement(1.0);
     }
 }
 
