@@ -1,4 +1,4 @@
--- Takes no lock: the function is new.
+-- Takes no lock: the functions are new.
 
 -- Where the newest version of a subscription is that the statement sees, if there is one. A busy queue has many that an old snapshot
 -- keeps, and the entries of its key lead to all of them in the order of their places: read backwards, they begin with it.
@@ -15,6 +15,30 @@ create function newest_version(seller uuid, subscription uuid) returns setof tid
             limit 1
         ) as newest
         where (seller_id, id) = (seller, subscription)
+    $$;
+
+-- The same of all subscriptions of a seller, the last one first.
+create function newest_versions(seller uuid) returns table (id uuid, place tid)
+    language sql stable parallel safe
+    as $$
+        -- After an entry that is none.
+        with recursive found (seller_id, id, place) as (
+            select seller, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid, null::tid
+            union all
+            select n.*
+            from found as f
+            cross join lateral (
+                select s.seller_id, s.id, s.ctid
+                from subscriptions as s
+                where (s.seller_id, s.id) < (f.seller_id, f.id)
+                order by s.seller_id desc, s.id desc
+                limit 1
+            ) as n
+            where n.seller_id = seller
+        )
+        select found.id, found.place
+        from found
+        where found.place is not null
     $$;
 
 insert into schema_facts values ('0038', '0.1.0');

@@ -43,7 +43,7 @@ with clock as materialized (
     select api_now() as at, set_config('lock_timeout', '50ms', true) as lock_timeout
 ),
 locked as materialized (
-    select w.*, o.ctid as place, clock.at
+    select w.*, v.place, clock.at
     from clock
     cross join unnest(
         (select $1::bigint[]), (select $2::uuid[]), (select $3::uuid[]), (select $4::timestamptz[]),

@@ -6,8 +6,8 @@
 -- time, so that 16 are enough.
 --
 -- A busy queue has many versions that an old snapshot keeps, and its key leads past all of them. So the statements of leases, here and
--- in `recording.sql`, go to the newest one, and update what they have locked at its place. If another transaction changes it at that
--- moment, the queue counts as locked by it.
+-- in `recording.sql`, go to the newest one, and update what they have locked there. If another transaction changes it at that moment,
+-- the queue counts as locked by it.
 
 -- name: DUE
 -- $1 queues at most; $2 failing ones at most; $3, $4 where the search for healthy queues begins, and for failing ones;
@@ -124,7 +124,7 @@ with clock as materialized (
 ),
 queues as materialized (
     select
-        k.n, k.fence, k.attempts, k.repeats, q.seller_id, q.id, q.place, q.state, q.url, q.secret, q.due_from, q.first_due,
+        k.n, k.fence, k.attempts, k.repeats, q.seller_id, q.id, v.place, q.state, q.url, q.secret, q.due_from, q.first_due,
         array(select id from unnest($7::bigint[], $8::uuid[]) as r (n, id) where r.n = k.n) as running
     from clock
     cross join unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::integer[], $6::integer[]) with ordinality

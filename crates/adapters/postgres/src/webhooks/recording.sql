@@ -75,7 +75,7 @@ with clock as materialized (
     select api_now() as at, set_config('synchronous_commit', 'off', true) as mode
 ),
 leases as materialized (
-    select q.seller_id, q.id, q.place, q.first_due, k.failing, clock.at + k.pause * interval '1 microsecond' as resumes
+    select q.seller_id, q.id, v.place, q.first_due, k.failing, clock.at + k.pause * interval '1 microsecond' as resumes
     from clock
     cross join unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::boolean[], $5::bigint[])
         as k (seller_id, id, fence, failing, pause)
