@@ -11,20 +11,43 @@ from unnest(
 -- $1 the seller; $2 the events' names; $3 their bodies, with nil ids of deliveries: see `Event::body_without_id`; $4 their times.
 --
 -- - A subscription receives the event if its queue is live.
--- - Its row is locked `for key share`, so fan-outs do not wait for each other, nor for a worker: a version that a worker replaces
---   meanwhile is locked with its successors.
+-- - Its row is locked `for key share`, so fan-outs do not wait for each other, nor for a worker.
+-- - Its newest version is locked: see `newest_version`. One that was deleted or replaced under a stronger lock drops out there; by its
+--   key it is found again.
+with seen as materialized (
+    select id, place
+    from subscription_queues
+    where place = any(array(select place from newest_versions($1)))
+      and events && $2
+      and state = 'live'
+),
+locked as materialized (
+    select id, events
+    from subscriptions
+    where ctid = any(array(select place from seen))
+    order by id
+    for key share
+),
+replaced as materialized (
+    select id, events
+    from subscription_queues
+    where seller_id = $1
+      and id = any(array(select id from seen except select id from locked))
+      and events && $2
+      and state = 'live'
+    order by id
+    for key share
+)
 insert into deliveries (seller_id, subscription_id, id, created_at, due_at, event, body)
-select d.seller_id, d.subscription_id, d.id, d.at, d.at, d.event, overlay(d.body placing convert_to(d.id::text, 'UTF8') from 8)
+select $1, d.subscription_id, d.id, d.at, d.at, d.event, overlay(d.body placing convert_to(d.id::text, 'UTF8') from 8)
 from (
-    select q.seller_id, q.id as subscription_id, api_uuid(e.at) as id, e.event, e.body, e.at
+    select q.id as subscription_id, api_uuid(e.at) as id, e.event, e.body, e.at
     from (
-        select s.seller_id, s.id, s.events
-        from newest_versions($1) as v
-        join subscription_queues as s on s.place = v.place
-        where s.events && $2
-          and s.state = 'live'
-        order by s.id
-        for key share of s
+        select *
+        from locked
+        union all
+        select *
+        from replaced
     ) as q
     join unnest($2::text[], $3::bytea[], $4::timestamptz[]) with ordinality as e (event, body, at, n) on q.events @> array[e.event]
     order by q.id, e.n
@@ -61,12 +84,15 @@ recorded as (
     ) as e (seller_id, id, event, occurred_at, order_id, order_number, offer_id, following) using (seller_id)
 ),
 seen as materialized (
-    select s.seller_id, s.id, v.place
-    -- The subselect hides the array's length, so that PostgreSQL keeps the generic plan.
-    from unnest((select $1::uuid[])) as k (seller_id)
-    cross join newest_versions(k.seller_id) as v
-    join subscriptions as s on s.ctid = v.place
-    where not s.leased
+    select s.seller_id, s.id, s.ctid as place
+    from subscriptions as s
+    where s.ctid = any(array(
+              select v.place
+              -- The subselect hides the array's length: PostgreSQL assumes ten sellers in every plan, and so keeps the generic one.
+              from unnest((select $1::uuid[])) as k (seller_id)
+              cross join newest_versions(k.seller_id) as v
+          ))
+      and not s.leased
       and (s.wake_at is null or s.wake_at > (select api_now()))
       and exists (
           select
@@ -79,33 +105,34 @@ seen as materialized (
       )
 ),
 asleep as materialized (
-    select w.seller_id, w.id, w.place
-    from seen as w
-    join subscriptions as s on s.ctid = w.place
-    where not s.leased
-      and (s.wake_at is null or s.wake_at > (select api_now()))
-    order by w.seller_id, w.id
-    for no key update of s
-),
--- Those that another transaction changed at that moment, perhaps without waking them.
-changed as materialized (
     select s.seller_id, s.id
     from subscriptions as s
-    where (select count(*) from asleep) < (select count(*) from seen)
-      and (s.seller_id, s.id) in (select seller_id, id from seen except select seller_id, id from asleep)
+    where s.ctid = any(array(select place from seen))
       and not s.leased
       and (s.wake_at is null or s.wake_at > (select api_now()))
     order by s.seller_id, s.id
     for no key update of s
 ),
+-- Those that another transaction changed at that moment, perhaps without waking them.
+replaced as materialized (
+    select seller_id, id
+    from seen
+    except
+    select seller_id, id
+    from asleep
+),
 woken as (
     update subscriptions as s
     set wake_at = (select api_now())
-    from changed as w
-    where s.seller_id = w.seller_id
-      and s.id = w.id
+    where s.seller_id = any(array(select seller_id from replaced))
+      and s.id = any(array(select id from replaced))
+      and not s.leased
+      and (s.wake_at is null or s.wake_at > (select api_now()))
 )
 update subscriptions as s
 set wake_at = (select api_now())
-from asleep as w
-where s.ctid = w.place
+where s.ctid = any(array(
+          select w.place
+          from seen as w
+          join asleep as a using (seller_id, id)
+      ))
