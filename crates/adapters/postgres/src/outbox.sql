@@ -28,11 +28,19 @@ locked as materialized (
     order by id
     for key share
 ),
+missing as materialized (
+    select id
+    from seen
+    except
+    select id
+    from locked
+),
 replaced as materialized (
     select id, events
     from subscription_queues
-    where seller_id = $1
-      and id = any(array(select id from seen except select id from locked))
+    -- Nothing is read if none is missing.
+    where seller_id = any(array(select $1 from missing))
+      and id = any(array(select id from missing))
       and events && $2
       and state = 'live'
     order by id

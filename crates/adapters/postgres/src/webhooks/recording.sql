@@ -151,7 +151,8 @@ found as materialized (
     select q.seller_id, q.id, q.first_due, greatest(k.resumes, clock.at) as resumes
     from clock
     cross join unnest($1::uuid[], $2::uuid[], $3::timestamptz[]) as k (seller_id, id, resumes)
-    join subscription_queues as q on q.seller_id = k.seller_id and q.id = k.id
+    cross join newest_version(k.seller_id, k.id) as v (place)
+    join subscription_queues as q on q.place = v.place
     where not q.leased
 ),
 asleep as materialized (

@@ -5,14 +5,16 @@
 use adapter_postgres::{Database, QUEUE_LIMIT};
 use chrono::TimeDelta;
 use futures_util::future::BoxFuture;
+use kernel::{OfferId, SellerId};
 use oauth::{ApplicationStatus, FamiliesOf, SecretHash, TokenKey};
+use offers::Decision;
 use orders::Carrier;
 use tokio_postgres::Client;
 use usecases::{LockSet, Transaction};
 use webhooks::{QueueKey, SubscriptionQueues, Undelivered, UndeliveredFilter};
 
 use crate::costs::OTHERS;
-use crate::support::{CAPACITY, Fixture, all_ended, id, ids, more, queue_one, release, set_status};
+use crate::support::{CAPACITY, Fixture, ModerateOffer, Work as _, all_ended, id, ids, more, release, set_status};
 
 /// An application that 20 000 sellers have connected, each with a token, a subscription and a pending
 /// delivery; and the owner's sessions.
@@ -197,23 +199,27 @@ async fn poll(queues: &dyn SubscriptionQueues, active: QueueKey) {
         .unwrap();
 }
 
-async fn enqueue(database: &Database, queue: QueueKey) {
-    let tx = database.units().begin(&LockSet::default()).await.unwrap();
-    assert!(queue_one(&*tx, queue).await.is_some());
-    tx.commit().await.unwrap();
+/// Rejects the offer, which is announced.
+async fn reject(database: &Database, seller: SellerId, offer: OfferId) {
+    for decision in [Decision::Approve, Decision::Reject] {
+        let tx = database.units().begin(&LockSet::default()).await.unwrap();
+        ModerateOffer(seller, offer, decision).run(&*tx).await.unwrap();
+        tx.commit().await.unwrap();
+    }
 }
 
 #[tokio::test]
 async fn claims_do_not_read_what_was_done_since_an_old_snapshot() {
     let (fixture, clock) = Fixture::frozen().await;
     let queue = fixture.queue().await;
+    let offer = fixture.offer(queue.seller, 1).await;
     fixture.filled("").await;
     let _old = fixture.old_snapshot().await;
     let deliver = async |number: usize| {
         let database = fixture.another(1);
         let queues = database.subscription_queues();
         for _ in 0..number {
-            enqueue(&database, queue).await;
+            reject(&database, queue.seller, offer).await;
             poll(&*queues, queue).await;
         }
     };
