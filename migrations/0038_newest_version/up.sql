@@ -1,20 +1,21 @@
 -- Takes no lock: the functions are new.
 
 -- Where the newest version of a subscription is that the statement sees, if there is one. A busy queue has many that an old snapshot
--- keeps, and the entries of its key lead to all of them in the order of their places: read backwards, they begin with it.
+-- keeps, and the entries of its key lead to all of them in the order of their places: read backwards, they mostly begin with it.
 -- By an equal key the planner would read them forwards, or all.
 create function newest_version(seller uuid, subscription uuid) returns setof tid
     language sql stable parallel safe
     as $$
         select place
         from (
-            select seller_id, id, ctid as place
+            select id, ctid as place
             from subscriptions
-            where (seller_id, id) <= (seller, subscription)
+            where seller_id = seller
+              and id <= subscription
             order by seller_id desc, id desc
             limit 1
         ) as newest
-        where (seller_id, id) = (seller, subscription)
+        where id = subscription
     $$;
 
 -- The same of all subscriptions of a seller, the last one first.
@@ -22,19 +23,19 @@ create function newest_versions(seller uuid) returns table (id uuid, place tid)
     language sql stable parallel safe
     as $$
         -- After an entry that is none.
-        with recursive found (seller_id, id, place) as (
-            select seller, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid, null::tid
+        with recursive found (id, place) as (
+            select 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid, null::tid
             union all
             select n.*
             from found as f
             cross join lateral (
-                select s.seller_id, s.id, s.ctid
+                select s.id, s.ctid
                 from subscriptions as s
-                where (s.seller_id, s.id) < (f.seller_id, f.id)
+                where s.seller_id = seller
+                  and s.id < f.id
                 order by s.seller_id desc, s.id desc
                 limit 1
             ) as n
-            where n.seller_id = seller
         )
         select found.id, found.place
         from found

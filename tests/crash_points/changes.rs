@@ -240,8 +240,11 @@ async fn an_offer_and_a_subscription_are_changed_once() {
         let made = world.testing(&own.token, &hook.id).send().await.expect(201);
         let (token, id) = (own.token, text(&made.json(), "id"));
         // As its worker would.
-        let deliver = "attempt = 1, due_at = null, delivered_at = api_now(), duration_ms = 1, response_status = 200";
-        world.execute(&format!("update deliveries set {deliver} where id = '{id}'")).await;
+        let deliver =
+            "attempt = 1, due_at = null, delivered_at = api_now(), duration_ms = 1, response_status = 200";
+        world
+            .execute(&format!("update deliveries set {deliver} where id = '{id}'"))
+            .await;
         call(move |world| world.redelivering(&token, &hook.id, &id))
     });
     rig.check(&repeated).await.expect("a delivery is made again");

@@ -144,7 +144,7 @@ async fn a_refusal_names_application_seller_and_reason() {
         };
         assert_eq!(line[name], *value, "{line}");
     }
-    // Nobody but its owner can use it.
+    // Its owner's, whoever presents its credentials.
     let own_use = world.application(&member.seller, &["offers:read"]).await;
     let unknown = world.refresh(&own_use, "unknown").await;
     let page = member.browser.get("/panel/account").await;

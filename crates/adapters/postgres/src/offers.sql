@@ -1,5 +1,5 @@
 -- A busy offer has many versions that an old snapshot keeps, and its key's entries lead to all of them, in the order of their places: read
--- backwards, here and in `offers/changes.sql`, they begin with the newest. By an equal key the planner would read them forwards.
+-- backwards, here and in `offers/changes.sql`, they mostly begin with the newest. By an equal key the planner would read them forwards.
 
 -- name: OFFERS
 -- $1 the sellers and $2 the ids of the questions.
@@ -10,11 +10,12 @@ from unnest((select $1::uuid[]), (select $2::uuid[])) with ordinality as k (sell
 cross join lateral (
     select *
     from offers
-    where (seller_id, id) <= (k.seller_id, k.id)
+    where seller_id = k.seller_id
+      and id <= k.id
     order by seller_id desc, id desc
     limit 1
 ) as o
-where (o.seller_id, o.id) = (k.seller_id, k.id)
+where o.id = k.id
 
 -- name: INSERT_OFFERS
 -- $1 the rows. An existing offer is a conflict on `offers_pkey`.

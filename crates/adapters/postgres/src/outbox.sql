@@ -12,19 +12,21 @@ from unnest(
 --
 -- - A subscription receives the event if its queue is live.
 -- - Its row is locked `for key share`, so fan-outs do not wait for each other, nor for a worker.
--- - Its newest version is locked: see `newest_version`. One that was deleted or replaced under a stronger lock drops out there; by its
---   key it is found again.
+-- - Its newest version is locked: see `newest_version`. One that was replaced under a stronger lock meanwhile is missing there, and found
+--   by its key; before 15.15 PostgreSQL goes on to what it was replaced by.
 with seen as materialized (
-    select id, place
-    from subscription_queues
-    where place = any(array(select place from newest_versions($1)))
+    select id, ctid as place
+    from subscriptions
+    where ctid = any(array(select place from newest_versions($1)))
+      and active
       and events && $2
-      and state = 'live'
 ),
 locked as materialized (
     select id, events
-    from subscriptions
-    where ctid = any(array(select place from seen))
+    from subscription_queues
+    where place = any(array(select place from seen))
+      and events && $2
+      and state = 'live'
     order by id
     for key share
 ),

@@ -125,7 +125,7 @@ impl Turns {
         }
     }
 
-    /// Takes the places, or waits for them: until the second is sent.
+    /// Takes the places, or waits for them: until something is received.
     fn arrive(
         self: &Arc<Self>,
         places: Places,

@@ -84,7 +84,7 @@ impl Format {
     }
 
     /// The object for programs, a sentence for people.
-    pub(super) fn said(self, object: &Value, sentence: impl Display) -> Result<(), PrintError> {
+    pub(crate) fn said(self, object: &Value, sentence: impl Display) -> Result<(), PrintError> {
         if self.json {
             print(escaped(&object.to_string()))
         } else {

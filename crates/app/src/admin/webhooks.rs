@@ -37,8 +37,8 @@ pub(crate) enum Command {
     },
     /// List deliveries with their attempts and why the last one failed, newest first
     ///
-    /// Those of an order, a subscription or a seller; without these, all sellers with subscriptions are looked
-    /// at, one after another. Where one waits until its application is reinstated, the
+    /// Those of an order, a subscription or a seller; without these, each page looks at all sellers with
+    /// subscriptions, one after another. Where one waits until its application is reinstated, the
     /// next retry is shown as `suspended`, and the member `suspended` of --json is true.
     Deliveries(Deliveries),
     /// List waiting deliveries, newest first
@@ -163,6 +163,7 @@ impl Command {
 impl Deliveries {
     async fn run(self, database: &Database, format: Format) -> anyhow::Result<()> {
         let owner = self.list.seller_of(database).await?;
+        let is_of_all = owner.is_none() && self.order.is_none();
         let (sellers, order) = match (&self.order, owner) {
             (Some(name), owner) => {
                 let parts = database.order_directory().parts(name).await?;
@@ -187,7 +188,11 @@ impl Deliveries {
         let (mut rows, before, limit) = (Vec::new(), self.list.before(), self.list.page.limit);
         let reader = database.subscriptions();
         for seller in with_progress(sellers) {
-            rows.extend(reader.deliveries_of_seller(seller, filter, before, limit).await?);
+            match reader.deliveries_of_seller(seller, filter, before, limit).await {
+                Ok(found) => rows.extend(found),
+                Err(error) if is_of_all => note(format_args!("seller {seller} is left out: {error}")),
+                Err(error) => return Err(error.into()),
+            }
             rows.sort_unstable_by_key(|row| Reverse(row.delivery.id));
             rows.truncate(limit.into());
         }

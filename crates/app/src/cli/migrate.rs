@@ -59,19 +59,20 @@ pub(super) async fn migrate(loaded: &Loaded, options: &Options) -> anyhow::Resul
     }
     let was_finished = is_finished(settings(url), !options.finish).await?;
     if options.finish {
-        let done = match (was_finished, options.dry_run) {
-            (true, _) => "the schema was finished already",
-            (false, true) => {
-                "the schema would admit no older version of the program any more, and the journal would begin, \
-                 empty; no table would be locked"
-            }
-            (false, false) => "the schema is finished: it admits no older version of the program any more",
-        };
+        if options.dry_run && !was_finished {
+            let would = "the schema would admit no older version of the program any more, and the journal would begin, \
+                         empty; no table would be locked";
+            return Ok(format.said(&json!({ "finished": false, "already": false }), would)?);
+        }
         if !options.dry_run {
             adapter_postgres::finish(url.expose()).await?;
         }
-        let finished = was_finished || !options.dry_run;
-        return Ok(format.changed(&json!({ "finished": finished, "already": was_finished }), done)?);
+        let done = if was_finished {
+            "the schema was finished already"
+        } else {
+            "the schema is finished: it admits no older version of the program any more"
+        };
+        return Ok(format.changed(&json!({ "finished": true, "already": was_finished }), done)?);
     }
     if options.dry_run {
         let missing = adapter_postgres::missing_migrations(url.expose()).await?;

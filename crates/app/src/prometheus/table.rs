@@ -128,7 +128,7 @@ metrics! {
             "Requests with an idempotency key, by the key's outcome; a run that failed is counted again by its end.";
         Counter "idempotency_takeovers_total" [] "Claims on idempotency keys that replaced an expired claim or response.";
         Gauge "journal_readers_waiting" []
-            "Requests that wait at the journal for an event; beyond 2000 they are answered at once.";
+            "Requests that wait at the journal for an event, 2000 at most.";
         Counter "oauth_grants_total" [GRANT_TYPE, GRANT_OUTCOME]
             "Calls of the token endpoint, by grant type and result: granted, or the error.";
     }

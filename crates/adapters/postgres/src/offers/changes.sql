@@ -20,10 +20,11 @@ left join lateral (
 left join lateral (
     select *
     from offers
-    where (seller_id, id) <= (k.seller_id, k.id)
+    where seller_id = k.seller_id
+      and id <= k.id
     order by seller_id desc, id desc
     limit 1
-) as o on (o.seller_id, o.id) = (k.seller_id, k.id)
+) as o on o.id = k.id
 order by k.n
 
 -- name: SAVE_CHANGES
@@ -38,12 +39,12 @@ order by k.n
 -- - Each step joins what the step before returned, so a member is saved whole or drops out.
 -- - Locks are taken in the order of all transactions: offers, then keys, each sorted. A locked offer is skipped. A locked key is waited
 --   for, but not for long, since the whole batch waits: after 50 ms its members go alone.
--- - A row that another transaction has changed since the statement began is compared again after it was locked: it drops out.
+-- - A row that another transaction has changed since the statement began drops out.
 with clock as materialized (
     select api_now() as at, set_config('lock_timeout', '50ms', true) as lock_timeout
 ),
 locked as materialized (
-    select w.*, v.place, clock.at
+    select w.*, v.place, o.ctid as locked_at, clock.at
     from clock
     cross join unnest(
         (select $1::bigint[]), (select $2::uuid[]), (select $3::uuid[]), (select $4::timestamptz[]),
@@ -56,14 +57,15 @@ locked as materialized (
         key, fence, fingerprint, answer_status, answer, etag
     )
     cross join lateral (
-        select seller_id, id, ctid as place
+        select id, ctid as place
         from offers
-        where (seller_id, id) <= (w.seller_id, w.offer_id)
+        where seller_id = w.seller_id
+          and id <= w.offer_id
         order by seller_id desc, id desc
         limit 1
     ) as v
     join offers as o on o.ctid = v.place
-    where (v.seller_id, v.id) = (w.seller_id, w.offer_id)
+    where v.id = w.offer_id
       and o.updated_at = w.old_updated_at
       and o.price_source is not distinct from w.old_source
       -- Longer than the request waits. A batch that reaches the server later changes nothing.
@@ -75,6 +77,8 @@ keyed as (
     insert into idempotency as t (seller_id, key, fence, fingerprint, created_at, expires_at, status, body, etag)
     select seller_id, key, fence, fingerprint, at, at + interval '24 hours', answer_status, answer, etag
     from locked
+    -- Before 15.15 PostgreSQL locks a version that another transaction put in its stead just now, and `changed` would not see that.
+    where locked_at = place
     order by seller_id, key
     on conflict (seller_id, key) do update
     set fence = excluded.fence, fingerprint = excluded.fingerprint, created_at = excluded.created_at,

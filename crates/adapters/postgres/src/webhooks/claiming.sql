@@ -6,8 +6,8 @@
 -- time, so that 16 are enough.
 --
 -- A busy queue has many versions that an old snapshot keeps, and its key leads past all of them. So the statements of leases, here and
--- in `recording.sql`, go to the newest one, and update what they have locked there. If another transaction changes it at that moment,
--- the queue counts as locked by it.
+-- in `recording.sql`, go to the newest one, and update what they have locked where it was: see `newest_version`. If another transaction
+-- changes it at that moment, the queue counts as locked by it; before 15.15 PostgreSQL goes on to what it was changed into.
 
 -- name: DUE
 -- $1 queues at most; $2 failing ones at most; $3, $4 where the search for healthy queues begins, and for failing ones;

@@ -306,7 +306,11 @@ async fn reads_of_a_seller_that_take_long_leave_their_connection_to_others() {
         locking.batch_execute("rollback").await.unwrap();
     };
     lock().await;
-    is_unavailable(offers.offers(slow.into(), OfferFilter::default(), None, size).await);
+    is_unavailable(
+        offers
+            .offers(slow.into(), OfferFilter::default(), None, size)
+            .await,
+    );
     unlock_behind(0).await;
     for kind in 0..3 {
         let other = fixture.seller().await;

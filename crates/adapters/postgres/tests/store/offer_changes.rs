@@ -104,7 +104,10 @@ async fn an_offer_with_versions_since_an_old_snapshot_is_read_and_changed_at_the
         for n in numbers {
             patch.claim = claim(patch.seller, &n.to_string(), "a");
             let decided = patch.decide_stock(&changes, n).await;
-            assert!(matches!(save(&changes, vec![(&patch, decided)]).await[..], [Ok(true)]));
+            assert!(matches!(
+                save(&changes, vec![(&patch, decided)]).await[..],
+                [Ok(true)]
+            ));
             let offer = reader.offer(patch.seller.into(), patch.offer).await.unwrap();
             assert_eq!(offer.unwrap().stock, Stock::new(n).ok());
         }

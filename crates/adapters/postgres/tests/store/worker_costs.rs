@@ -14,7 +14,9 @@ use usecases::{LockSet, Transaction};
 use webhooks::{QueueKey, SubscriptionQueues, Undelivered, UndeliveredFilter};
 
 use crate::costs::OTHERS;
-use crate::support::{CAPACITY, Fixture, ModerateOffer, Work as _, all_ended, id, ids, more, release, set_status};
+use crate::support::{
+    CAPACITY, Fixture, ModerateOffer, Work as _, all_ended, id, ids, more, release, set_status,
+};
 
 /// An application that 20 000 sellers have connected, each with a token, a subscription and a pending
 /// delivery; and the owner's sessions.
