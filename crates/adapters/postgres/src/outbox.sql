@@ -12,52 +12,18 @@ from unnest(
 --
 -- - A subscription receives the event if its queue is live.
 -- - Its row is locked `for key share`, so fan-outs do not wait for each other, nor for a worker.
--- - Its newest version is locked: see `newest_version`. One that was replaced under a stronger lock meanwhile is missing there, and found
---   by its key; before 15.15 PostgreSQL goes on to what it was replaced by.
-with seen as materialized (
-    select id, ctid as place
-    from subscriptions
-    where ctid = any(array(select place from newest_versions($1)))
-      and active
-      and events && $2
-),
-locked as materialized (
-    select id, events
-    from subscription_queues
-    where place = any(array(select place from seen))
-      and events && $2
-      and state = 'live'
-    order by id
-    for key share
-),
-missing as materialized (
-    select id
-    from seen
-    except
-    select id
-    from locked
-),
-replaced as materialized (
-    select id, events
-    from subscription_queues
-    -- Nothing is read if none is missing.
-    where seller_id = any(array(select $1 from missing))
-      and id = any(array(select id from missing))
-      and events && $2
-      and state = 'live'
-    order by id
-    for key share
-)
 insert into deliveries (seller_id, subscription_id, id, created_at, due_at, event, body)
-select $1, d.subscription_id, d.id, d.at, d.at, d.event, overlay(d.body placing convert_to(d.id::text, 'UTF8') from 8)
+select d.seller_id, d.subscription_id, d.id, d.at, d.at, d.event, overlay(d.body placing convert_to(d.id::text, 'UTF8') from 8)
 from (
-    select q.id as subscription_id, api_uuid(e.at) as id, e.event, e.body, e.at
+    select q.seller_id, q.id as subscription_id, api_uuid(e.at) as id, e.event, e.body, e.at
     from (
-        select *
-        from locked
-        union all
-        select *
-        from replaced
+        select seller_id, id, events
+        from subscription_queues
+        where seller_id = $1
+          and events && $2
+          and state = 'live'
+        order by id
+        for key share
     ) as q
     join unnest($2::text[], $3::bytea[], $4::timestamptz[]) with ordinality as e (event, body, at, n) on q.events @> array[e.event]
     order by q.id, e.n
@@ -93,15 +59,11 @@ recorded as (
         $3::uuid[], $4::uuid[], $5::text[], $6::timestamptz[], $7::uuid[], $8::text[], $9::uuid[], $10::bigint[]
     ) as e (seller_id, id, event, occurred_at, order_id, order_number, offer_id, following) using (seller_id)
 ),
-seen as materialized (
-    select s.seller_id, s.id, s.ctid as place
+asleep as materialized (
+    select s.seller_id, s.id
     from subscriptions as s
-    where s.ctid = any(array(
-              select v.place
-              -- The subselect hides the array's length: PostgreSQL assumes ten sellers in every plan, and so keeps the generic one.
-              from unnest((select $1::uuid[])) as k (seller_id)
-              cross join newest_versions(k.seller_id) as v
-          ))
+    -- The subselect hides the array's length: PostgreSQL assumes ten sellers in every plan, and so keeps the generic one.
+    where s.seller_id = any(array(select unnest($1::uuid[])))
       and not s.leased
       and (s.wake_at is null or s.wake_at > (select api_now()))
       and exists (
@@ -113,36 +75,11 @@ seen as materialized (
             and d.due_at between $11 and $12
           offset 0
       )
-),
-asleep as materialized (
-    select s.seller_id, s.id
-    from subscriptions as s
-    where s.ctid = any(array(select place from seen))
-      and not s.leased
-      and (s.wake_at is null or s.wake_at > (select api_now()))
     order by s.seller_id, s.id
     for no key update of s
-),
--- Those that another transaction changed at that moment, perhaps without waking them.
-replaced as materialized (
-    select seller_id, id
-    from seen
-    except
-    select seller_id, id
-    from asleep
-),
-woken as (
-    update subscriptions as s
-    set wake_at = (select api_now())
-    where s.seller_id = any(array(select seller_id from replaced))
-      and s.id = any(array(select id from replaced))
-      and not s.leased
-      and (s.wake_at is null or s.wake_at > (select api_now()))
 )
 update subscriptions as s
 set wake_at = (select api_now())
-where s.ctid = any(array(
-          select w.place
-          from seen as w
-          join asleep as a using (seller_id, id)
-      ))
+from asleep as w
+where s.seller_id = w.seller_id
+  and s.id = w.id

@@ -62,7 +62,7 @@ lacking (n, statements) as (
         select
         from pg_proc as f
         where f.pronamespace = place.oid
-          and f.proname in ('api_now', 'api_uuid', 'newest_version', 'newest_versions')
+          and f.proname in ('api_now', 'api_uuid')
           and not has_function_privilege(f.oid, 'execute')
     )
     union all

@@ -4,10 +4,6 @@
 --
 -- The constant limits of these reads are for the planner, which cannot see the others. A queue starts 12 attempts at a
 -- time, so that 16 are enough.
---
--- A busy queue has many versions that an old snapshot keeps, and its key leads past all of them. So the statements of leases, here and
--- in `recording.sql`, go to the newest one, and update what they have locked where it was: see `newest_version`. If another transaction
--- changes it at that moment, the queue counts as locked by it; before 15.15 PostgreSQL goes on to what it was changed into.
 
 -- name: DUE
 -- $1 queues at most; $2 failing ones at most; $3, $4 where the search for healthy queues begins, and for failing ones;
@@ -124,13 +120,12 @@ with clock as materialized (
 ),
 queues as materialized (
     select
-        k.n, k.fence, k.attempts, k.repeats, q.seller_id, q.id, v.place, q.state, q.url, q.secret, q.due_from, q.first_due,
+        k.n, k.fence, k.attempts, k.repeats, q.seller_id, q.id, q.state, q.url, q.secret, q.due_from, q.first_due,
         array(select id from unnest($7::bigint[], $8::uuid[]) as r (n, id) where r.n = k.n) as running
     from clock
     cross join unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::integer[], $6::integer[]) with ordinality
         as k (seller_id, id, held, fence, attempts, repeats, n)
-    cross join newest_version(k.seller_id, k.id) as v (place)
-    join subscription_queues as q on q.place = v.place
+    join subscription_queues as q on q.seller_id = k.seller_id and q.id = k.id
     where q.fence is not distinct from k.held
       and q.state in ('live', 'ending')
     for no key update of q skip locked
@@ -189,13 +184,11 @@ leased as (
         )
     from clock
     cross join queues as q
-    where s.ctid = q.place
-    returning q.n
+    where (s.seller_id, s.id) = (q.seller_id, q.id)
 )
 select
     q.seller_id, q.id as subscription_id, q.fence, q.url, q.secret, clock.at, g.id, g.event, g.body, g.attempt, g.lost, g.due_at
 from clock
-cross join leased as l
-join queues as q on q.n = l.n
+cross join queues as q
 left join given as g on g.n = q.n
 order by q.n, g.place

@@ -15,8 +15,7 @@ valid as materialized (
     select s.seller_id, s.id, s.in_hand
     from clock
     cross join unnest($1::uuid[], $2::uuid[], $3::uuid[]) as k (seller_id, id, fence)
-    cross join newest_version(k.seller_id, k.id) as v (place)
-    join subscriptions as s on s.ctid = v.place
+    join subscriptions as s on s.seller_id = k.seller_id and s.id = k.id
     where s.fence = k.fence
     for no key update of s skip locked
 ),
@@ -75,12 +74,11 @@ with clock as materialized (
     select api_now() as at, set_config('synchronous_commit', 'off', true) as mode
 ),
 leases as materialized (
-    select q.seller_id, q.id, v.place, q.first_due, k.failing, clock.at + k.pause * interval '1 microsecond' as resumes
+    select q.seller_id, q.id, q.first_due, k.failing, clock.at + k.pause * interval '1 microsecond' as resumes
     from clock
     cross join unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::boolean[], $5::bigint[])
         as k (seller_id, id, fence, failing, pause)
-    cross join newest_version(k.seller_id, k.id) as v (place)
-    join subscription_queues as q on q.place = v.place
+    join subscription_queues as q on q.seller_id = k.seller_id and q.id = k.id
     where q.fence = k.fence
     for no key update of q skip locked
 ),
@@ -95,7 +93,8 @@ released as (
         none_due_before = least(l.first_due, clock.at - interval '30 seconds'),
         wake_at = case when l.first_due is not null then greatest(l.first_due, l.resumes) end
     from clock, leases as l
-    where s.ctid = l.place
+    where s.seller_id = l.seller_id
+      and s.id = l.id
     returning s.seller_id, s.id, s.wake_at, l.resumes
 )
 select seller_id, id, resumes
@@ -107,9 +106,9 @@ select s.seller_id, s.id, null
 from unnest($1::uuid[], $2::uuid[], $3::uuid[]) as k (seller_id, id, fence)
 join subscriptions as s on s.seller_id = k.seller_id and s.id = k.id
 -- Read only if a queue is missing.
-where (select count(*) from released) < cardinality($1)
+where (select count(*) from leases) < cardinality($1)
   and s.fence = k.fence
-  and (s.seller_id, s.id) not in (select seller_id, id from released)
+  and (s.seller_id, s.id) not in (select seller_id, id from leases)
 
 -- name: CONTENDED
 -- $1, $2 sellers and subscriptions of queues that were put to sleep; $3 the ends of their pauses.
@@ -123,14 +122,12 @@ free as materialized (
     select s.seller_id, s.id
     from setting
     cross join unnest($1::uuid[], $2::uuid[]) as k (seller_id, id)
-    cross join newest_version(k.seller_id, k.id) as v (place)
-    join subscriptions as s on s.ctid = v.place
+    join subscriptions as s on s.seller_id = k.seller_id and s.id = k.id
     for update of s skip locked
 )
 select s.seller_id, s.id, k.resumes
 from unnest($1::uuid[], $2::uuid[], $3::timestamptz[]) as k (seller_id, id, resumes)
-cross join newest_version(k.seller_id, k.id) as v (place)
-join subscriptions as s on s.ctid = v.place
+join subscriptions as s on s.seller_id = k.seller_id and s.id = k.id
 where not s.leased
   and not exists (
       select
@@ -151,8 +148,7 @@ found as materialized (
     select q.seller_id, q.id, q.first_due, greatest(k.resumes, clock.at) as resumes
     from clock
     cross join unnest($1::uuid[], $2::uuid[], $3::timestamptz[]) as k (seller_id, id, resumes)
-    cross join newest_version(k.seller_id, k.id) as v (place)
-    join subscription_queues as q on q.place = v.place
+    join subscription_queues as q on q.seller_id = k.seller_id and q.id = k.id
     where not q.leased
 ),
 asleep as materialized (
