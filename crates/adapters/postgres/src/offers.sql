@@ -1,5 +1,5 @@
 -- A busy offer has many versions that an old snapshot keeps, and its key's entries lead to all of them, in the order of their places: read
--- backwards, here and in `offers/changes.sql`, they mostly begin with the newest. By an equal key the planner would read them forwards.
+-- backwards, here and in `offers/changes.sql`, they mostly begin with the newest. That takes a range, of one id: an equal key has no order.
 
 -- name: OFFERS
 -- $1 the sellers and $2 the ids of the questions.
@@ -11,11 +11,10 @@ cross join lateral (
     select *
     from offers
     where seller_id = k.seller_id
-      and id <= k.id
-    order by seller_id desc, id desc
+      and id between k.id and k.id
+    order by id desc
     limit 1
 ) as o
-where o.id = k.id
 
 -- name: INSERT_OFFERS
 -- $1 the rows. An existing offer is a conflict on `offers_pkey`.

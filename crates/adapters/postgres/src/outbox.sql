@@ -12,17 +12,41 @@ from unnest(
 --
 -- - A subscription receives the event if its queue is live.
 -- - Its row is locked `for key share`, so fan-outs do not wait for each other, nor for a worker.
+-- - Newest versions are found as in `webhooks/claiming.sql`, from one subscription to the one before.
+with recursive subscribed (id, events) as (
+    -- After an entry that is none.
+    select 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid, null::text[]
+    union all
+    select n.*
+    from subscribed as d
+    cross join lateral (
+        select id, events
+        from subscriptions
+        where seller_id = $1
+          and id < d.id
+        order by id desc
+        limit 1
+    ) as n
+)
 insert into deliveries (seller_id, subscription_id, id, created_at, due_at, event, body)
-select d.seller_id, d.subscription_id, d.id, d.at, d.at, d.event, overlay(d.body placing convert_to(d.id::text, 'UTF8') from 8)
+select $1, d.subscription_id, d.id, d.at, d.at, d.event, overlay(d.body placing convert_to(d.id::text, 'UTF8') from 8)
 from (
-    select q.seller_id, q.id as subscription_id, api_uuid(e.at) as id, e.event, e.body, e.at
+    select q.id as subscription_id, api_uuid(e.at) as id, e.event, e.body, e.at
     from (
-        select seller_id, id, events
+        select id
+        from subscribed
+        where events && $2
+        order by id
+    ) as d
+    cross join lateral (
+        select id, events
         from subscription_queues
         where seller_id = $1
+          and id between d.id and d.id
           and events && $2
           and state = 'live'
-        order by id
+        order by id desc
+        limit 1
         for key share
     ) as q
     join unnest($2::text[], $3::bytea[], $4::timestamptz[]) with ordinality as e (event, body, at, n) on q.events @> array[e.event]
@@ -42,7 +66,23 @@ from (
 -- - A queue that is leased or due is left to its worker, which looks for deliveries once more after it has put the queue to sleep and the
 --   fan-out's lock is gone. Only the queues of a suspended application sleep with work in them, until reinstatement wakes them.
 -- - A queue wakes at the time of this statement, soon before the commit: workers look for queues from where they last saw one.
-with numbered as (
+with recursive subscribed (seller_id, id, leased, wake_at, place) as (
+    -- The subselect hides the array's length: PostgreSQL assumes ten sellers in every plan, and so keeps the generic one.
+    select seller_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid, true, null::timestamptz, null::tid
+    from unnest((select $1::uuid[])) as k (seller_id)
+    union all
+    select n.*
+    from subscribed as d
+    cross join lateral (
+        select seller_id, id, leased, wake_at, ctid
+        from subscriptions
+        where seller_id = d.seller_id
+          and id < d.id
+        order by id desc
+        limit 1
+    ) as n
+),
+numbered as (
     insert into journals as j (seller_id, last_number, recorded_at)
     select seller_id, events, (select api_now())
     from unnest($1::uuid[], $2::bigint[]) as e (seller_id, events)
@@ -59,12 +99,10 @@ recorded as (
         $3::uuid[], $4::uuid[], $5::text[], $6::timestamptz[], $7::uuid[], $8::text[], $9::uuid[], $10::bigint[]
     ) as e (seller_id, id, event, occurred_at, order_id, order_number, offer_id, following) using (seller_id)
 ),
-asleep as materialized (
-    select s.seller_id, s.id
-    from subscriptions as s
-    -- The subselect hides the array's length: PostgreSQL assumes ten sellers in every plan, and so keeps the generic one.
-    where s.seller_id = any(array(select unnest($1::uuid[])))
-      and not s.leased
+seen as materialized (
+    select s.seller_id, s.id, s.place
+    from subscribed as s
+    where not s.leased
       and (s.wake_at is null or s.wake_at > (select api_now()))
       and exists (
           select
@@ -75,11 +113,36 @@ asleep as materialized (
             and d.due_at between $11 and $12
           offset 0
       )
+),
+asleep as materialized (
+    select s.seller_id, s.id
+    from subscriptions as s
+    where s.ctid = any(array(select place from seen))
+      and not s.leased
+      and (s.wake_at is null or s.wake_at > (select api_now()))
     order by s.seller_id, s.id
     for no key update of s
+),
+-- Those that another transaction changed at that moment, perhaps without waking them.
+replaced as materialized (
+    select seller_id, id
+    from seen
+    except
+    select seller_id, id
+    from asleep
+),
+woken as (
+    update subscriptions as s
+    set wake_at = (select api_now())
+    where s.seller_id = any(array(select seller_id from replaced))
+      and s.id = any(array(select id from replaced))
+      and not s.leased
+      and (s.wake_at is null or s.wake_at > (select api_now()))
 )
 update subscriptions as s
 set wake_at = (select api_now())
-from asleep as w
-where s.seller_id = w.seller_id
-  and s.id = w.id
+where s.ctid = any(array(
+          select w.place
+          from seen as w
+          join asleep as a using (seller_id, id)
+      ))

@@ -21,10 +21,10 @@ left join lateral (
     select *
     from offers
     where seller_id = k.seller_id
-      and id <= k.id
-    order by seller_id desc, id desc
+      and id between k.id and k.id
+    order by id desc
     limit 1
-) as o on o.id = k.id
+) as o on true
 order by k.n
 
 -- name: SAVE_CHANGES
@@ -57,16 +57,15 @@ locked as materialized (
         key, fence, fingerprint, answer_status, answer, etag
     )
     cross join lateral (
-        select id, ctid as place
+        select ctid as place
         from offers
         where seller_id = w.seller_id
-          and id <= w.offer_id
-        order by seller_id desc, id desc
+          and id between w.offer_id and w.offer_id
+        order by id desc
         limit 1
     ) as v
     join offers as o on o.ctid = v.place
-    where v.id = w.offer_id
-      and o.updated_at = w.old_updated_at
+    where o.updated_at = w.old_updated_at
       and o.price_source is not distinct from w.old_source
       -- Longer than the request waits. A batch that reaches the server later changes nothing.
       and clock.at < w.read_at + interval '5 seconds'

@@ -4,6 +4,11 @@
 --
 -- The constant limits of these reads are for the planner, which cannot see the others. A queue starts 12 attempts at a
 -- time, so that 16 are enough.
+--
+-- A busy queue has many versions that an old snapshot keeps, and the entries of its key lead to all of them in the order of their places:
+-- read backwards, they mostly begin with the newest one. So the statements of leases, here and in `recording.sql`, look a queue up
+-- by a range of one id, since an equal key has no order, and change what they have locked where it was: if another transaction
+-- changed it at that moment, the queue counts as locked by it.
 
 -- name: DUE
 -- $1 queues at most; $2 failing ones at most; $3, $4 where the search for healthy queues begins, and for failing ones;
@@ -120,15 +125,22 @@ with clock as materialized (
 ),
 queues as materialized (
     select
-        k.n, k.fence, k.attempts, k.repeats, q.seller_id, q.id, q.state, q.url, q.secret, q.due_from, q.first_due,
+        k.n, k.fence, k.attempts, k.repeats, q.*,
         array(select id from unnest($7::bigint[], $8::uuid[]) as r (n, id) where r.n = k.n) as running
     from clock
     cross join unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::integer[], $6::integer[]) with ordinality
         as k (seller_id, id, held, fence, attempts, repeats, n)
-    join subscription_queues as q on q.seller_id = k.seller_id and q.id = k.id
-    where q.fence is not distinct from k.held
-      and q.state in ('live', 'ending')
-    for no key update of q skip locked
+    cross join lateral (
+        select seller_id, id, place, state, url, secret, due_from, first_due
+        from subscription_queues
+        where seller_id = k.seller_id
+          and id between k.id and k.id
+          and fence is not distinct from k.held
+          and state in ('live', 'ending')
+        order by id desc
+        limit 1
+        for no key update skip locked
+    ) as q
 ),
 given as materialized (
     select q.n, d.*
@@ -184,11 +196,13 @@ leased as (
         )
     from clock
     cross join queues as q
-    where (s.seller_id, s.id) = (q.seller_id, q.id)
+    where s.ctid = q.place
+    returning q.n
 )
 select
     q.seller_id, q.id as subscription_id, q.fence, q.url, q.secret, clock.at, g.id, g.event, g.body, g.attempt, g.lost, g.due_at
 from clock
-cross join queues as q
+cross join leased as l
+join queues as q on q.n = l.n
 left join given as g on g.n = q.n
 order by q.n, g.place

@@ -15,9 +15,16 @@ valid as materialized (
     select s.seller_id, s.id, s.in_hand
     from clock
     cross join unnest($1::uuid[], $2::uuid[], $3::uuid[]) as k (seller_id, id, fence)
-    join subscriptions as s on s.seller_id = k.seller_id and s.id = k.id
-    where s.fence = k.fence
-    for no key update of s skip locked
+    cross join lateral (
+        select seller_id, id, in_hand
+        from subscriptions
+        where seller_id = k.seller_id
+          and id between k.id and k.id
+          and fence = k.fence
+        order by id desc
+        limit 1
+        for no key update skip locked
+    ) as s
 ),
 -- Ended attempts are joined with their leases before the delivery row is looked up, so that its whole key comes from
 -- one side. Otherwise the planner treats sellers and subscriptions as independent and may read all deliveries of a
@@ -74,13 +81,20 @@ with clock as materialized (
     select api_now() as at, set_config('synchronous_commit', 'off', true) as mode
 ),
 leases as materialized (
-    select q.seller_id, q.id, q.first_due, k.failing, clock.at + k.pause * interval '1 microsecond' as resumes
+    select q.seller_id, q.id, q.place, q.first_due, k.failing, clock.at + k.pause * interval '1 microsecond' as resumes
     from clock
     cross join unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::boolean[], $5::bigint[])
         as k (seller_id, id, fence, failing, pause)
-    join subscription_queues as q on q.seller_id = k.seller_id and q.id = k.id
-    where q.fence = k.fence
-    for no key update of q skip locked
+    cross join lateral (
+        select seller_id, id, place, first_due
+        from subscription_queues
+        where seller_id = k.seller_id
+          and id between k.id and k.id
+          and fence = k.fence
+        order by id desc
+        limit 1
+        for no key update skip locked
+    ) as q
 ),
 released as (
     update subscriptions as s
@@ -93,8 +107,7 @@ released as (
         none_due_before = least(l.first_due, clock.at - interval '30 seconds'),
         wake_at = case when l.first_due is not null then greatest(l.first_due, l.resumes) end
     from clock, leases as l
-    where s.seller_id = l.seller_id
-      and s.id = l.id
+    where s.ctid = l.place
     returning s.seller_id, s.id, s.wake_at, l.resumes
 )
 select seller_id, id, resumes
@@ -106,9 +119,9 @@ select s.seller_id, s.id, null
 from unnest($1::uuid[], $2::uuid[], $3::uuid[]) as k (seller_id, id, fence)
 join subscriptions as s on s.seller_id = k.seller_id and s.id = k.id
 -- Read only if a queue is missing.
-where (select count(*) from leases) < cardinality($1)
+where (select count(*) from released) < cardinality($1)
   and s.fence = k.fence
-  and (s.seller_id, s.id) not in (select seller_id, id from leases)
+  and (s.seller_id, s.id) not in (select seller_id, id from released)
 
 -- name: CONTENDED
 -- $1, $2 sellers and subscriptions of queues that were put to sleep; $3 the ends of their pauses.
@@ -118,23 +131,32 @@ where (select count(*) from leases) < cardinality($1)
 with setting as materialized (
     select set_config('synchronous_commit', 'off', true) as mode
 ),
-free as materialized (
-    select s.seller_id, s.id
+asleep as materialized (
+    select s.seller_id, s.id, k.resumes
     from setting
-    cross join unnest($1::uuid[], $2::uuid[]) as k (seller_id, id)
-    join subscriptions as s on s.seller_id = k.seller_id and s.id = k.id
-    for update of s skip locked
+    cross join unnest($1::uuid[], $2::uuid[], $3::timestamptz[]) as k (seller_id, id, resumes)
+    cross join lateral (
+        select seller_id, id, leased
+        from subscriptions
+        where seller_id = k.seller_id
+          and id between k.id and k.id
+        order by id desc
+        limit 1
+    ) as s
+    where not s.leased
 )
-select s.seller_id, s.id, k.resumes
-from unnest($1::uuid[], $2::uuid[], $3::timestamptz[]) as k (seller_id, id, resumes)
-join subscriptions as s on s.seller_id = k.seller_id and s.id = k.id
-where not s.leased
-  and not exists (
-      select
-      from free as f
-      where f.seller_id = s.seller_id
-        and f.id = s.id
-  )
+select a.seller_id, a.id, a.resumes
+from asleep as a
+left join lateral (
+    select true as is_free
+    from subscriptions
+    where seller_id = a.seller_id
+      and id between a.id and a.id
+    order by id desc
+    limit 1
+    for update skip locked
+) as s on true
+where s.is_free is null
 
 -- name: WAKE
 -- $1, $2 sellers and subscriptions of queues that were put to sleep; $3 the ends of their pauses.
@@ -148,7 +170,14 @@ found as materialized (
     select q.seller_id, q.id, q.first_due, greatest(k.resumes, clock.at) as resumes
     from clock
     cross join unnest($1::uuid[], $2::uuid[], $3::timestamptz[]) as k (seller_id, id, resumes)
-    join subscription_queues as q on q.seller_id = k.seller_id and q.id = k.id
+    cross join lateral (
+        select seller_id, id, leased, first_due
+        from subscription_queues
+        where seller_id = k.seller_id
+          and id between k.id and k.id
+        order by id desc
+        limit 1
+    ) as q
     where not q.leased
 ),
 asleep as materialized (
