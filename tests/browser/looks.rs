@@ -166,6 +166,8 @@ async fn inside(viewer: &mut Viewer<'_>, own: &Application) {
         ("registration", "/panel/applications/new"),
         ("application", &of_it),
         ("deletion", &format!("{of_it}/delete")),
+        ("offers", "/panel/offers"),
+        ("orders", "/panel/orders"),
         ("tokens", "/panel/tokens"),
         ("connections", "/panel/connections"),
         ("deliveries", "/panel/deliveries"),

@@ -1,7 +1,8 @@
 //! Every page of the panel: its headers, its languages, HEAD, and trace ids.
 
-use blackbox::{Expect, Visitor, World, logs_request};
+use blackbox::{Expect, Visitor, World, line, logs_request, offer_line, parcel, text};
 use reqwest::Method;
+use serde_json::json;
 use testkit::Answer;
 
 use crate::{world, world_of_consent, world_with};
@@ -28,6 +29,9 @@ async fn pages(world: &World) -> (Visitor, Vec<(String, u16)>) {
         (&format!("{of_it}/delete"), 200),
         (&format!("/panel/connections/{}/disconnect", app.client_id), 404),
         ("/panel/applications/psa_nobody", 404),
+        ("/panel/offers", 200),
+        ("/panel/orders", 200),
+        ("/panel/orders?after=1_", 404),
         ("/panel/tokens", 200),
         ("/panel/connections", 200),
         ("/panel/account", 200),
@@ -69,6 +73,58 @@ async fn every_answer_has_the_security_headers() {
         let answer = browser.request(method, "/panel/tokens").send().await;
         assert!((400..500).contains(&answer.status), "{answer:?}");
         is_guarded("/panel/tokens", &answer);
+    }
+}
+
+#[tokio::test]
+async fn offers_and_orders_are_shown_with_external_ids_and_corrections_and_without_buyers() {
+    let world = world().await;
+    let mut member = world.member().await;
+    let own = world.integration_of(member.seller.clone()).await.trader();
+    for path in ["/panel/offers", "/panel/orders"] {
+        member.browser.page(path).await.shows("class=\"card empty\"");
+    }
+    let others = world.trader().await;
+    world
+        .any_offer(&others.seller, json!({"title": "Not mine"}))
+        .await;
+    let first = json!({"title": "Kettle <1>", "price": {"amount": 4905, "currency": "PLN"}});
+    let offer = world.offer(&own.seller, 1, first).await;
+    world
+        .patched(&own.token, &offer, &json!({"external_id": "SKU-1"}))
+        .await;
+    let lines = (2..52).map(|n| offer_line(n, json!({"title": format!("Cup {n}.")})));
+    world
+        .import(&own.seller, lines.collect::<Vec<_>>().join("\n"))
+        .await
+        .expect(200);
+    let page = member.browser.page("/panel/offers").await;
+    page.hides("SKU-1");
+    let (_, rest) = page.html.split_once("<a href=\"/panel/offers?after=").unwrap();
+    let next = format!("/panel/offers?after={}", rest.split('"').next().unwrap());
+    let last = member.browser.page(&next).await;
+    for text in ["Kettle &#60;1&#62;", "SKU-1", "49.05 PLN", "Published"] {
+        last.shows(text);
+    }
+    for text in ["Cup", "Not mine", "?after="] {
+        last.hides(text);
+    }
+    let order = world.paid(&[line(&own.seller, &offer, 2)], json!({})).await;
+    let shipment = world.shipped(&own.token, &order.id, &parcel("AAAA1")).await;
+    let corrected = world.correcting(&own.token, &order.id, &text(&shipment, "id"), &parcel("BBBB2"));
+    corrected.send().await.expect(200);
+    let page = member.browser.page("/panel/orders").await;
+    for text in [
+        &order.number,
+        "Shipped",
+        "2 × Kettle <code>K-1</code>",
+        "<code>BBBB2</code>",
+        "Corrections left</dt><dd>2</dd>",
+    ] {
+        page.shows(text);
+    }
+    for text in ["Ewa", "ewa@", "WAW01M", "AAAA1"] {
+        page.hides(text);
     }
 }
 

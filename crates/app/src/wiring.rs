@@ -229,12 +229,14 @@ impl Shared {
         }
     }
 
-    /// The panel's ports in one thread; those of applications and rates are the API's.
+    /// The panel's ports in one thread, some of them the API's.
     fn panel_state(&self, beside: &Public) -> Panel {
         Panel {
             ports: beside.ports.clone(),
             accounts: self.database.panel(),
             grants: self.database.grants(),
+            offers: Arc::clone(&beside.offers),
+            orders: Arc::clone(&beside.orders),
             subscriptions: self.database.subscriptions(),
             applications: Arc::clone(&beside.applications),
             rates: Arc::clone(&beside.rates),

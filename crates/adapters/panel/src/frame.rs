@@ -116,6 +116,8 @@ impl SignedInRequest {
         let t = &self.texts().frame;
         let pages = [
             ("/panel/applications", t.applications),
+            ("/panel/offers", t.offers),
+            ("/panel/orders", t.orders),
             ("/panel/tokens", t.tokens),
             ("/panel/connections", t.connections),
             ("/panel/deliveries", t.deliveries),

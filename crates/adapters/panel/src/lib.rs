@@ -27,6 +27,8 @@ use actix_web::web::{ServiceConfig, scope};
 use chrono::TimeDelta;
 use kernel::Sealer;
 use oauth::{ApplicationReader, GrantReader, RateCounter};
+use offers::OfferReader;
+use orders::OrderReader;
 use usecases::own_applications::ApplicationLimits;
 use usecases::sign_in::AttemptLimits;
 use web::front::Front;
@@ -41,6 +43,8 @@ pub struct Panel {
     pub accounts: Arc<dyn AccountReader>,
     /// Reads connections of sellers to applications.
     pub grants: Arc<dyn GrantReader>,
+    pub offers: Arc<dyn OfferReader>,
+    pub orders: Arc<dyn OrderReader>,
     /// Reads webhook subscriptions and deliveries.
     pub subscriptions: Arc<dyn SubscriptionReader>,
     pub applications: Arc<dyn ApplicationReader>,

@@ -13,9 +13,11 @@ pub(crate) struct Next {
 }
 
 /// The possible pages after signing in: name and path.
-const PAGES: [(&str, &str); 6] = [
+const PAGES: [(&str, &str); 8] = [
     ("new-application", "/panel/applications/new"),
     ("applications", "/panel/applications"),
+    ("offers", "/panel/offers"),
+    ("orders", "/panel/orders"),
     ("tokens", "/panel/tokens"),
     ("connections", "/panel/connections"),
     ("deliveries", "/panel/deliveries"),

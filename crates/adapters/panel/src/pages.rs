@@ -12,6 +12,7 @@ pub(crate) mod registration;
 pub(crate) mod sign_in;
 pub(crate) mod sign_out;
 pub(crate) mod tokens;
+pub(crate) mod trade;
 mod usage;
 
 use actix_web::HttpResponse;

@@ -8,7 +8,7 @@ use crate::page_error::PageResult;
 use crate::page_request::{PageRequest, SignedInRequest};
 use crate::pages::{
     account, applications, connections, consent, deliveries, forgotten, home, links, once, registration,
-    sign_in, sign_out, tokens,
+    sign_in, sign_out, tokens, trade,
 };
 
 type Answer = LocalBoxFuture<'static, PageResult>;
@@ -79,6 +79,8 @@ pub(crate) static TABLE: &[Route] = routes! {
     POST "/panel/applications/{client_id}/secret": SignedIn(applications::rotate);
     GET "/panel/applications/{client_id}/delete": SignedIn(applications::deletion);
     POST "/panel/applications/{client_id}/delete": SignedIn(applications::delete);
+    GET "/panel/offers": SignedIn(trade::offers);
+    GET "/panel/orders": SignedIn(trade::orders);
     GET "/panel/tokens": SignedIn(tokens::page);
     POST "/panel/tokens": SignedIn(tokens::issue);
     POST "/panel/tokens/{id}/revoke": SignedIn(tokens::revoke);

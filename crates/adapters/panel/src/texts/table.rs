@@ -1,6 +1,8 @@
 //! Every text of the pages, in both languages. A text that lacks a language does not compile.
 
 use oauth::{ApplicationStatus, ClientType, Purpose, Scope};
+use offers::OfferStatus;
+use orders::OrderStatus;
 use webhooks::{AttemptFailure, DeliveryState, WebhookEvent};
 
 use super::{Language, Message};
@@ -13,6 +15,8 @@ texts! {
         skip => "Skip to the content", "Przejdź do treści";
         navigation => "Main", "Główna";
         applications => "Applications", "Aplikacje";
+        offers => "Offers", "Oferty";
+        orders => "Orders", "Zamówienia";
         tokens => "Personal tokens", "Tokeny osobiste";
         connections => "Connected applications", "Połączone aplikacje";
         deliveries => "Webhook deliveries", "Dostawy webhooków";
@@ -306,6 +310,24 @@ texts! {
             "The application's access ends at once. No further events are sent to it, but for the notice that the connection has ended, if it has subscribed to that (connection.ended). It has to ask for your consent to come back. An application of your own keeps what its secret permits: delete it to stop that.",
             "Aplikacja od razu straci dostęp. Nie otrzyma dalszych zdarzeń poza powiadomieniem o zakończeniu połączenia, jeśli je subskrybuje (connection.ended). Aby wrócić, będzie musiała poprosić o zgodę. Twoja własna aplikacja zachowa to, na co pozwala jej sekret: aby to zakończyć, usuń ją.";
     }
+    /// Offers and orders.
+    trade: Trade {
+        offers_lead =>
+            "Your offers, newest first. Applications that you have connected see and change them.",
+            "Twoje oferty, od najnowszych. Połączone aplikacje widzą je i zmieniają.";
+        no_offers => "There are no offers of yours yet.", "Nie ma jeszcze Twoich ofert.";
+        orders_lead =>
+            "Your orders, newest first, without buyers' data and test orders.",
+            "Twoje zamówienia, od najnowszych, bez danych kupujących i zamówień testowych.";
+        no_orders => "There are no orders yet.", "Nie ma jeszcze zamówień.";
+        external_id => "Your id (external_id)", "Twój identyfikator (external_id)";
+        price => "Price", "Cena";
+        stock => "In stock", "Na stanie";
+        changed => "Changed", "Zmieniono";
+        placed => "Placed", "Złożono";
+        parcel => "Parcel", "Przesyłka";
+        corrections_left => "Corrections left", "Pozostałe poprawki";
+    }
     deliveries: Deliveries {
         lead =>
             "The events of your orders and offers that applications receive, and whether each has arrived.",
@@ -534,6 +556,19 @@ values! {
         WebhookEvent::OrderCancelled => "Order cancelled", "Zamówienie anulowane";
         WebhookEvent::OfferRejected => "Offer rejected", "Oferta odrzucona";
         WebhookEvent::ConnectionEnded => "Connection ended", "Połączenie zakończone";
+    }
+    offer_status: OfferStatus {
+        OfferStatus::Published => "Published", "Opublikowana";
+        OfferStatus::Draft => "Draft", "Szkic";
+        OfferStatus::Proposed => "Awaiting moderation", "Czeka na moderację";
+        OfferStatus::Rejected => "Rejected", "Odrzucona";
+    }
+    order_status: OrderStatus {
+        OrderStatus::Pending => "Not paid", "Nieopłacone";
+        OrderStatus::Processing => "To be shipped", "Do wysłania";
+        OrderStatus::Shipped => "Shipped", "Wysłane";
+        OrderStatus::Delivered => "Delivered", "Dostarczone";
+        OrderStatus::Cancelled => "Cancelled", "Anulowane";
     }
     delivery_state: &DeliveryState {
         DeliveryState::Queued => "Queued", "W kolejce";
