@@ -1,6 +1,6 @@
 //! Importing NDJSON: counts, invalid lines, line endings.
 
-use blackbox::{Expect, Seller, World, items, offer_body, offer_id, offer_line, once_each, text};
+use blackbox::{Expect, Seller, Wire, World, items, offer_body, offer_id, offer_line, once_each, text};
 use chrono::TimeDelta;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -44,7 +44,7 @@ async fn many_imports_at_once_leave_connections_to_others_and_none_fails() {
     let world = world_with(&[("DATABASE__POOL_SIZE", "2")]).await;
     let other = world.seller().await;
     let mut imports = Vec::new();
-    for n in 1..=24 {
+    for n in 1..=16 {
         let path = format!("/sellers/{}/offers:import", world.seller().await.id);
         let import = world.office(Method::POST, &path);
         let import = import.header("content-type", "application/x-ndjson");
@@ -152,4 +152,24 @@ async fn valid_lines_apply_and_each_invalid_one_has_its_errors() {
     assert_eq!(rejected(&report), expected.collect::<Vec<_>>());
     let missing = format!("/sellers/{}/offers/{}", seller.id, offer_id(2));
     world.office_get(&missing).await.refused(404, "not_found");
+}
+
+#[tokio::test]
+async fn an_import_ends_with_its_operators_token() {
+    let world = world().await;
+    let seller = world.seller().await;
+    let mut wire = Wire::importing(&world.server, &seller.id).await;
+    let lines = (1..=1_000).map(|n| offer_line(n, json!({})) + "\n");
+    assert!(wire.send_chunk(&lines.collect::<String>()).await);
+    let offers = "select count(*) from offers";
+    world
+        .until_count("the first lines are written", offers, &[], 1_000)
+        .await;
+    world
+        .execute("update operator_tokens set revoked_at = api_now()")
+        .await;
+    assert!(wire.send_chunk(&offer_line(1_001, json!({}))).await);
+    wire.send("0\r\n\r\n").await;
+    wire.answer().await.expect("an answer").expect(401);
+    assert_eq!(world.count(offers, &[]).await, 1_000);
 }

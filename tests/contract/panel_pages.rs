@@ -106,7 +106,7 @@ async fn offers_and_orders_are_shown_with_external_ids_and_corrections_and_witho
     for text in ["Kettle &#60;1&#62;", "SKU-1", "49.05 PLN", "Published"] {
         last.shows(text);
     }
-    for text in ["Cup", "Not mine", "?after="] {
+    for text in ["Cup", "Not mine", "rel=\"next\""] {
         last.hides(text);
     }
     let order = world.paid(&[line(&own.seller, &offer, 2)], json!({})).await;

@@ -8,7 +8,7 @@ use std::thread;
 
 use actix_web::dev::Server;
 use actix_web::web::{Bytes, ServiceConfig};
-use adapter_backoffice::BackOffice;
+use adapter_backoffice::{BackOffice, Imports};
 use adapter_docs_site::{Audience, Docs};
 use adapter_http::{HttpSettings, Public, UsageMeter, Waiting};
 use adapter_panel::{Panel, PanelSettings, Places};
@@ -20,7 +20,6 @@ use oauth::ClientId;
 use offers::OfferChanges;
 use rustls::ServerConfig;
 use tokio::runtime::Handle;
-use tokio::sync::Semaphore;
 use usecases::Announcement;
 use usecases::own_applications::ApplicationLimits;
 use usecases::sign_in::AttemptLimits;
@@ -56,7 +55,7 @@ pub(crate) struct Shared {
     offer_changes: Option<Arc<dyn OfferChanges<Announcement>>>,
     waiting: Waiting,
     host_checks: web::places::Places<ClientId>,
-    imports: Arc<Semaphore>,
+    imports: Imports,
     pub(crate) sealer: Arc<KeyRing>,
     pub(crate) passwords: Arc<Argon2Hasher>,
     office_passwords: Arc<Argon2Hasher>,
@@ -126,7 +125,7 @@ impl Shared {
             host_checks: web::places::Places::default(),
             waiting: Waiting::new(database.journals(config.retention.events.time_delta())),
             // As many as one seller's transactions.
-            imports: Arc::new(Semaphore::new((config.database.pool_size / 4).max(1))),
+            imports: Imports::new((config.database.pool_size / 4).max(1)),
             database,
         })
     }
@@ -255,7 +254,7 @@ impl Shared {
             sealer: self.sealer.clone(),
             sellers: self.database.sellers(),
             offers: self.database.offer_reader(),
-            imports: Arc::clone(&self.imports),
+            imports: self.imports.clone(),
             orders: self.database.order_directory(),
             changes: self.database.change_reader(),
             applications: self.database.application_directory(),

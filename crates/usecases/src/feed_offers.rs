@@ -42,8 +42,11 @@ async fn save(
     }
 }
 
-/// Offers that are fed in one transaction.
-pub const CHUNK: usize = 5_000;
+/// Offers that are fed in one transaction, which others wait for.
+pub const CHUNK: usize = 1_000;
+
+/// Rejected ones in one transaction: each may be an event for all subscriptions of its seller.
+pub const CHUNK_OF_REJECTED: usize = 100;
 
 /// The effects of a chunk's lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

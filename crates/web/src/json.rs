@@ -1,6 +1,6 @@
 //! Strict JSON: the grammar of `serde_json`, without duplicate keys (compared unescaped), NUL in any string
-//! or key, a byte order mark, and more than [`MAX_DEPTH`] levels. Integers stay distinct from other numbers
-//! (D10).
+//! or key, a byte order mark, more than [`MAX_DEPTH`] levels, and values by the thousand: see [`most_values`].
+//! Integers stay distinct from other numbers (D10).
 //!
 //! `serde_json` checks the grammar and unescapes strings. It would give the same `f64` for `1e3`, for `-0` and for
 //! integers beyond 64 bits, so the values are read here, each number by its text.
@@ -17,6 +17,12 @@ use crate::violations::Violations;
 
 /// The maximum depth of nested arrays and objects; the outermost one is level 1.
 pub const MAX_DEPTH: usize = 32;
+
+/// The most values, of all kinds and levels, in a text of this many bytes. Read in one piece, sixty KiB of empty objects would
+/// keep others waiting for milliseconds. Bodies as the API has them, with ids, have a third of it.
+const fn most_values(length: usize) -> usize {
+    100 + length / 16
+}
 
 /// A JSON value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,8 +54,10 @@ impl Json {
         }
         let IgnoredAny = serde_json::from_str(text).map_err(|error| JsonError::Syntax(error.to_string()))?;
         let mut reader = Reader {
+            length: text.len(),
             rest: text,
             levels: MAX_DEPTH,
+            values: most_values(text.len()),
         };
         let first = reader.token();
         reader.value(first)
@@ -123,6 +131,8 @@ pub enum JsonError {
     Nul,
     #[error("Invalid JSON: nested deeper than {MAX_DEPTH} levels.")]
     TooDeep,
+    #[error("Invalid JSON: more than {} values in {length} bytes.", most_values(*.length))]
+    TooManyValues { length: usize },
     /// The value is valid but not an object; names its kind.
     #[error("The JSON must be an object, not {0}.")]
     NotAnObject(&'static str),
@@ -137,9 +147,12 @@ impl From<JsonError> for Violations {
 
 /// Reads a text whose grammar has been checked.
 struct Reader<'a> {
+    length: usize,
     rest: &'a str,
     /// The number of further levels of nesting allowed.
     levels: usize,
+    /// The number of further values allowed.
+    values: usize,
 }
 
 impl<'a> Reader<'a> {
@@ -158,6 +171,9 @@ impl<'a> Reader<'a> {
 
     /// The value that begins with this token.
     fn value(&mut self, token: &str) -> Result<Json, JsonError> {
+        let length = self.length;
+        let left = self.values.checked_sub(1);
+        self.values = left.ok_or(JsonError::TooManyValues { length })?;
         Ok(match token {
             "null" => Json::Null,
             "true" | "false" => Json::Bool(token == "true"),

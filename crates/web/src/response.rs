@@ -22,6 +22,7 @@ use oauth::ClientId;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
+use crate::tasks::wake_after_others;
 use crate::trace_id::{TraceId, X_TRACE_ID};
 
 pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -124,7 +125,11 @@ impl<P> MessageBody for WithPayload<P> {
 const LARGE: u64 = 64 * 1024;
 const SLICE: usize = 32 * 1024;
 
-/// Bounds how much of a response is buffered for a client that does not read.
+/// After so many bytes of a large body, other connections of the thread have their turn: a client that reads fast would keep the
+/// thread until the end.
+const TURN: usize = 2 * SLICE;
+
+/// Bounds how much of a response is buffered for a client that does not read, and how long one that reads keeps others waiting.
 ///
 /// actix-http copies each chunk of a body into the connection's buffer, and checks for room only before a
 /// chunk. So a large body yields slices. An empty body is polled too: otherwise redirects, pipelined by a
@@ -135,7 +140,7 @@ pub(crate) fn in_slices(response: HttpResponse, owners: Owners) -> HttpResponse 
         return response;
     }
     let mut response = response.map_body(|_, body| match body.try_into_bytes() {
-        Ok(bytes) if bytes.is_unique() && !bytes.is_empty() => BoxBody::new(UNSENT.add(owners, bytes)),
+        Ok(bytes) if bytes.is_unique() && !bytes.is_empty() => in_turns(UNSENT.add(owners, bytes)),
         Ok(shared) => slices(BoxBody::new(shared)),
         Err(body) => slices(body),
     });
@@ -154,7 +159,40 @@ pub(crate) fn in_slices(response: HttpResponse, owners: Owners) -> HttpResponse 
 
 fn slices(body: BoxBody) -> BoxBody {
     let unsent = Bytes::new();
-    BoxBody::new(Slices { body, unsent })
+    in_turns(Slices { body, unsent })
+}
+
+fn in_turns(body: impl MessageBody + 'static) -> BoxBody {
+    let body = BoxBody::new(body);
+    BoxBody::new(InTurns { body, sent: 0 })
+}
+
+/// A response body that pauses after each [`TURN`].
+struct InTurns {
+    body: BoxBody,
+    /// Bytes since the last pause.
+    sent: usize,
+}
+
+impl MessageBody for InTurns {
+    type Error = <BoxBody as MessageBody>::Error;
+
+    fn size(&self) -> BodySize {
+        self.body.size()
+    }
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Self::Error>>> {
+        if self.sent >= TURN {
+            self.sent = 0;
+            wake_after_others(cx.waker());
+            return Poll::Pending;
+        }
+        let slice = ready!(Pin::new(&mut self.body).poll_next(cx));
+        if let Some(Ok(bytes)) = &slice {
+            self.sent += bytes.len();
+        }
+        Poll::Ready(slice)
+    }
 }
 
 /// A response body in slices that share its bytes.
@@ -382,6 +420,29 @@ mod tests {
         }
         let bodies = UNSENT.bodies.lock();
         assert!(bodies.bytes == 0 && bodies.by_number.is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_large_body_leaves_others_their_turns() {
+        let asset = Bytes::from_static(&[0; 3 * TURN - 1]);
+        for body in [BoxBody::new(asset), BoxBody::new(vec![0; 3 * TURN - 1])] {
+            let response = in_slices(HttpResponse::with_body(StatusCode::OK, body), [None; 2]);
+            let (mut body, mut turns) = (response.into_body(), vec![0]);
+            poll_fn(|cx| {
+                loop {
+                    match Pin::new(&mut body).poll_next(cx) {
+                        Poll::Ready(Some(slice)) => *turns.last_mut().unwrap() += slice.unwrap().len(),
+                        Poll::Ready(None) => return Poll::Ready(()),
+                        Poll::Pending => {
+                            turns.push(0);
+                            return Poll::Pending;
+                        }
+                    }
+                }
+            })
+            .await;
+            assert_eq!(turns, [TURN, TURN, TURN - 1]);
+        }
     }
 
     #[tokio::test]

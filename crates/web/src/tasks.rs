@@ -5,15 +5,26 @@
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
+use std::task::{Context, Waker};
 
 use futures_util::FutureExt;
 use thiserror::Error;
 use tokio::runtime::Handle;
+use tokio::task::yield_now;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 
 use crate::request_span;
+
+/// Wakes a server when the thread has run the tasks of other connections that are ready, and has looked for
+/// what arrived there: otherwise one whose answers need no wait would keep the thread as long as requests are
+/// there.
+pub fn wake_after_others(server: &Waker) {
+    let turn = pin!(yield_now());
+    let _pending = turn.poll(&mut Context::from_waker(server));
+}
 
 /// Runs work on the process's runtime and tracks the running tasks. Clones share their tasks.
 #[derive(Clone, Debug)]

@@ -12,10 +12,11 @@ use std::sync::Arc;
 use bytes::BytesMut;
 use futures_util::future::BoxFuture;
 use kernel::{SellerId, StoreError, TransactionError};
-use offers::OfferInput;
+use offers::{OfferInput, OfferStatus};
 use tokio::sync::Semaphore;
+use tokio::task::yield_now;
 use tokio_util::codec::{AnyDelimiterCodec, Decoder as _};
-use usecases::feed_offers::{CHUNK, Counts, import_offers};
+use usecases::feed_offers::{CHUNK, CHUNK_OF_REJECTED, Counts, import_offers};
 use usecases::{LockSet, UnitOfWork, transact};
 use web::resources::offer_input;
 use web::{Entry, Panicked, Tasks, decode};
@@ -27,6 +28,9 @@ const MAX_LINE_LENGTH: usize = 64 * 1024;
 
 /// A chunk is also full at this many bytes of lines, in case they are long.
 const MAX_CHUNK_SIZE: usize = 2 * 1024 * 1024;
+
+/// Lines that are read before other requests of the thread have their turn.
+const LINES_AT_A_TIME: u64 = 100;
 
 /// Imports the offers of one existing seller, line by line (D100).
 ///
@@ -78,6 +82,9 @@ impl Importer {
             if self.chunk.is_full() {
                 self.write_chunk().await?;
             }
+            if self.lines_read.is_multiple_of(LINES_AT_A_TIME) {
+                yield_now().await;
+            }
         }
         Ok(())
     }
@@ -110,6 +117,7 @@ impl Importer {
         }
         match decode::body(text, &offer_input(None)) {
             Ok(offer) => {
+                self.chunk.rejected += usize::from(offer.status == OfferStatus::Rejected);
                 self.chunk.offers.push(offer);
                 self.chunk.bytes += text.len();
             }
@@ -152,11 +160,12 @@ impl Importer {
 #[derive(Default)]
 struct Chunk {
     offers: Vec<OfferInput>,
+    rejected: usize,
     bytes: usize,
 }
 
 impl Chunk {
     fn is_full(&self) -> bool {
-        self.offers.len() >= CHUNK || self.bytes >= MAX_CHUNK_SIZE
+        self.offers.len() >= CHUNK || self.rejected >= CHUNK_OF_REJECTED || self.bytes >= MAX_CHUNK_SIZE
     }
 }

@@ -27,11 +27,11 @@ use chrono::TimeDelta;
 use futures_util::future::BoxFuture;
 use kernel::Sealer;
 use oauth::ApplicationDirectory;
-use tokio::sync::Semaphore;
 use web::front::Front;
 use web::listener::{Listener, Ports};
 use web::pipeline;
 
+pub use import::Imports;
 pub use importer::{ImportReport, Importer, RejectedLine};
 pub use policy::Access;
 pub use routes::calls;
@@ -45,8 +45,7 @@ pub struct BackOffice {
     pub sellers: Arc<dyn AccountReader>,
     /// Reads offers; preferably one per server thread.
     pub offers: Arc<dyn OfferReader>,
-    /// Limits how many chunks of imports are written at a time; shared by all threads of the process.
-    pub imports: Arc<Semaphore>,
+    pub imports: Imports,
     /// Reads orders with every seller's part.
     pub orders: Arc<dyn OrderDirectory>,
     /// Reads the changes of sellers.

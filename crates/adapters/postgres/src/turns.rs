@@ -33,6 +33,8 @@ enum Place {
     Share(SellerId),
     /// The marketplace's at this seller.
     MarketplaceShare(SellerId),
+    /// Of all work at several sellers: one less than a share, so that it does not stop the other work at any of them.
+    SeveralSellers,
     /// An application's at all its sellers.
     ApplicationShare(ClientId),
     /// Its part of a seller's share: half, rounded up. The seller's other applications, and the panel, have the rest.
@@ -107,13 +109,14 @@ impl Turns {
             Place::Share
         };
         let shares = locks.sellers.iter().copied().map(share);
+        let several = (locks.sellers.len() > 1).then_some(Place::SeveralSellers);
         let application = locks.application.into_iter().flat_map(|client_id| {
             let part = move |seller| Place::PartOfShare(seller, client_id);
             let parts = locks.sellers.iter().copied().map(part);
             parts.chain([Place::ApplicationShare(client_id)])
         });
         // Shares first: where one is full, no row is looked up.
-        let places = shares.chain(application).chain(rows).collect();
+        let places = shares.chain(several).chain(application).chain(rows).collect();
         let (admission, admitted) = self.arrive(places, locks.for_marketplace)?;
         let Some(admitted) = admitted else {
             return Ok(admission);
@@ -188,7 +191,7 @@ impl Admission {
 fn no_turn(busy: &Place, reason: impl FnOnce() -> String) -> StoreError {
     StoreError::Unavailable(match busy {
         Place::Share(_) | Place::ApplicationShare(_) | Place::PartOfShare(..) => ShareTaken.into(),
-        Place::Row(_) | Place::MarketplaceShare(_) => reason().into(),
+        Place::Row(_) | Place::MarketplaceShare(_) | Place::SeveralSellers => reason().into(),
     })
 }
 
@@ -198,6 +201,7 @@ impl State {
             Place::Row(_) => 1,
             Place::PartOfShare(..) => self.share.div_ceil(2),
             Place::ApplicationShare(_) => self.of_application,
+            Place::SeveralSellers => self.share.saturating_sub(1).max(1),
             Place::Share(_) | Place::MarketplaceShare(_) => self.share,
         };
         queue.taken < room

@@ -6,7 +6,7 @@
 
 use std::cell::Cell;
 use std::future::poll_fn;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,9 +21,9 @@ use actix_web::web::{Buf as _, Bytes, BytesMut};
 use actix_web::{HttpMessage as _, HttpResponse};
 use futures_util::Stream;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::task::yield_now;
 use tokio::time::{Sleep, sleep};
 use web::response;
+use web::tasks::wake_after_others;
 
 /// The most that is read of a connection while its server may not have it: enough to notice its end.
 const AHEAD: usize = 4096;
@@ -82,14 +82,6 @@ impl ReadGate {
             left => left,
         }
     }
-}
-
-/// Wakes a server when the thread has run the tasks of other connections that are ready, and has looked for
-/// what arrived there: otherwise one whose answers need no wait would keep the thread as long as requests are
-/// there.
-fn wake_after_others(server: &Waker) {
-    let turn = pin!(yield_now());
-    let _pending = turn.poll(&mut Context::from_waker(server));
 }
 
 /// The end of a pause, in which others have their turn. The server may ask again meanwhile: it does so as long
@@ -362,6 +354,7 @@ impl Stream for Reading {
 mod tests {
     use futures_util::FutureExt as _;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
+    use tokio::task::yield_now;
 
     use super::*;
 

@@ -51,15 +51,15 @@ impl WebhookUrl {
     /// under [`AddressPolicy::Any`], since the sender checks them again.
     pub fn parse(text: impl Into<String>, policy: AddressPolicy) -> Result<Self, Invalid> {
         let text = text.into();
-        if text.len() > MAX_URL.into() {
-            return Err(Invalid::new(format!("must have at most {MAX_URL} characters")));
-        }
         let pieces = Pieces::of(&text).ok_or_else(|| {
             Invalid::new(
                 "must be an absolute URL (RFC 3986) such as https://example.com/hook, in ASCII, with anything else \
                  percent-encoded",
             )
         })?;
+        if text.len() > MAX_URL.into() {
+            return Err(Invalid::new(format!("must have at most {MAX_URL} characters")));
+        }
         if pieces.rest.contains('#') {
             return Err(Invalid::new("must not have a fragment"));
         }

@@ -35,7 +35,10 @@ fn strict_json_agrees_with_serde_json_on_the_grammar() {
                 is_printable(&error.to_string(), bytes.len());
                 let is_own_rule = matches!(
                     error,
-                    JsonError::DuplicateKey(_) | JsonError::Nul | JsonError::TooDeep
+                    JsonError::DuplicateKey(_)
+                        | JsonError::Nul
+                        | JsonError::TooDeep
+                        | JsonError::TooManyValues { .. }
                 );
                 assert!(
                     is_own_rule || lenient.is_err(),

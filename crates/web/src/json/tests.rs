@@ -54,6 +54,19 @@ fn nul_is_refused_in_values_and_keys() {
 }
 
 #[test]
+fn the_number_of_values_is_limited_by_the_length() {
+    let empty = |objects: usize| format!("[{}{{}}]", "{},".repeat(objects - 1));
+    // The array is a value, too.
+    assert!(parse(&empty(120)).is_ok());
+    let length = empty(200).len();
+    assert_eq!(parse(&empty(200)), Err(JsonError::TooManyValues { length }));
+    let stocks: Vec<_> = (0..1_000)
+        .map(|n| format!(r#"{{"id":"{:036}","stock":{n}}}"#, n))
+        .collect();
+    assert!(parse(&format!("[{}]", stocks.join(","))).is_ok());
+}
+
+#[test]
 fn depth_is_limited() {
     assert!(parse(&nested(MAX_DEPTH)).is_ok());
     assert_eq!(parse(&nested(MAX_DEPTH + 1)), Err(JsonError::TooDeep));

@@ -122,8 +122,22 @@ async fn the_later_line_of_an_id_wins_across_chunks() {
     lines.extend(["second", "third", "third"].map(|title| line(7, title)));
     let input = lines.join("\n");
     let (report, titles) = whole(&input).await;
-    assert_eq!(counts(&report), (5_001, 2, 1, vec![]));
+    assert_eq!(counts(&report), (1_001, 2, 1, vec![]));
     assert_eq!(titles.first(), Some(&(7, "third".to_owned())));
+}
+
+#[tokio::test]
+async fn rejected_offers_fill_a_chunk_sooner() {
+    let store = Arc::new(Store::default());
+    let mut importer = importer(&store);
+    let rejected = (1..=u128::try_from(2 * CHUNK_OF_REJECTED).unwrap())
+        .map(|n| line(n, "x").replace("draft", "rejected") + "\n");
+    importer
+        .feed(rejected.collect::<String>().as_bytes())
+        .await
+        .unwrap();
+    importer.finish().await.unwrap();
+    assert_eq!(store.rows().saved, [CHUNK_OF_REJECTED; 2]);
 }
 
 #[tokio::test]
@@ -230,5 +244,5 @@ async fn a_failing_store_ends_the_import_and_keeps_the_written_chunks() {
         error,
         TransactionError::Store(StoreError::Unavailable(_))
     ));
-    assert_eq!(store.rows().saved, [5_000]);
+    assert_eq!(store.rows().saved, [CHUNK]);
 }

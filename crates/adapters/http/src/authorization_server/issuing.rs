@@ -141,13 +141,14 @@ impl Issue {
         }
     }
 
-    /// A transaction that locks the family, in its seller's share of the connections; none for a credential that
-    /// is unknown.
+    /// A transaction that locks the family, in the shares of its application and seller; none for a credential
+    /// that is unknown.
     async fn transaction(&self) -> Result<Option<Box<dyn Transaction>>, StoreError> {
         let Some(holder) = self.key.holder(&self.public).await? else {
             return Ok(None);
         };
-        let locks = LockSet::of_seller(holder.seller).and(Row::Family(self.key.token.family));
+        let locks = LockSet::of_row(Row::Family(self.key.token.family));
+        let locks = locks.by_application(holder.seller, holder.client_id);
         self.public.ports.units.begin(&locks).await.map(Some)
     }
 

@@ -52,7 +52,8 @@ async fn end(
         let Some(holder) = deadline.run(key.holder(&public)).await?? else {
             return Ok(());
         };
-        let locks = LockSet::of_seller(holder.seller).and(Row::Family(key.token.family));
+        let locks = LockSet::of_row(Row::Family(key.token.family));
+        let locks = locks.by_application(holder.seller, holder.client_id);
         let transaction = deadline.run(public.ports.units.begin(&locks)).await??;
         let revoking = revoke_own(transaction.as_ref(), token, client_id);
         deadline.run(revoking).await??;

@@ -193,6 +193,42 @@ async fn an_application_leaves_connections_to_other_sellers_and_to_its_sellers_o
     assert!(is_empty(&turns));
 }
 
+#[tokio::test]
+async fn orders_over_several_sellers_leave_each_seller_a_place_for_its_own() {
+    let turns = Turns::new(4);
+    let order = |sellers: &[u128]| {
+        let offers = sellers.iter().map(|seller| offer(*seller, *seller));
+        let shares = LockSet::of_offers(offers).by_marketplace();
+        take(
+            &turns,
+            LockSet {
+                rows: [].into(),
+                ..shares
+            },
+        )
+    };
+    let mut held = Vec::new();
+    for other in [2, 3, 4] {
+        held.push(admitted(&mut order(&[1, other])).await);
+    }
+    let mut waiting = order(&[5, 6]);
+    assert!(poll!(&mut waiting).is_pending());
+    for seller in [1, 5] {
+        drop(admitted(&mut order(&[seller])).await);
+    }
+    held.pop();
+    drop(admitted(&mut waiting).await);
+    drop(held);
+    assert!(is_empty(&turns));
+    // Where a share is one, orders of several sellers have it, too.
+    drop(
+        Turns::new(1)
+            .take(&LockSet::of_offers([offer(1, 1), offer(2, 2)]), Duration::ZERO)
+            .await
+            .unwrap(),
+    );
+}
+
 /// As a basket of several sellers does that has one of the hundred offers which batches change.
 #[tokio::test]
 async fn who_comes_first_begins_first_however_many_rows_others_wait_for() {
