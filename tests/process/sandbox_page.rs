@@ -6,6 +6,7 @@ use blackbox::{
     Expect as _, Page, Sandbox, Visitor, Wire, eventually, offer_id, offer_line, request, resident_kib, text,
     until,
 };
+use reqwest::Method;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use testkit::Client;
@@ -400,6 +401,19 @@ async fn a_waiting_retry_is_tried_now() {
     })
     .await;
     tried.shows("<span class=\"tag delivered\">verified</span>");
+
+    // Whoever has the token may delete the subscription.
+    let (_, rest) = tried.html.split_once("<dt>Subscription</dt><dd><code>").unwrap();
+    let path = format!("/v1/webhooks/{}", rest.split('<').next().unwrap());
+    let token = text(&sandbox.credentials["sellers"][0], "personal_token");
+    let url = format!("{}{path}", sandbox.text("base_url"));
+    let deletion = Client::new().request(Method::DELETE, &url).bearer(&token);
+    deletion.send().await.expect(204);
+    player
+        .browser
+        .page(receiver)
+        .await
+        .hides("The receiver has all events");
 }
 
 #[tokio::test]

@@ -424,8 +424,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_large_body_leaves_others_their_turns() {
-        let asset = Bytes::from_static(&[0; 3 * TURN - 1]);
-        for body in [BoxBody::new(asset), BoxBody::new(vec![0; 3 * TURN - 1])] {
+        let shared = Bytes::from(vec![0; 3 * TURN - 1]);
+        for body in [BoxBody::new(shared.clone()), BoxBody::new(vec![0; 3 * TURN - 1])] {
             let response = in_slices(HttpResponse::with_body(StatusCode::OK, body), [None; 2]);
             let (mut body, mut turns) = (response.into_body(), vec![0]);
             poll_fn(|cx| {

@@ -227,7 +227,7 @@ impl ReceiverPage<'_> {
 
 /// `GET /sandbox/receiver`: a seller's receiver.
 pub(crate) async fn receiver(page: &SandboxPage, (n, seller): Chosen<'_>) -> Shown {
-    let receiver = page.inbox.with(n, |receiver| receiver.clone());
+    let mut receiver = page.inbox.with(n, |receiver| receiver.clone());
     let mut deliveries = Vec::new();
     if let Some(own) = &receiver.subscription {
         let filter = DeliveryFilter {
@@ -236,6 +236,11 @@ pub(crate) async fn receiver(page: &SandboxPage, (n, seller): Chosen<'_>) -> Sho
         };
         let (reader, id) = (&page.settings.subscriptions, seller.id.into());
         deliveries = reader.deliveries_of_seller(id, filter, None, LISTED).await?;
+        // It may be deleted in the panel, or its connection ended.
+        let found = reader.subscription_of_seller(id, own.id).await?;
+        if !found.is_some_and(|found| found.subscription.active) {
+            receiver.subscription = None;
+        }
     }
     Ok(html(&ReceiverPage {
         frame: page.frame("Receiver"),

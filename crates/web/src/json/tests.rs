@@ -61,7 +61,7 @@ fn the_number_of_values_is_limited_by_the_length() {
     let length = empty(200).len();
     assert_eq!(parse(&empty(200)), Err(JsonError::TooManyValues { length }));
     let stocks: Vec<_> = (0..1_000)
-        .map(|n| format!(r#"{{"id":"{:036}","stock":{n}}}"#, n))
+        .map(|n| format!(r#"{{"id":"{n:036}","stock":{n}}}"#))
         .collect();
     assert!(parse(&format!("[{}]", stocks.join(","))).is_ok());
 }

@@ -3,8 +3,8 @@
 use askama::Template;
 use chrono::DateTime;
 use kernel::{Keyset, Money, PageSize, Reader};
-use offers::Offer;
-use orders::{OrderState, SellerOrder};
+use offers::{Offer, OfferFilter};
+use orders::{OrderFilter, OrderState, SellerOrder};
 use uuid::Uuid;
 
 use super::{ROWS, ok, with_query};
@@ -33,7 +33,12 @@ struct OrdersPage {
 pub(crate) async fn offers(request: SignedInRequest) -> PageResult {
     let (reader, after) = (Reader::in_panel(request.seller().id), after(&request)?);
     let offers = &request.panel.offers;
-    let page = offers.offers(reader, Default::default(), after, PageSize::clamped(ROWS.into()));
+    let page = offers.offers(
+        reader,
+        OfferFilter::default(),
+        after,
+        PageSize::clamped(ROWS.into()),
+    );
     let page = page.await?;
     ok(&OffersPage {
         frame: request.frame(request.texts().frame.offers),
@@ -45,7 +50,12 @@ pub(crate) async fn offers(request: SignedInRequest) -> PageResult {
 pub(crate) async fn orders(request: SignedInRequest) -> PageResult {
     let (reader, after) = (Reader::in_panel(request.seller().id), after(&request)?);
     let orders = &request.panel.orders;
-    let page = orders.orders(reader, Default::default(), after, PageSize::clamped(ROWS.into()));
+    let page = orders.orders(
+        reader,
+        OrderFilter::default(),
+        after,
+        PageSize::clamped(ROWS.into()),
+    );
     let page = page.await?;
     ok(&OrdersPage {
         frame: request.frame(request.texts().frame.orders),
