@@ -44,7 +44,7 @@ async fn many_imports_at_once_leave_connections_to_others_and_none_fails() {
     let world = world_with(&[("DATABASE__POOL_SIZE", "2")]).await;
     let other = world.seller().await;
     let mut imports = Vec::new();
-    for n in 1..=16 {
+    for n in 1..=24 {
         let path = format!("/sellers/{}/offers:import", world.seller().await.id);
         let import = world.office(Method::POST, &path);
         let import = import.header("content-type", "application/x-ndjson");

@@ -32,6 +32,11 @@ async fn pages(world: &World) -> (Visitor, Vec<(String, u16)>) {
         ("/panel/offers", 200),
         ("/panel/orders", 200),
         ("/panel/orders?after=1_", 404),
+        // No time of PostgreSQL's: others' lists are in the same batch.
+        (
+            "/panel/offers?after=-250000000000000000_00000000-0000-0000-0000-000000000000",
+            404,
+        ),
         ("/panel/tokens", 200),
         ("/panel/connections", 200),
         ("/panel/account", 200),

@@ -20,9 +20,9 @@ use crate::{Access, BackOffice};
 
 /// The most imports that are read at a time: each may keep some megabytes of rejected lines, for as long as its
 /// client sends anything.
-const AT_A_TIME: usize = 16;
+const AT_A_TIME: usize = 32;
 
-/// How long a token that has ended is not noticed before the end.
+/// How often the token is checked while a body arrives.
 const CHECKED_EVERY: Duration = Duration::from_secs(5);
 
 const LATE: &str = "The next part of the body did not arrive in time. Lines before it may have been applied.";

@@ -123,7 +123,8 @@ asleep as materialized (
     order by s.seller_id, s.id
     for no key update of s
 ),
--- Those that another transaction changed at that moment, perhaps without waking them.
+-- Those that another transaction changed at that moment, perhaps without waking them. They are locked by now: `asleep` locks the version
+-- that it goes on to even where it leaves that out.
 replaced as materialized (
     select seller_id, id
     from seen

@@ -15,6 +15,8 @@ use usecases::{LockSet, Row};
 /// twice as much for a row, so that a seller's requests alone do not get it refused.
 const ROW_QUEUE: usize = 256;
 const SHARE_QUEUE: usize = 1024;
+/// Work at more sellers takes long: it has a place in common, see [`Place::ManySellers`].
+const FEW_SELLERS: usize = 8;
 /// How often later work may pass the longest waiting at a row. Then its rows are kept free for it.
 const PASSES: u32 = 64;
 
@@ -33,8 +35,8 @@ enum Place {
     Share(SellerId),
     /// The marketplace's at this seller.
     MarketplaceShare(SellerId),
-    /// Of all work at several sellers: one less than a share, so that it does not stop the other work at any of them.
-    SeveralSellers,
+    /// All work at many sellers: together one place less than a share, so that it does not stop the other work at any of them.
+    ManySellers,
     /// An application's at all its sellers.
     ApplicationShare(ClientId),
     /// Its part of a seller's share: half, rounded up. The seller's other applications, and the panel, have the rest.
@@ -109,14 +111,14 @@ impl Turns {
             Place::Share
         };
         let shares = locks.sellers.iter().copied().map(share);
-        let several = (locks.sellers.len() > 1).then_some(Place::SeveralSellers);
+        let many = (locks.sellers.len() > FEW_SELLERS).then_some(Place::ManySellers);
         let application = locks.application.into_iter().flat_map(|client_id| {
             let part = move |seller| Place::PartOfShare(seller, client_id);
             let parts = locks.sellers.iter().copied().map(part);
             parts.chain([Place::ApplicationShare(client_id)])
         });
         // Shares first: where one is full, no row is looked up.
-        let places = shares.chain(several).chain(application).chain(rows).collect();
+        let places = shares.chain(many).chain(application).chain(rows).collect();
         let (admission, admitted) = self.arrive(places, locks.for_marketplace)?;
         let Some(admitted) = admitted else {
             return Ok(admission);
@@ -191,7 +193,7 @@ impl Admission {
 fn no_turn(busy: &Place, reason: impl FnOnce() -> String) -> StoreError {
     StoreError::Unavailable(match busy {
         Place::Share(_) | Place::ApplicationShare(_) | Place::PartOfShare(..) => ShareTaken.into(),
-        Place::Row(_) | Place::MarketplaceShare(_) | Place::SeveralSellers => reason().into(),
+        Place::Row(_) | Place::MarketplaceShare(_) | Place::ManySellers => reason().into(),
     })
 }
 
@@ -201,7 +203,7 @@ impl State {
             Place::Row(_) => 1,
             Place::PartOfShare(..) => self.share.div_ceil(2),
             Place::ApplicationShare(_) => self.of_application,
-            Place::SeveralSellers => self.share.saturating_sub(1).max(1),
+            Place::ManySellers => self.share.saturating_sub(1).max(1),
             Place::Share(_) | Place::MarketplaceShare(_) => self.share,
         };
         queue.taken < room

@@ -1,7 +1,7 @@
 //! `/panel/offers` and `/panel/orders`: the seller's trade as applications see it, without buyers' data.
 
 use askama::Template;
-use chrono::DateTime;
+use chrono::{DateTime, Datelike as _};
 use kernel::{Keyset, Money, PageSize, Reader};
 use offers::{Offer, OfferFilter};
 use orders::{OrderFilter, OrderState, SellerOrder};
@@ -11,6 +11,9 @@ use super::{ROWS, ok, with_query};
 use crate::frame::Frame;
 use crate::page_error::{PageError, PageResult};
 use crate::page_request::SignedInRequest;
+
+/// The most items of an order that are shown: a page of orders may have a megabyte of them.
+pub(crate) const ITEMS: usize = 10;
 
 #[derive(Template)]
 #[template(path = "offers.html")]
@@ -85,15 +88,14 @@ fn next_page(request: &SignedInRequest, next: Option<Keyset>) -> String {
     })
 }
 
-/// The position after which the page begins, if any.
+/// The position after which the page begins, if any: of a time that PostgreSQL has, too.
 fn after(request: &SignedInRequest) -> PageResult<Option<Keyset>> {
     let position = request.query.get("after").filter(|position| !position.is_empty());
     let parsed = position.map(|position| {
         let (at, id) = position.split_once('_')?;
-        Some(Keyset {
-            at: DateTime::from_timestamp_micros(at.parse().ok()?)?,
-            id: Uuid::parse_str(id).ok()?,
-        })
+        let at = DateTime::from_timestamp_micros(at.parse().ok()?)?;
+        let id = Uuid::parse_str(id).ok()?;
+        (1970..10_000).contains(&at.year()).then_some(Keyset { at, id })
     });
     parsed.map(|parsed| parsed.ok_or(PageError::NotFound)).transpose()
 }

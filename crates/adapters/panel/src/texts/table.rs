@@ -315,11 +315,14 @@ texts! {
         offers_lead =>
             "Your offers, newest first. Applications that you have connected see and change them.",
             "Twoje oferty, od najnowszych. Połączone aplikacje widzą je i zmieniają.";
-        no_offers => "There are no offers of yours yet.", "Nie ma jeszcze Twoich ofert.";
+        no_offers => "There are no further offers of yours.", "Nie ma dalszych Twoich ofert.";
         orders_lead =>
-            "Your orders, newest first, without buyers' data and test orders.",
-            "Twoje zamówienia, od najnowszych, bez danych kupujących i zamówień testowych.";
-        no_orders => "There are no orders yet.", "Nie ma jeszcze zamówień.";
+            "Your orders, newest first, without buyers' data; test orders are left out.",
+            "Twoje zamówienia, od najnowszych, bez danych kupujących; zamówienia testowe są pominięte.";
+        no_orders => "There are no further orders.", "Nie ma dalszych zamówień.";
+        more_items: fn(usize) -> String =>
+            |more| format!("and {more} more"),
+            |more| format!("i jeszcze {more}");
         external_id => "Your id (external_id)", "Twój identyfikator (external_id)";
         price => "Price", "Cena";
         stock => "In stock", "Na stanie";

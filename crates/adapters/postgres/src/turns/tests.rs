@@ -1,6 +1,6 @@
 //! Who begins when: rows, shares, applications, full queues, and what a crowd costs.
 
-use std::task::Poll;
+use std::{ops::RangeInclusive, task::Poll};
 
 use futures_util::{FutureExt, future::BoxFuture, poll};
 use kernel::OfferId;
@@ -194,36 +194,33 @@ async fn an_application_leaves_connections_to_other_sellers_and_to_its_sellers_o
 }
 
 #[tokio::test]
-async fn orders_over_several_sellers_leave_each_seller_a_place_for_its_own() {
+async fn orders_over_many_sellers_leave_each_seller_a_place_for_others() {
     let turns = Turns::new(4);
-    let order = |sellers: &[u128]| {
-        let offers = sellers.iter().map(|seller| offer(*seller, *seller));
+    let order = |sellers: RangeInclusive<u128>| {
+        let offers = sellers.map(|seller| offer(seller, seller));
+        let rows = [].into();
         let shares = LockSet::of_offers(offers).by_marketplace();
-        take(
-            &turns,
-            LockSet {
-                rows: [].into(),
-                ..shares
-            },
-        )
+        take(&turns, LockSet { rows, ..shares })
     };
     let mut held = Vec::new();
-    for other in [2, 3, 4] {
-        held.push(admitted(&mut order(&[1, other])).await);
+    for last in [10, 11, 12] {
+        held.push(admitted(&mut order(1..=last)).await);
     }
-    let mut waiting = order(&[5, 6]);
+    let mut waiting = order(21..=29);
     assert!(poll!(&mut waiting).is_pending());
-    for seller in [1, 5] {
-        drop(admitted(&mut order(&[seller])).await);
+    for few in [1..=1, 1..=8, 21..=28] {
+        drop(admitted(&mut order(few)).await);
     }
     held.pop();
     drop(admitted(&mut waiting).await);
     drop(held);
     assert!(is_empty(&turns));
-    // Where a share is one, orders of several sellers have it, too.
+    // Where a share is one, these have it, too.
+    let turns = Turns::new(1);
+    let offers = (1..=9).map(|seller| offer(seller, seller));
     drop(
-        Turns::new(1)
-            .take(&LockSet::of_offers([offer(1, 1), offer(2, 2)]), Duration::ZERO)
+        turns
+            .take(&LockSet::of_offers(offers), Duration::ZERO)
             .await
             .unwrap(),
     );
