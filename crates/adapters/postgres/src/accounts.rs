@@ -18,12 +18,12 @@ use diesel::query_dsl::methods;
 use diesel::sql_types::{BigInt, Binary, Bool, Integer, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use diesel::upsert::excluded;
 use kernel::{SellerId, StoreError};
-use oauth::{ClientId, Count, FamilyId, FamilyKind, Limiter, SecretHash, Subject, TokenKey};
+use oauth::{ClientId, Count, FamilyId, Limiter, SecretHash, Subject, TokenKey};
 use serde_json::Value;
 use uuid::Uuid;
 
 use crate::mails::account_mail;
-use crate::schema::{api_now, families, flashes, links, operator_tokens, sellers, sessions};
+use crate::schema::{api_now, flashes, links, operator_tokens, sellers, sessions};
 use crate::sql::{coalesce, microseconds};
 use crate::statement::{Only, statements};
 use crate::unit_of_work::{Tx, expect_rows};
@@ -33,6 +33,7 @@ statements! {
     "accounts.sql";
     ADD_OPERATOR_TOKEN: (SqlUuid, Text, Binary, Nullable<BigInt>, Bool);
     ISSUE_PERSONAL_TOKEN: (SqlUuid, Integer, SqlUuid, SqlUuid, Binary, Nullable<Timestamptz>, Text);
+    REVOKE_PERSONAL_TOKEN: (SqlUuid, SqlUuid);
     OPEN_SESSION: (Binary, SqlUuid, Timestamptz, Timestamptz);
     END_SESSIONS: (SqlUuid, Nullable<Binary>);
     END_LINKS: (SqlUuid);
@@ -265,13 +266,7 @@ impl AccountStore for Tx {
     }
 
     async fn revoke_personal_token(&self, seller: SellerId, family: FamilyId) -> Result<bool, StoreError> {
-        // The gate checks the family. Its row also shows that it belongs to this seller.
-        let live = families::table
-            .find(family.uuid())
-            .filter(families::seller_id.eq(seller.uuid()))
-            .filter(families::kind.eq(FamilyKind::Personal.as_str()))
-            .filter(families::revoked_at.is_null());
-        let revoke = diesel::update(live).set(families::revoked_at.eq(api_now().nullable()));
+        let revoke = REVOKE_PERSONAL_TOKEN.bind((seller.uuid(), family.uuid()));
         Ok(self.execute(revoke).await? == 1)
     }
 

@@ -23,6 +23,21 @@ insert into access_tokens (family_id, hash, expires_at)
 select id, $5, $6
 from family
 
+-- name: REVOKE_PERSONAL_TOKEN
+-- $1 the seller; $2 the family.
+-- The gate checks the family. Lists of live tokens need not pass its name any more.
+with unnamed as (
+    delete from personal_tokens
+    where seller_id = $1
+      and id = $2
+)
+update families
+set revoked_at = api_now()
+where id = $2
+  and seller_id = $1
+  and kind = 'personal'
+  and revoked_at is null
+
 -- name: OPEN_SESSION
 -- $1 the session's hash; $2 the seller; $3 when it was created; $4 when it was last used.
 insert into sessions (hash, created_at, seen_at, seller_id, generation)

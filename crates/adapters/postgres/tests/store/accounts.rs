@@ -161,6 +161,8 @@ async fn personal_tokens_are_listed_while_they_are_valid_and_revoked_once_by_the
         assert_eq!(done.await, revoked);
     }
     assert_eq!(listed().await, []);
+    // Of the revoked one nothing is passed by to list others.
+    assert_eq!(fixture.rows_of("personal_tokens").await, 1);
 }
 
 #[tokio::test]
