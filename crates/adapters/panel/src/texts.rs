@@ -47,6 +47,7 @@ macro_rules! values {
 
 mod rules;
 mod table;
+mod values;
 
 use actix_web::HttpRequest;
 use actix_web::http::header::{ACCEPT_LANGUAGE, AcceptLanguage, Header as _, HeaderValue, Quality};
