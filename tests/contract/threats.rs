@@ -23,7 +23,7 @@ fn every_section_of_rfc_9700_has_a_row() {
 }
 
 /// The folders of the tests by the words that precede their files' names: `contract a, b; process c`.
-const FOLDERS: [(&str, &str); 19] = [
+const FOLDERS: [(&str, &str); 20] = [
     ("contract", "contract"),
     ("process", "process"),
     ("neighbours", "neighbours"),
@@ -33,6 +33,7 @@ const FOLDERS: [(&str, &str); 19] = [
     ("store", "../crates/adapters/postgres/tests/store"),
     ("postgres", "../crates/adapters/postgres/src"),
     ("app", "../crates/app/src"),
+    ("backoffice", "../crates/adapters/backoffice/src"),
     ("carriers", "../crates/adapters/carriers/tests/lookups"),
     ("docs-site", "../crates/adapters/docs-site/src"),
     ("http", "../crates/adapters/http/src"),
