@@ -34,33 +34,42 @@ returning id, seller_id, client_id, due_at
 
 -- name: REVOKE_FAMILIES_OF_APPLICATION
 -- $1 the application; $2 rows at most.
--- They are dead already. Marked, they leave the tables soon, also those that would never expire.
-update families as f
+-- They are dead already. Marked, they leave the tables soon, also those that would never expire. Those of a deleted application are
+-- all dead.
+update families
 set revoked_at = (select api_now())
-from (
-    select f.id
-    from families as f
-    join applications as a on a.client_id = f.client_id
-    where f.client_id = $1
-      and f.revoked_at is null
-      and (a.deleted_at is not null or f.application_generation <> a.token_generation)
+-- As an array, they are found by the primary key, whatever the plan supposes of $2.
+where id = any(array(
+    select id
+    from families
+    where client_id = $1
+      and revoked_at is null
+      and application_generation < (
+          select token_generation + (deleted_at is not null)::integer
+          from applications
+          where client_id = $1
+      )
+    order by application_generation
     limit $2
-    for no key update of f skip locked
-) as dead
-where f.id = dead.id
+    for no key update skip locked
+))
 
 -- name: REVOKE_FAMILIES_OF_SELLER
 -- $1 the seller; $2 rows at most.
-update families as f
+-- Those of a closed account are all dead.
+update families
 set revoked_at = (select api_now())
-from (
-    select f.id
-    from families as f
-    join sellers as s on s.id = f.seller_id
-    where f.seller_id = $1
-      and f.revoked_at is null
-      and (s.closed_at is not null or f.seller_generation <> s.token_generation)
+where id = any(array(
+    select id
+    from families
+    where seller_id = $1
+      and revoked_at is null
+      and seller_generation < (
+          select token_generation + (closed_at is not null)::integer
+          from sellers
+          where id = $1
+      )
+    order by seller_generation
     limit $2
-    for no key update of f skip locked
-) as dead
-where f.id = dead.id
+    for no key update skip locked
+))

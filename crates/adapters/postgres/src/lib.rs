@@ -65,6 +65,7 @@ pub use migrations::{MigrateError, MissingMigration, finish, migrate, missing_mi
 pub use retention::{Cleared, Expired};
 pub use schema_state::SchemaState;
 pub use sealed::{Resealed, WEBHOOK_SECRETS, sealed_columns};
+pub use undelivered::WebhookLists;
 
 /// The longest time that a read, or the start of a transaction, waits for the database, including opening a
 /// connection.

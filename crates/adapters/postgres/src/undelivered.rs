@@ -8,15 +8,15 @@ use kernel::{MailId, SellerId, StoreError};
 use oauth::ClientId;
 use orders::GivenUpMail;
 use uuid::Uuid;
-use webhooks::{DeliveryId, SellerDelivery, SubscriptionId, Undelivered, UndeliveredFilter};
+use webhooks::{DeliveryFilter, DeliveryId, SellerDelivery, SubscriptionId, Undelivered, UndeliveredFilter};
 
-use crate::connection::{BEGIN_UNLIMITED, error::store_error};
+use crate::connection::{BEGIN_UNLIMITED, OpenConnection, error::store_error};
 use crate::database::Database;
 use crate::mails::count;
 use crate::orders::order_number;
 use crate::schema::{mails, subscriptions};
 use crate::unit_of_work::PLAN_BY_VALUES;
-use crate::webhooks::{Queue, SellerDeliveryRow, UNDELIVERED};
+use crate::webhooks::{DELIVERIES_OF_SELLER, SellerDeliveryRow, UNDELIVERED, deliveries_of};
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = mails, check_for_backend(Pg))]
@@ -30,51 +30,15 @@ struct GivenUpRow {
     attempts: i32,
 }
 
+/// Lists of webhooks for operators, on one connection and without a time limit: what an event or an order caused is looked for in
+/// all that is kept.
+pub struct WebhookLists {
+    open: OpenConnection,
+}
+
 impl Database {
-    /// The seller whose events the subscription receives; None if there is no such subscription. Ended ones
-    /// are included.
-    pub async fn seller_of(&self, subscription: SubscriptionId) -> Result<Option<SellerId>, StoreError> {
-        let find = subscriptions::table
-            .filter(subscriptions::id.eq(subscription.uuid()))
-            .select(Queue::as_select());
-        let row = self.autocommit("subscriptions").row(find).await?;
-        Ok(row.map(|row| row.seller_id.into()))
-    }
-
-    /// The sellers that have subscriptions, ended ones included; with a client, those of this application.
-    pub async fn subscribed_sellers(&self, client: Option<ClientId>) -> Result<Vec<SellerId>, StoreError> {
-        let mut find = subscriptions::table
-            .distinct_on(subscriptions::seller_id)
-            .order(subscriptions::seller_id)
-            .select(Queue::as_select())
-            .into_boxed();
-        if let Some(client) = client {
-            find = find.filter(subscriptions::client_id.eq(client.uuid()));
-        }
-        let rows = self.autocommit("subscriptions").rows(find).await?;
-        Ok(rows.into_iter().map(|row| row.seller_id.into()).collect())
-    }
-
-    /// Up to `limit` undelivered deliveries of all sellers whose id is below `before`, newest first. Of those
-    /// given up, `active` may be outdated until an end has been followed up. Has no timeout.
-    pub async fn undelivered(
-        &self,
-        filter: UndeliveredFilter,
-        before: Option<DeliveryId>,
-        limit: u16,
-    ) -> Result<Vec<SellerDelivery>, StoreError> {
-        let UndeliveredFilter {
-            why,
-            seller,
-            subscription,
-        } = filter;
-        let statement = UNDELIVERED.bind((
-            seller.map(SellerId::uuid),
-            subscription.map(SubscriptionId::uuid),
-            before.map_or(Uuid::max(), DeliveryId::uuid),
-            i64::from(limit),
-            why == Undelivered::Pending,
-        ));
+    /// Opens the connection of the lists.
+    pub async fn webhook_lists(&self) -> Result<WebhookLists, StoreError> {
         self.connector().require_usable()?;
         let open = self.connector().open().await?;
         let mut connection = open.connection();
@@ -82,11 +46,7 @@ impl Database {
         begun.map_err(store_error)?;
         let planned = PLAN_BY_VALUES.bare().execute(&mut connection).await;
         planned.map_err(store_error)?;
-        let rows = statement.get_results::<SellerDeliveryRow>(&mut connection).await;
-        let rows = rows.map_err(store_error)?;
-        let ended = connection.batch_execute("rollback").await;
-        ended.map_err(store_error)?;
-        rows.into_iter().map(SellerDelivery::try_from).collect()
+        Ok(WebhookLists { open })
     }
 
     /// Up to `limit` mails to buyers that were given up, older than `before`, newest first.
@@ -115,4 +75,72 @@ impl Database {
         let rows = self.autocommit("mails").rows(rows).await?;
         rows.into_iter().map(mail).collect()
     }
+}
+
+impl WebhookLists {
+    /// The seller whose events the subscription receives; None if there is no such subscription. Ended ones
+    /// are included.
+    pub async fn seller_of(&self, subscription: SubscriptionId) -> Result<Option<SellerId>, StoreError> {
+        let find = subscriptions::table
+            .filter(subscriptions::id.eq(subscription.uuid()))
+            .select(subscriptions::seller_id);
+        let found = find.first::<Uuid>(&mut self.open.connection()).await;
+        Ok(found.optional().map_err(store_error)?.map(SellerId::from))
+    }
+
+    /// The sellers that have subscriptions, ended ones included; with a client, those of this application.
+    pub async fn subscribed_sellers(&self, client: Option<ClientId>) -> Result<Vec<SellerId>, StoreError> {
+        let mut find = subscriptions::table
+            .distinct_on(subscriptions::seller_id)
+            .order(subscriptions::seller_id)
+            .select(subscriptions::seller_id)
+            .into_boxed();
+        if let Some(client) = client {
+            find = find.filter(subscriptions::client_id.eq(client.uuid()));
+        }
+        let found = find.load::<Uuid>(&mut self.open.connection()).await;
+        Ok(found.map_err(store_error)?.into_iter().map(SellerId::from).collect())
+    }
+
+    /// As [`SubscriptionReader::deliveries_of_seller`](webhooks::SubscriptionReader::deliveries_of_seller).
+    pub async fn deliveries_of_seller(
+        &self,
+        seller: SellerId,
+        filter: DeliveryFilter,
+        before: Option<DeliveryId>,
+        limit: u16,
+    ) -> Result<Vec<SellerDelivery>, StoreError> {
+        let statement = DELIVERIES_OF_SELLER.bind(deliveries_of(seller, filter, before, limit));
+        let rows = statement.get_results(&mut self.open.connection()).await;
+        deliveries(rows)
+    }
+
+    /// Up to `limit` undelivered deliveries of all sellers whose id is below `before`, newest first. Of those
+    /// given up, `active` may be outdated until an end has been followed up.
+    pub async fn undelivered(
+        &self,
+        filter: UndeliveredFilter,
+        before: Option<DeliveryId>,
+        limit: u16,
+    ) -> Result<Vec<SellerDelivery>, StoreError> {
+        let UndeliveredFilter {
+            why,
+            seller,
+            subscription,
+        } = filter;
+        let statement = UNDELIVERED.bind((
+            seller.map(SellerId::uuid),
+            subscription.map(SubscriptionId::uuid),
+            before.map_or(Uuid::max(), DeliveryId::uuid),
+            i64::from(limit),
+            why == Undelivered::Pending,
+        ));
+        let rows = statement.get_results(&mut self.open.connection()).await;
+        deliveries(rows)
+    }
+}
+
+fn deliveries(rows: QueryResult<Vec<SellerDeliveryRow>>) -> Result<Vec<SellerDelivery>, StoreError> {
+    let rows = rows.map_err(store_error)?;
+    rows.into_iter().map(SellerDelivery::try_from).collect()
 }

@@ -42,7 +42,7 @@ statements! {
     SUBSCRIPTIONS_OF_APPLICATION: (SqlUuid, SqlUuid) -> SubscriptionRow;
     SUBSCRIPTIONS_OF_SELLER: (SqlUuid, SqlUuid, SqlUuid, BigInt) -> SellerSubscriptionRow;
     DELIVERIES: (SqlUuid, Nullable<SqlUuid>, SqlUuid, SqlUuid, SqlUuid) -> Option<FoundDeliveryRow>;
-    DELIVERIES_OF_SELLER: (
+    pub(crate) DELIVERIES_OF_SELLER: (
         SqlUuid, Nullable<SqlUuid>, SqlUuid, BigInt, Bool, Nullable<Text>, Nullable<SqlUuid>, Nullable<Binary>
     ) -> SellerDeliveryRow;
     pub(crate) UNDELIVERED: (Nullable<SqlUuid>, Nullable<SqlUuid>, SqlUuid, BigInt, Bool) -> SellerDeliveryRow;
@@ -271,6 +271,44 @@ fn queued_since(order: OrderId) -> Uuid {
     Uuid::from_u128(order.uuid().as_u128().saturating_sub(TEN_MINUTES_MS << 80))
 }
 
+/// What [`DELIVERIES_OF_SELLER`] is bound to. An event or an order is looked for in the rows of each subscription of the seller; for
+/// an order, in those since its id was made, ten minutes less for clocks that differ.
+pub(crate) fn deliveries_of(
+    seller: SellerId,
+    filter: DeliveryFilter,
+    before: Option<DeliveryId>,
+    limit: u16,
+) -> DeliveriesOfSeller {
+    let DeliveryFilter {
+        subscription,
+        failed,
+        event,
+        order,
+    } = filter;
+    let about = order.map(|order| format!(r#""order_id":"{order}""#));
+    (
+        seller.uuid(),
+        subscription.map(SubscriptionId::uuid),
+        before.map_or(Uuid::max(), DeliveryId::uuid),
+        i64::from(limit),
+        failed,
+        event.map(WebhookEvent::as_str),
+        order.map(queued_since),
+        about.map(String::into_bytes),
+    )
+}
+
+type DeliveriesOfSeller = (
+    Uuid,
+    Option<Uuid>,
+    Uuid,
+    i64,
+    bool,
+    Option<&'static str>,
+    Option<Uuid>,
+    Option<Vec<u8>>,
+);
+
 /// Reads subscriptions and their deliveries. Each call is one statement in the seller's share: of the pool, or
 /// of slow reads.
 pub(crate) struct StoredSubscriptions {
@@ -359,8 +397,6 @@ impl SubscriptionReader for StoredSubscriptions {
             .collect()
     }
 
-    /// An event or an order is looked for in the rows of each subscription of the seller; for an order, in
-    /// those since its id was made, ten minutes less for clocks that differ.
     async fn deliveries_of_seller(
         &self,
         seller: SellerId,
@@ -368,23 +404,7 @@ impl SubscriptionReader for StoredSubscriptions {
         before: Option<DeliveryId>,
         limit: u16,
     ) -> Result<Vec<SellerDelivery>, StoreError> {
-        let DeliveryFilter {
-            subscription,
-            failed,
-            event,
-            order,
-        } = filter;
-        let about = order.map(|order| format!(r#""order_id":"{order}""#));
-        let statement = DELIVERIES_OF_SELLER.bind((
-            seller.uuid(),
-            subscription.map(SubscriptionId::uuid),
-            before.map_or(Uuid::max(), DeliveryId::uuid),
-            i64::from(limit),
-            failed,
-            event.map(WebhookEvent::as_str),
-            order.map(queued_since),
-            about.map(String::into_bytes),
-        ));
+        let statement = DELIVERIES_OF_SELLER.bind(deliveries_of(seller, filter, before, limit));
         let rows = self.slow.rows(Reader::in_panel(seller), statement).await?;
         rows.into_iter().map(SellerDelivery::try_from).collect()
     }

@@ -111,7 +111,7 @@ impl Command {
                 };
                 let sellers = match (seller, client) {
                     (Some(seller), _) => vec![find_seller(database, &seller).await?.id],
-                    (None, client) => database.subscribed_sellers(client).await?,
+                    (None, client) => database.webhook_lists().await?.subscribed_sellers(client).await?,
                 };
                 let (reader, mut rows) = (database.subscriptions(), Vec::new());
                 for seller in with_progress(sellers) {
@@ -162,8 +162,7 @@ impl Command {
 
 impl Deliveries {
     async fn run(self, database: &Database, format: Format) -> anyhow::Result<()> {
-        let owner = self.list.seller_of(database).await?;
-        let is_of_all = owner.is_none() && self.order.is_none();
+        let (owner, lists) = (self.list.seller_of(database).await?, database.webhook_lists().await?);
         let (sellers, order) = match (&self.order, owner) {
             (Some(name), owner) => {
                 let parts = database.order_directory().parts(name).await?;
@@ -177,7 +176,7 @@ impl Deliveries {
                 (sellers.filter(is_meant).collect(), order)
             }
             (None, Some(owner)) => (vec![owner], None),
-            (None, None) => (database.subscribed_sellers(None).await?, None),
+            (None, None) => (lists.subscribed_sellers(None).await?, None),
         };
         let filter = DeliveryFilter {
             subscription: self.list.subscription.map(SubscriptionId::from),
@@ -186,13 +185,8 @@ impl Deliveries {
             order,
         };
         let (mut rows, before, limit) = (Vec::new(), self.list.before(), self.list.page.limit);
-        let reader = database.subscriptions();
         for seller in with_progress(sellers) {
-            match reader.deliveries_of_seller(seller, filter, before, limit).await {
-                Ok(found) => rows.extend(found),
-                Err(error) if is_of_all => note(format_args!("seller {seller} is left out: {error}")),
-                Err(error) => return Err(error.into()),
-            }
+            rows.extend(lists.deliveries_of_seller(seller, filter, before, limit).await?);
             rows.sort_unstable_by_key(|row| Reverse(row.delivery.id));
             rows.truncate(limit.into());
         }
@@ -213,9 +207,8 @@ impl List {
             seller: self.seller_of(database).await?,
             subscription: self.subscription.map(SubscriptionId::from),
         };
-        let rows = database
-            .undelivered(filter, self.before(), self.page.limit)
-            .await?;
+        let lists = database.webhook_lists().await?;
+        let rows = lists.undelivered(filter, self.before(), self.page.limit).await?;
         self.print(&rows, format)
     }
 
@@ -256,7 +249,7 @@ async fn seller_of(
     let Some(id) = subscription else {
         return Ok(seller);
     };
-    let owner = database.seller_of(id.into()).await?;
+    let owner = database.webhook_lists().await?.seller_of(id.into()).await?;
     if owner.is_none_or(|owner| seller.is_some_and(|seller| seller != owner)) {
         let whose = if seller.is_some() { " of this seller" } else { "" };
         let unknown = format!(
@@ -276,9 +269,9 @@ async fn deliver_all_again(
 ) -> anyhow::Result<()> {
     // A page of n may read the ids of n deliveries in n queues.
     const AT_A_TIME: u16 = 200;
-    let (mut given_up, mut before) = (Vec::new(), None);
+    let (lists, mut given_up, mut before) = (database.webhook_lists().await?, Vec::new(), None);
     loop {
-        let mut page = database.undelivered(filter, before, AT_A_TIME).await?;
+        let mut page = lists.undelivered(filter, before, AT_A_TIME).await?;
         page.retain(|row| row.delivery.created_at >= since);
         let Some(last) = page.last() else { break };
         before = Some(last.delivery.id);

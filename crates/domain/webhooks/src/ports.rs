@@ -191,7 +191,7 @@ pub struct SellerDelivery {
     pub delivery: Delivery,
 }
 
-/// A filter of a seller's deliveries.
+/// A filter of a seller's deliveries. By event or order it is for operators alone, since it may cost all that is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DeliveryFilter {
     /// Only deliveries to this subscription.

@@ -124,8 +124,8 @@ async fn an_invalid_url_is_shown_only_where_it_is_shown_whole() {
         seller: None,
         subscription: None,
     };
-    let listed = database.undelivered(filter, None, 50).await;
-    let listed = listed.unwrap();
+    let lists = database.webhook_lists().await.unwrap();
+    let listed = lists.undelivered(filter, None, 50).await.unwrap();
     let urls: Vec<_> = listed.iter().map(|row| &row.receiver).collect();
     assert_eq!(urls, ["no url"; 2]);
     let (reader, all) = (database.subscriptions(), DeliveryFilter::default());

@@ -4,14 +4,15 @@ use std::collections::BTreeSet;
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
-use adapter_postgres::DatabaseSettings;
+use adapter_postgres::{ANSWER_TIMEOUT, DatabaseSettings};
 use futures_util::future::{OptionFuture, join_all};
 use futures_util::{FutureExt as _, join};
 use kernel::{Keyset, Page, PageSize, Reader, SellerId};
 use offers::{Offer, OfferCode, OfferFilter, OfferStatus};
 use orders::{OrderFilter, OrderId, OrderNumber, OrderRef, OrderStatus, SellerOrder};
 use testkit::{PgBouncer, StatementProxy, lock_waits};
-use webhooks::DeliveryFilter;
+use tokio::time::timeout;
+use webhooks::{DeliveryFilter, WebhookEvent};
 
 use crate::support::{CAPACITY, Fixture, handle, id, is_unavailable, settings};
 
@@ -343,6 +344,27 @@ async fn sellers_who_look_at_their_deliveries_leave_connections_to_slow_lists() 
         page = page => assert!(page.unwrap().items.is_empty()),
     }
     fixture.tamper("rollback").await;
+}
+
+/// What an event or an order caused is looked for in all that is kept.
+#[tokio::test]
+async fn what_operators_list_of_webhooks_has_no_time_limit() {
+    let fixture = Fixture::new().await;
+    let queue = fixture.queue().await;
+    fixture.fill(queue, 2, 0).await;
+    let lists = fixture.database.webhook_lists().await.unwrap();
+    fixture
+        .tamper("begin; lock table deliveries in access exclusive mode")
+        .await;
+    let filter = DeliveryFilter {
+        event: Some(WebhookEvent::OrderPaid),
+        ..DeliveryFilter::default()
+    };
+    let mut listed = pin!(lists.deliveries_of_seller(queue.seller, filter, None, 9));
+    let longest = ANSWER_TIMEOUT + Duration::from_millis(500);
+    assert!(timeout(longest, &mut listed).await.is_err());
+    fixture.tamper("rollback").await;
+    assert_eq!(listed.await.unwrap().len(), 2);
 }
 
 /// Also behind a pooler. A connection that is shared waits for the answers of the others until they time out.
