@@ -2,7 +2,10 @@
 
 use chrono::{DateTime, Utc};
 use diesel::pg::Pg;
-use diesel::prelude::*;
+use diesel::{
+    ExpressionMethods as _, NullableExpressionMethods as _, OptionalExtension as _, QueryDsl as _,
+    QueryResult, Queryable, Selectable, SelectableHelper as _,
+};
 use diesel_async::{RunQueryDsl as _, SimpleAsyncConnection as _};
 use kernel::{MailId, SellerId, StoreError};
 use oauth::ClientId;
@@ -99,7 +102,11 @@ impl WebhookLists {
             find = find.filter(subscriptions::client_id.eq(client.uuid()));
         }
         let found = find.load::<Uuid>(&mut self.open.connection()).await;
-        Ok(found.map_err(store_error)?.into_iter().map(SellerId::from).collect())
+        Ok(found
+            .map_err(store_error)?
+            .into_iter()
+            .map(SellerId::from)
+            .collect())
     }
 
     /// As [`SubscriptionReader::deliveries_of_seller`](webhooks::SubscriptionReader::deliveries_of_seller).
