@@ -49,7 +49,7 @@ where id = any(array(
           from applications
           where client_id = $1
       )
-    order by application_generation
+    order by revoked_at, application_generation
     limit $2
     for no key update skip locked
 ))
@@ -69,7 +69,7 @@ where id = any(array(
           from sellers
           where id = $1
       )
-    order by seller_generation
+    order by revoked_at, seller_generation
     limit $2
     for no key update skip locked
 ))

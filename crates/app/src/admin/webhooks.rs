@@ -162,7 +162,10 @@ impl Command {
 
 impl Deliveries {
     async fn run(self, database: &Database, format: Format) -> anyhow::Result<()> {
-        let (owner, lists) = (self.list.seller_of(database).await?, database.webhook_lists().await?);
+        let (owner, lists) = (
+            self.list.seller_of(database).await?,
+            database.webhook_lists().await?,
+        );
         let (sellers, order) = match (&self.order, owner) {
             (Some(name), owner) => {
                 let parts = database.order_directory().parts(name).await?;
