@@ -154,7 +154,9 @@ async fn a_trade_is_played_with_the_keyboard_alone_on_a_phone() {
         browser
             .run("document.querySelector('#catalogue').dataset.old = 1")
             .await;
-        player.press("#orders form.call button:not([type])").await;
+        player
+            .press("#orders form:has([value*='/cancellation']) button:not([type])")
+            .await;
         browser.wait_for("#outcome", "cancelled").await;
         browser.wait_for_content("#catalogue:not([data-old])", "").await;
         assert_eq!(browser.run(basket).await, "3", "what is typed stays");

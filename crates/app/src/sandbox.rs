@@ -156,6 +156,7 @@ async fn prepare(
         }),
         offers: readers.offer_reader(),
         orders: readers.order_reader(),
+        directory: readers.order_directory(),
         applications: readers.application_directory(),
         subscriptions: readers.subscriptions(),
         timeline: observing.timeline,

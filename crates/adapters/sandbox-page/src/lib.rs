@@ -23,7 +23,9 @@ use futures_util::future::BoxFuture;
 use kernel::{Clock, PageSize, Randomness, SellerId, StoreError};
 use oauth::ApplicationDirectory;
 use offers::OfferReader;
-use orders::{OrderFilter, OrderId, OrderReader, OrderStatus, TrackingNumber, TrackingStatus};
+use orders::{
+    OrderDirectory, OrderFilter, OrderId, OrderReader, OrderStatus, TrackingNumber, TrackingStatus,
+};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Mutex, watch};
 use uuid::Uuid;
@@ -90,6 +92,7 @@ pub struct Settings {
     pub set_parcel: Arc<SetParcel>,
     pub offers: Arc<dyn OfferReader>,
     pub orders: Arc<dyn OrderReader>,
+    pub directory: Arc<dyn OrderDirectory>,
     pub applications: Arc<dyn ApplicationDirectory>,
     pub subscriptions: Arc<dyn SubscriptionReader>,
     pub timeline: Timeline,

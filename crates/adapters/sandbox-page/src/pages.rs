@@ -13,7 +13,8 @@ use web::form::Form;
 use web::theme;
 
 use crate::calls::{Answered, Call};
-use crate::{SandboxPage, live, trade};
+use crate::trade::{self, Card};
+use crate::{SandboxPage, live};
 
 /// What every page has.
 pub(crate) struct Frame<'a> {
@@ -129,7 +130,7 @@ pub(crate) fn refused(page: &SandboxPage, path: &str, Refusal(status, sentence):
         frame: page.frame(status.canonical_reason().unwrap_or_default()),
         curl: String::new(),
         answer: Err(sentence),
-        next: Vec::new(),
+        order: None,
     });
     *response.status_mut() = status;
     response
@@ -172,8 +173,8 @@ struct OutcomePage<'a> {
     /// The command of the call; empty for none.
     curl: String,
     answer: Result<Answered, String>,
-    /// Calls that come next.
-    next: Vec<String>,
+    /// What the answer is about, with what comes next.
+    order: Option<Card>,
 }
 
 /// The call of a form.
@@ -190,12 +191,14 @@ pub(crate) async fn call(page: &SandboxPage, form: &Form) -> Shown {
         return Err(Refusal::bad("The basket is empty: set the pieces of an offer."));
     }
     let answer = page.make(&call).await;
-    let done = answer.as_ref().ok().filter(|answer| answer.status.is_success());
-    let next = done.map(|answer| trade::after(page, &call, answer));
+    let order = match &answer {
+        Ok(answer) => trade::after(page, answer).await?,
+        Err(_) => None,
+    };
     Ok(html(&OutcomePage {
         frame: page.frame("The answer"),
         curl: call.curl(page),
-        next: next.unwrap_or_default(),
+        order,
         answer,
     }))
 }

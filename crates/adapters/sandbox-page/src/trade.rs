@@ -9,7 +9,7 @@ use askama::Template;
 use kernel::{PageSize, SellerId};
 use oauth::{Application, ApplicationStatus};
 use offers::{Offer, OfferFilter, OfferStatus, Stock};
-use orders::{OrderFilter, OrderItem, OrderStatus, SellerOrder, TrackingNumber, TrackingStatus};
+use orders::{OrderFilter, OrderRef, OrderStatus, SellerOrder, TrackingNumber, TrackingStatus};
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 use url::{Position, Url};
@@ -36,20 +36,13 @@ const PARCEL: &[Input<'static>] = &[("/carrier", "Carrier", &[]), NUMBER];
 type Listed<'a> = (usize, &'a SandboxSeller, Offer);
 
 /// Something with what can be done to it.
-struct Card {
-    title: String,
-    about: String,
-    lines: Vec<String>,
+pub(crate) struct Card {
+    pub(crate) title: String,
+    pub(crate) about: String,
+    pub(crate) lines: Vec<String>,
     /// What the timeline knows it by.
-    id: String,
-    buttons: Vec<String>,
-}
-
-/// Who sees an order.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Role {
-    Buyer,
-    Marketplace,
+    pub(crate) id: String,
+    pub(crate) buttons: Vec<String>,
 }
 
 /// The newest offers of a seller.
@@ -162,7 +155,7 @@ pub(crate) async fn shop(page: &SandboxPage, form: &Form) -> Shown {
         frame: page.frame("Buyer"),
         offers,
         curl: place(page, form).keyed(page).curl(page),
-        orders: latest(page, Role::Buyer).await?,
+        orders: latest(page).await?,
     }))
 }
 
@@ -226,7 +219,7 @@ pub(crate) async fn marketplace(page: &SandboxPage, (n, seller): Chosen<'_>) -> 
         chosen: n,
         carrier: carriers_say(page, "TRANSIT0001"),
         new_offer: page.button("Feed a new offer", new_offer(page, seller), NEW_OFFER),
-        orders: latest(page, Role::Marketplace).await?,
+        orders: latest(page).await?,
         offers: offers.map(|offer| offer_card(page, n, seller, offer)).collect(),
         applications: applications
             .into_iter()
@@ -332,9 +325,9 @@ pub(crate) async fn carrier(page: &SandboxPage, form: &Form) -> Shown {
     )))
 }
 
-/// The latest orders of all sellers, newest first, with what can be done to each.
-async fn latest(page: &SandboxPage, role: Role) -> Shown<Vec<Card>> {
-    // The newest first; one order's parts stand together.
+/// The latest orders of all sellers, newest first.
+async fn latest(page: &SandboxPage) -> Shown<Vec<Card>> {
+    // One order's parts stand together.
     let mut all: BTreeMap<_, Vec<SellerOrder>> = BTreeMap::new();
     let most = PageSize::clamped(LATEST);
     for seller in &page.sellers {
@@ -346,44 +339,62 @@ async fn latest(page: &SandboxPage, role: Role) -> Shown<Vec<Card>> {
                 .push(part);
         }
     }
-    let cards = all.values().filter_map(|parts| order_card(page, role, parts));
+    let cards = all.values().filter_map(|parts| order(page, parts));
     Ok(cards.take(most.get().into()).collect())
 }
 
-fn order_card(page: &SandboxPage, role: Role, parts: &[SellerOrder]) -> Option<Card> {
+/// The order that an answer is about, also a test order.
+pub(crate) async fn after(page: &SandboxPage, answer: &Answered) -> Shown<Option<Card>> {
+    let Ok(id) = text(&answer.json(), "order_id").parse() else {
+        return Ok(None);
+    };
+    let parts = page.settings.directory.parts(&OrderRef::Id(id)).await?;
+    Ok(order(page, &parts))
+}
+
+/// An order, with what buyer, seller, marketplace and carriers can do to it.
+fn order(page: &SandboxPage, parts: &[SellerOrder]) -> Option<Card> {
     let first = parts.first()?;
     let id = first.id.to_string();
     let status = OrderStatus::aggregate(parts.iter().map(SellerOrder::status))?;
-    let sellers: Vec<_> = parts.iter().map(|part| part.seller.to_string()).collect();
     // One parcel may have several sellers' parts.
     let parcels: BTreeMap<_, _> = parts.iter().filter_map(parcel).collect();
-    let mut buttons = buttons(page, role, &id, status, &sellers);
-    match (role, status) {
-        // Once a part is shipped, the order cannot be cancelled.
-        (Role::Buyer, _) if !parcels.is_empty() => buttons.clear(),
-        (Role::Marketplace, OrderStatus::Shipped) => {
-            buttons.extend(parcels.keys().map(|number| carriers_say(page, number)));
-        }
-        _ => {}
+    let step = |label, step| office(page, label, format!("/orders/{id}/{step}"), Value::Null, &[]);
+    let mut buttons = Vec::new();
+    if status == OrderStatus::Pending {
+        buttons.push(step("Pay", "payment"));
     }
+    if status == OrderStatus::Processing {
+        // The page has no token of a seller that was registered since the seeding.
+        let is_own = |own: &SandboxSeller| first.seller == own.id.into() && !own.personal_token.is_empty();
+        let own = page.sellers.iter().position(is_own);
+        if let Some(n) = own.filter(|_| !first.several_sellers) {
+            let path = format!("/v1/orders/{id}/shipments");
+            let call = Call::new(By::Seller(n), Method::POST, path, new_parcel(page));
+            buttons.push(page.button("Ship as its seller", call, PARCEL));
+        }
+        let (label, path) = ("Ship as the marketplace", format!("/orders/{id}/shipment"));
+        buttons.push(office(page, label, path, new_parcel(page), PARCEL));
+    }
+    if matches!(status, OrderStatus::Processing | OrderStatus::Shipped) {
+        buttons.push(step("Report the delivery", "delivery"));
+        buttons.extend(parcels.keys().map(|number| carriers_say(page, number)));
+    }
+    if status < OrderStatus::Shipped && parcels.is_empty() {
+        buttons.push(step("Cancel", "cancellation"));
+    }
+    buttons.push(step("Erase the buyer", "buyer-erasure"));
+    let items = parts.iter().flat_map(|part| &part.items).map(|item| {
+        let title = item.title.as_deref().unwrap_or("(without a title)");
+        format!("{} × {title}", item.quantity)
+    });
     Some(Card {
         title: first.number.as_str().to_owned(),
         about: status.as_str().to_owned(),
-        lines: parts
-            .iter()
-            .flat_map(|part| &part.items)
-            .map(item)
-            .chain(parcels.into_values())
-            .collect(),
+        lines: items.chain(parcels.into_values()).collect(),
         buttons,
         id,
     })
-}
-
-/// An item for people.
-fn item(item: &OrderItem) -> String {
-    let title = item.title.as_deref().unwrap_or("(without a title)");
-    format!("{} × {title}", item.quantity)
 }
 
 /// A parcel's number, and the parcel for people.
@@ -393,45 +404,6 @@ fn parcel(part: &SellerOrder) -> Option<(&str, String)> {
     let status = status.map_or("no answer of its carrier yet", TrackingStatus::as_str);
     let (carrier, number) = (shipment.carrier.display_name(), shipment.tracking_number.as_str());
     Some((number, format!("Parcel {number} with {carrier}: {status}")))
-}
-
-/// What can be done to an order with parts of these sellers.
-fn buttons(
-    page: &SandboxPage,
-    role: Role,
-    order: &str,
-    status: OrderStatus,
-    sellers: &[String],
-) -> Vec<String> {
-    let step = |label, step| office(page, label, format!("/orders/{order}/{step}"), Value::Null, &[]);
-    let mut buttons = Vec::new();
-    match (role, status) {
-        (Role::Buyer, OrderStatus::Pending) => {
-            buttons.extend([step("Pay", "payment"), step("Cancel", "cancellation")]);
-        }
-        (Role::Buyer, OrderStatus::Processing) => buttons.push(step("Cancel", "cancellation")),
-        (Role::Marketplace, OrderStatus::Processing) => {
-            // The page has no token of a seller that was registered since the seeding.
-            let mut own = page.sellers.iter().enumerate();
-            let own = own.find(|(_, own)| *sellers == [own.id.to_string()] && !own.personal_token.is_empty());
-            if let Some((n, seller)) = own {
-                let path = format!("/v1/orders/{order}/shipments");
-                let call = Call::new(By::Seller(n), Method::POST, path, new_parcel(page));
-                let label = format!("Ship as seller {}", seller.seller_no);
-                buttons.push(page.button(&label, call, PARCEL));
-            }
-            let (label, path) = ("Ship as the marketplace", format!("/orders/{order}/shipment"));
-            buttons.push(office(page, label, path, new_parcel(page), PARCEL));
-        }
-        _ => {}
-    }
-    if role == Role::Marketplace {
-        if matches!(status, OrderStatus::Processing | OrderStatus::Shipped) {
-            buttons.push(step("Report the delivery", "delivery"));
-        }
-        buttons.push(step("Erase the buyer", "buyer-erasure"));
-    }
-    buttons
 }
 
 fn new_parcel(page: &SandboxPage) -> Value {
@@ -447,20 +419,4 @@ fn carriers_say(page: &SandboxPage, number: &str) -> String {
     let form = json!({ "token": page.form_token, "tracking_number": number, "status": "delivered" });
     let call = Call::new(By::Page, Method::POST, "/sandbox/api/carrier", form);
     page.button("Set", call, &[NUMBER, ("/status", "Carriers say", &statuses)])
-}
-
-/// What comes next in a trade after a call that succeeded.
-pub(crate) fn after(page: &SandboxPage, call: &Call, answer: &Answered) -> Vec<String> {
-    let json = answer.json();
-    let order = text(&json, "order_id");
-    let (role, status) = match call.path.rsplit('/').next() {
-        _ if order.is_empty() => return Vec::new(),
-        Some("orders") => (Role::Buyer, OrderStatus::Pending),
-        Some("payment") => (Role::Marketplace, OrderStatus::Processing),
-        Some("shipment" | "shipments") => (Role::Marketplace, OrderStatus::Shipped),
-        _ => return Vec::new(),
-    };
-    let parts = json.get("parts").and_then(Value::as_array).into_iter().flatten();
-    let sellers: Vec<_> = parts.map(|part| text(part, "seller_id").to_owned()).collect();
-    buttons(page, role, order, status, &sellers)
 }
