@@ -46,28 +46,22 @@ pub(crate) struct Card {
 }
 
 /// The newest offers of a seller.
-async fn newest(
-    page: &SandboxPage,
-    seller: &SandboxSeller,
-    status: Option<OfferStatus>,
-    most: i64,
-) -> Shown<Vec<Offer>> {
-    let filter = OfferFilter {
-        status,
-        ..OfferFilter::default()
-    };
+async fn newest(page: &SandboxPage, seller: &SandboxSeller, most: i64) -> Shown<Vec<Offer>> {
     let (reader, most) = (SellerId::from(seller.id).into(), PageSize::clamped(most));
-    let offers = page.settings.offers.offers(reader, filter, None, most);
+    let offers = page
+        .settings
+        .offers
+        .offers(reader, OfferFilter::default(), None, most);
     Ok(offers.await?.items)
 }
 
 /// The newest offers of each seller.
-async fn catalogue(page: &SandboxPage, status: Option<OfferStatus>) -> Shown<Vec<Listed<'_>>> {
+async fn catalogue(page: &SandboxPage) -> Shown<Vec<Listed<'_>>> {
     let mut all = Vec::new();
     let share = CATALOGUE / page.sellers.len().max(1);
     let most = LISTED.min(i64::try_from(share).unwrap_or(LISTED));
     for (n, seller) in page.sellers.iter().enumerate() {
-        let offers = newest(page, seller, status, most).await?.into_iter();
+        let offers = newest(page, seller, most).await?.into_iter();
         all.extend(offers.map(|offer| (n, seller, offer)));
     }
     Ok(all)
@@ -97,7 +91,7 @@ struct FirstStepsPage<'a> {
 
 /// `GET /sandbox`.
 pub(crate) async fn first_steps(page: &SandboxPage, (n, seller): Chosen<'_>) -> Shown {
-    let offers = newest(page, seller, Some(OfferStatus::Published), 1).await?;
+    let offers = newest(page, seller, 1).await?;
     let offer = offers.first().map(|offer| offer.id.to_string());
     let offer = offer.unwrap_or_default();
     let first = |method, path: &str, body| Call::new(By::Seller(n), method, path, body);
@@ -149,8 +143,9 @@ struct ShopPage<'a> {
 
 /// `GET /sandbox/shop`.
 pub(crate) async fn shop(page: &SandboxPage, form: &Form) -> Shown {
-    let mut offers = catalogue(page, Some(OfferStatus::Published)).await?;
-    offers.retain(|(_, _, offer)| offer.price.is_some() && offer.stock.map(Stock::get) != Some(0));
+    let mut offers = catalogue(page).await?;
+    let is_sold = |offer: &Offer| offer.price.is_some() && offer.stock.map(Stock::get) != Some(0);
+    offers.retain(|(_, _, offer)| offer.status == OfferStatus::Published && is_sold(offer));
     Ok(html(&ShopPage {
         frame: page.frame("Buyer"),
         offers,
@@ -161,7 +156,7 @@ pub(crate) async fn shop(page: &SandboxPage, form: &Form) -> Shown {
 
 /// `GET /sandbox/api/offers`: the newest offers of all sellers of the sandbox.
 pub(crate) async fn offers_json(page: &SandboxPage) -> Shown {
-    let offers = catalogue(page, None).await?;
+    let offers = catalogue(page).await?;
     let item = |(_, seller, offer): &Listed<'_>| {
         json!({
             "seller_id": seller.id.to_string(), "seller_no": seller.seller_no, "id": offer.id.to_string(),
@@ -211,7 +206,7 @@ struct MarketplacePage<'a> {
 
 /// `GET /sandbox/marketplace`: all orders, and one seller's offers and applications.
 pub(crate) async fn marketplace(page: &SandboxPage, (n, seller): Chosen<'_>) -> Shown {
-    let offers = newest(page, seller, None, 15).await?.into_iter();
+    let offers = newest(page, seller, 15).await?.into_iter();
     let directory = &page.settings.applications;
     let applications = directory.applications_at(seller.id.into(), None, 50).await?;
     Ok(html(&MarketplacePage {
