@@ -275,29 +275,24 @@ fn offer_card(page: &SandboxPage, n: usize, seller: &SandboxSeller, offer: Offer
 }
 
 fn application(page: &SandboxPage, found: Application) -> Card {
-    let (label, step) = match found.status {
-        ApplicationStatus::Pending => ("Accept", "acceptance"),
-        ApplicationStatus::Active => ("Suspend", "suspension"),
-        ApplicationStatus::Suspended => ("Reinstate", "reinstatement"),
-    };
     let id = found.client_id.to_string();
     let button = |label, step, body| office(page, label, format!("/applications/{id}/{step}"), body, &[]);
-    let (mut buttons, mut lines) = (vec![button(label, step, Value::Null)], vec![id.clone()]);
-    if found.status == ApplicationStatus::Active && !found.requested.is_empty() {
-        let scopes: Vec<_> = found.requested.iter().map(|scope| scope.to_string()).collect();
-        buttons.push(button(
-            "Accept what it requests",
-            "acceptance",
-            json!({ "scopes": scopes }),
-        ));
-        lines.push(format!("requests {}", found.requested));
+    let scopes: Vec<_> = found.requested.iter().map(|scope| scope.to_string()).collect();
+    let mut buttons = vec![match found.status {
+        ApplicationStatus::Pending => button("Accept", "acceptance", Value::Null),
+        ApplicationStatus::Active => button("Suspend", "suspension", Value::Null),
+        ApplicationStatus::Suspended => button("Reinstate", "reinstatement", Value::Null),
+    }];
+    if found.status == ApplicationStatus::Active && !scopes.is_empty() {
+        let label = format!("Accept also {}", found.requested);
+        buttons.push(button(&label, "acceptance", json!({ "scopes": scopes })));
     }
     Card {
-        buttons,
         title: found.name,
         about: found.status.as_str().to_owned(),
-        lines,
+        lines: vec![id.clone()],
         id,
+        buttons,
     }
 }
 
