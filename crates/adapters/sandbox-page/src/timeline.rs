@@ -77,6 +77,8 @@ pub struct Row {
     pub answer: String,
     /// The page of the mail.
     pub link: Option<String>,
+    /// What it takes in memory, roughly; set when it is recorded.
+    pub bytes: usize,
 }
 
 impl Row {
@@ -111,31 +113,6 @@ impl Row {
     fn is_of(&self, seller: SellerId) -> bool {
         self.seller == Some(seller) || self.sellers.contains(&seller)
     }
-
-    fn hide_secrets(&mut self) {
-        let texts = [
-            &mut self.title,
-            &mut self.outcome,
-            &mut self.body,
-            &mut self.answer,
-        ];
-        for text in texts.into_iter().chain(&mut self.ids) {
-            *text = hide_secrets(text);
-        }
-    }
-
-    /// What it takes in memory, roughly.
-    fn bytes(&self) -> usize {
-        let texts = [&self.title, &self.outcome, &self.body, &self.answer].into_iter();
-        let texts = texts.chain(&self.ids).map(String::capacity);
-        let lists =
-            self.ids.capacity() * size_of::<String>() + self.sellers.capacity() * size_of::<SellerId>();
-        size_of::<Self>() + lists + texts.sum::<usize>()
-    }
-}
-
-fn hide_secrets(text: &str) -> String {
-    SECRET.replace_all(text, "${1}${2}•••").into_owned()
 }
 
 /// The last 2 000 rows within 16 MB. Clones share them.
@@ -155,17 +132,18 @@ struct Kept {
 
 impl Timeline {
     pub fn record(&self, mut row: Row) {
-        row.hide_secrets();
+        let mut bytes = size_of::<Row>() + row.sellers.len() * size_of::<SellerId>();
+        let texts = [&mut row.title, &mut row.outcome, &mut row.body, &mut row.answer];
+        for text in texts.into_iter().chain(&mut row.ids) {
+            *text = SECRET.replace_all(text, "${1}${2}•••").into_owned();
+            bytes += size_of::<String>() + text.capacity();
+        }
         let mut kept = self.kept.lock();
-        row.number = *self.last.borrow() + 1;
-        let number = row.number;
-        kept.bytes += row.bytes();
-        kept.rows.push_back(Arc::new(row));
+        let number = *self.last.borrow() + 1;
+        kept.bytes += bytes;
+        kept.rows.push_back(Arc::new(Row { number, bytes, ..row }));
         while kept.rows.len() > MOST_ROWS || kept.bytes > MOST_BYTES {
-            let Some(oldest) = kept.rows.pop_front() else {
-                break;
-            };
-            kept.bytes -= oldest.bytes();
+            kept.bytes -= kept.rows.pop_front().map_or(kept.bytes, |oldest| oldest.bytes);
         }
         self.last.send_replace(number);
     }
