@@ -203,15 +203,10 @@ pub(crate) fn client() -> Result<Client, reqwest::Error> {
 impl SandboxPage {
     /// The answer, or a sentence about its absence.
     pub(crate) async fn make(&self, call: &Call) -> Result<Answered, String> {
-        self.exchange(call).await.map_err(|error| {
-            format!(
-                "The call got no answer ({}): see the sandbox's log.",
-                error_chain(&error)
-            )
-        })
-    }
-
-    async fn exchange(&self, call: &Call) -> Result<Answered, reqwest::Error> {
+        let no_answer = |error: reqwest::Error| {
+            let cause = error_chain(&error);
+            format!("The call got no answer ({cause}): see the sandbox's log.")
+        };
         let mut request = self.http.request(call.method.clone(), call.url(self));
         for (name, value) in call.headers(self) {
             request = request.header(name, value);
@@ -224,14 +219,14 @@ impl SandboxPage {
         } else if !call.body.is_null() {
             request = request.json(&call.body);
         }
-        let response = request.send().await?;
+        let response = request.send().await.map_err(no_answer)?;
         let trace_id = response.headers().get("x-trace-id");
         // The timeline has none of the page's own.
         let trace_id = trace_id.filter(|_| call.by != By::Page);
         Ok(Answered {
             status: response.status(),
             trace_id: trace_id.and_then(|id| id.to_str().ok()).map(str::to_owned),
-            body: response.text().await?,
+            body: response.text().await.map_err(no_answer)?,
         })
     }
 }

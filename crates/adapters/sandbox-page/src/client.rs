@@ -14,8 +14,6 @@ use crate::pages::{Frame, Refusal, Shown, html, see_other};
 use crate::{SandboxPage, Settings};
 
 const PATH: &str = "/sandbox/client";
-/// The statuses with which the walk goes on: exchange, call, refresh, the same refresh again, call.
-const EXPECTED: [u16; 5] = [200, 200, 200, 400, 401];
 
 /// One walk through the flow.
 #[derive(Default)]
@@ -132,9 +130,6 @@ pub(crate) async fn step(page: &SandboxPage, form: &Form) -> Shown {
         *walk = Walk::begin(&page.settings);
     } else if let Some(call) = walk.next().filter(|_| is_due) {
         let answered = page.make(&call).await?;
-        if EXPECTED.get(walk.made.len()) != Some(&answered.status.as_u16()) {
-            return Err(format!("Go back to Consent: try again, or start over. {}", answered.body).into());
-        }
         walk.made.push((call, answered));
     }
     Ok(see_other(&format!("{PATH}#latest")))
