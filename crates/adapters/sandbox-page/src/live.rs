@@ -45,12 +45,6 @@ struct List<'a> {
 }
 
 impl List<'_> {
-    /// Where everything about an order, offer or application is.
-    fn about(id: &str) -> String {
-        let id: String = url::form_urlencoded::byte_serialize(id.as_bytes()).collect();
-        format!("/sandbox/timeline?about={id}")
-    }
-
     /// A seller as people know it.
     fn seller(&self, row: &Row) -> Option<String> {
         let id = row.seller?;
