@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::HttpResponse;
-use actix_web::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
+use actix_web::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue};
 use askama::Template;
 use bytes::Bytes;
 use futures_util::stream::{Stream, StreamExt as _, unfold};
-use mail_parser::{Address, MessageParser};
+use mail_parser::{Addr, Address, Message, MessageParser};
 use serde_json::json;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
@@ -123,41 +123,26 @@ fn messages(last: watch::Receiver<u64>, tasks: Tasks) -> impl Stream<Item = &'st
     messages.take_until(async move { tasks.stopping().await })
 }
 
-/// `GET /sandbox/mail/{id}`: a mail as its reader sees it.
-pub(crate) async fn mail(page: &SandboxPage, id: &str) -> Shown {
-    let gone = "There is no such mail any more: the timeline has links to those of this sandbox.";
-    let text = mail_text(page, id).await.ok_or_else(|| Refusal::missing(gone))?;
-    let policy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
-    Ok(HttpResponse::Ok()
-        .insert_header((CONTENT_TYPE, "text/html; charset=utf-8"))
-        .insert_header((CONTENT_SECURITY_POLICY, policy))
-        .body(text))
-}
-
-async fn mail_text(page: &SandboxPage, id: &str) -> Option<String> {
-    let id: Uuid = id.parse().ok()?;
-    let file = page.settings.mails.join(format!("{id}.eml"));
-    let mail = tokio::fs::read(file).await.ok()?;
-    let mail = MessageParser::default().parse(&mail)?;
-    let first = |addresses: Option<&Address<'_>>| {
-        let address = addresses.and_then(|addresses| addresses.first()?.address());
-        address.unwrap_or_default().to_owned()
-    };
-    Some(rendered(&Mail {
-        subject: mail.subject().unwrap_or_default(),
-        from: first(mail.from()),
-        to: first(mail.to()),
-        html: &mail.body_html(0)?,
-    }))
-}
-
 #[derive(Template)]
 #[template(path = "mail.html")]
 struct Mail<'a> {
-    subject: &'a str,
-    from: String,
-    to: String,
-    html: &'a str,
+    mail: Message<'a>,
+}
+
+/// `GET /sandbox/mail/{id}`: a mail as its reader sees it.
+pub(crate) async fn mail(page: &SandboxPage, id: &str) -> Shown {
+    let gone = || {
+        Refusal::missing("There is no such mail any more: the timeline has links to those of this sandbox.")
+    };
+    let id: Uuid = id.parse().map_err(|_| gone())?;
+    let file = page.settings.mails.join(format!("{id}.eml"));
+    let mail = tokio::fs::read(file).await.map_err(|_| gone())?;
+    let mail = MessageParser::default().parse(&mail).ok_or_else(gone)?;
+    let mut shown = html(&Mail { mail });
+    let policy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
+    let policy = HeaderValue::from_static(policy);
+    shown.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
+    Ok(shown)
 }
 
 #[cfg(test)]
