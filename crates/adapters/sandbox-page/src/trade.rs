@@ -305,11 +305,7 @@ pub(crate) async fn carrier(page: &SandboxPage, form: &Form) -> Shown {
     let all = TrackingStatus::ALL.map(TrackingStatus::as_str).join(", ");
     let said =
         TrackingStatus::parse(status).ok_or_else(|| Refusal::bad(format!("`status`: one of {all}.")))?;
-    let set = (page.settings.set_parcel)(parcel, said).await;
-    set.map_err(|error| {
-        let Refusal(status, _) = error.into();
-        Refusal::new(status, "It is set, but the database does not answer now.")
-    })?;
+    (page.settings.set_parcel)(parcel, said).await?;
     Ok(HttpResponse::Ok().body(format!(
         "From now on carriers report {number} as `{status}`, within 15 seconds.\n"
     )))
