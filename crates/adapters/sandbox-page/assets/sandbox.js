@@ -34,15 +34,6 @@ document.addEventListener("htmx:beforeSwap", (event) => {
   const selected = getSelection();
   if (target.id === "outcome" || selected.isCollapsed || !selected.containsNode(target, true)) return;
   event.detail.shouldSwap = false;
-  isLate = true;
-});
-let isLate = false;
-document.addEventListener("selectionchange", () => {
-  if (!isLate || !getSelection().isCollapsed) return;
-  isLate = false;
-  htmx.trigger(document.body, "called");
-  const timeline = document.getElementById("timeline");
-  if (timeline) htmx.trigger(timeline, "sse:tick");
 });
 document.addEventListener("htmx:sendError", (event) => {
   const outcome = event.detail.target;
