@@ -115,9 +115,7 @@ async fn a_trade_is_played_with_the_keyboard_alone_on_a_phone() {
         browser.wait_for("#outcome", "seller_no").await;
 
         player.open("/sandbox/receiver").await;
-        player
-            .press("form[method=post][action='/sandbox/receiver'] button")
-            .await;
+        player.press("#subscription form.call button:not([type])").await;
         browser.wait_for("main", "The receiver has all events").await;
 
         player.open("/sandbox/shop").await;

@@ -372,8 +372,14 @@ async fn the_buttons_of_marketplace_and_carriers_do_what_they_say() {
 
     // No list has a test order: the answers lead on. One that is cancelled meanwhile has no next step.
     let shop = player.browser.page("/sandbox/shop").await;
-    let basket = shop.forms().into_iter().find(|form| form.value("basket").is_some());
-    let basket = basket.unwrap().with(&format!("q/0/{offer}"), "1").with("test", "on");
+    let basket = shop
+        .forms()
+        .into_iter()
+        .find(|form| form.value("basket").is_some());
+    let basket = basket
+        .unwrap()
+        .with(&format!("q/0/{offer}"), "1")
+        .with("test", "on");
     let placed = player.browser.sent(&basket).await;
     let (_, paid) = player.sends(&placed, ["POST", "/payment", ""], &[]).await;
     paid.shows("Ship as its seller");
@@ -389,10 +395,8 @@ async fn a_waiting_retry_is_tried_now() {
     let sandbox = Sandbox::open(PROGRAM, folder.path()).await;
     let mut player = Player::new(&sandbox.text("base_url"));
     let receiver = "/sandbox/receiver";
-    let page = player.browser.page(receiver).await;
-    let mut forms = page.forms().into_iter();
-    let subscribe = forms.find(|form| form.action == receiver && form.method == "post");
-    let subscribed = player.browser.sent(&subscribe.unwrap()).await;
+    player.press(receiver, "/v1/webhooks", "", &[]).await;
+    let subscribed = player.browser.page(receiver).await;
     subscribed.shows("The receiver has all events");
 
     let set = "/sandbox/api/receiver";
@@ -405,6 +409,8 @@ async fn a_waiting_retry_is_tried_now() {
     .await;
     // The next attempt would be in a minute.
     player.press(receiver, set, "", &[("/behaviour", "accept")]).await;
+    // A new secret keeps what waits.
+    player.press(receiver, "/secret-rotation", "", &[]).await;
     player.press(receiver, "/redelivery", "", &[]).await;
     let tried = eventually("the delivery", async || {
         let page = player.browser.page(receiver).await;
@@ -491,7 +497,7 @@ async fn the_printed_address_and_order_are_of_use_at_every_start() {
     let data = folder.path().join(".sandbox");
     // The page is for this machine alone, wherever the API is reached.
     let environment = [("SELLER_API__SERVER__PUBLIC_URL", "https://sandbox.example")];
-    let mut earlier = String::new();
+    let (mut earlier, receiver) = (String::new(), "/sandbox/receiver");
     for is_last in [false, true] {
         let sandbox = Sandbox::start(PROGRAM, &data, &[], &environment).await;
         let printed = eventually("the text", async || {
@@ -508,6 +514,17 @@ async fn the_printed_address_and_order_are_of_use_at_every_start() {
         shipped.shows("Status 201");
         assert!(printed.contains(&path) && path != earlier, "{path}\n{printed}");
         earlier = path;
+        // The subscription of an earlier run goes on at the port of this one.
+        let page = player.browser.page(receiver).await;
+        if is_last {
+            let (_, moved) = player.sends(&page, ["PATCH", "", "/sandbox/inbox/0"], &[]).await;
+            moved.shows("Status 200");
+            player.press(receiver, "/secret-rotation", "", &[]).await;
+        } else {
+            player.press(receiver, "/v1/webhooks", "", &[]).await;
+        }
+        let page = player.browser.page(receiver).await;
+        page.shows("The receiver has all events");
         let mut page = player.browser.page("/sandbox").await;
         while is_last && !page.html.contains("No order of seller 1 waits to be shipped") {
             let (_, shipped) = player.sends(&page, ["POST", "/shipments", ""], &[]).await;

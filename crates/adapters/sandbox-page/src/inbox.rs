@@ -25,10 +25,10 @@ use webhooks::{
     standard_signature,
 };
 
-use crate::calls::{By, Call, text};
+use crate::calls::{Answered, By, Call, text};
 use crate::guard::FOREIGN_FORM;
-use crate::pages::{Frame, Refusal, Shown, html, see_other};
-use crate::{BODY_LIMITS, Chosen, Row, SandboxPage, Settings};
+use crate::pages::{Frame, Refusal, Shown, html};
+use crate::{BODY_LIMITS, Chosen, Row, SandboxPage};
 
 /// Deliveries that an inbox keeps.
 const KEPT: usize = 50;
@@ -135,15 +135,10 @@ impl Received {
     }
 }
 
-#[derive(Clone)]
-struct Subscription {
-    id: SubscriptionId,
-    secret: WebhookSecret,
-}
-
 #[derive(Clone, Default)]
 struct Receiver {
-    subscription: Option<Subscription>,
+    /// Of the subscription with this id.
+    secret: Option<(SubscriptionId, WebhookSecret)>,
     behaviour: Behaviour,
     /// The newest first.
     received: VecDeque<Arc<Received>>,
@@ -165,8 +160,8 @@ impl Inbox {
         lines.sort();
         let content = format!("{}\n{}", lines.concat(), Row::text(body));
         self.with(n, |receiver| {
-            let checks = match &receiver.subscription {
-                Some(subscription) => verify(&subscription.secret, headers, body, now),
+            let checks = match &receiver.secret {
+                Some((_, secret)) => verify(secret, headers, body, now),
                 None => vec![(false, "The secret is known: subscribe to see it.".to_owned())],
             };
             let (behaviour, is_verified) = (receiver.behaviour, checks.iter().all(|(holds, _)| *holds));
@@ -203,8 +198,10 @@ struct ReceiverPage<'a> {
     frame: Frame<'a>,
     n: usize,
     receiver: Receiver,
-    /// The command that subscribes it.
-    curl: String,
+    /// Its subscription, whose secret may be lost.
+    own: Option<SubscriptionId>,
+    /// The button that subscribes it, or repairs its subscription.
+    subscribe: String,
     /// The newest first.
     deliveries: Vec<Delivery>,
 }
@@ -227,63 +224,61 @@ impl ReceiverPage<'_> {
 
 /// `GET /sandbox/receiver`: a seller's receiver.
 pub(crate) async fn receiver(page: &SandboxPage, (n, seller): Chosen<'_>) -> Shown {
-    let mut receiver = page.inbox.with(n, |receiver| receiver.clone());
+    let (reader, id) = (&page.settings.subscriptions, seller.id.into());
+    let path = format!("/sandbox/inbox/{n}");
+    let url = format!("{}{path}", page.settings.api_url);
+    let all = reader.subscriptions_of_seller(id, None, u16::MAX).await?;
+    let all = all.into_iter().map(|listed| listed.subscription);
+    // An earlier run may have had another port.
+    let own = all.filter(|own| own.active && own.url.as_str().ends_with(&path));
+    let own = own.max_by_key(|own| own.url.as_str() == url);
+    let call = |method, path: String, body| Call::new(By::Seller(n), method, path, body);
+    let (label, call) = match &own {
+        None => {
+            let body = json!({ "url": url, "events": WebhookEvent::ALL.map(WebhookEvent::as_str) });
+            let call = call(Method::POST, "/v1/webhooks".to_owned(), body);
+            ("Subscribe to all events", call)
+        }
+        Some(own) if own.url.as_str() == url => {
+            let path = format!("/v1/webhooks/{}/secret-rotation", own.id);
+            let call = call(Method::POST, path, json!({ "overlap_seconds": 0 }));
+            ("Give it a new secret", call)
+        }
+        Some(own) => {
+            let path = format!("/v1/webhooks/{}", own.id);
+            let call = call(Method::PATCH, path, json!({ "url": url }));
+            ("Deliver to this run's port", call)
+        }
+    };
     let mut deliveries = Vec::new();
-    if let Some(own) = &receiver.subscription {
+    if let Some(own) = &own {
         let filter = DeliveryFilter {
             subscription: Some(own.id),
             ..DeliveryFilter::default()
         };
-        let (reader, id) = (&page.settings.subscriptions, seller.id.into());
         deliveries = reader.deliveries_of_seller(id, filter, None, LISTED).await?;
-        // It may be deleted in the panel, or its connection ended.
-        let found = reader.subscription_of_seller(id, own.id).await?;
-        if !found.is_some_and(|found| found.subscription.active) {
-            receiver.subscription = None;
-        }
     }
+    let own = own.map(|own| own.id);
+    let mut receiver = page.inbox.with(n, |receiver| receiver.clone());
+    receiver.secret = receiver.secret.filter(|(id, _)| Some(*id) == own);
     Ok(html(&ReceiverPage {
         frame: page.frame("Receiver"),
         n,
         receiver,
-        curl: subscription(&page.settings, n).keyed(page).curl(page),
+        own,
+        subscribe: page.button(label, call, &[]),
         deliveries: deliveries.into_iter().map(|sent| sent.delivery).collect(),
     }))
 }
 
-/// `POST /sandbox/receiver`: subscribes a seller's receiver to all events. Deletes its earlier subscriptions, whose
-/// secrets may be lost.
-pub(crate) async fn subscribe(page: &SandboxPage, (n, seller): Chosen<'_>) -> Shown {
-    let (settings, own_url) = (&page.settings, url(&page.settings, n));
-    let (reader, id) = (&settings.subscriptions, seller.id.into());
-    for earlier in reader.subscriptions_of_seller(id, None, u16::MAX).await? {
-        if earlier.subscription.url.as_str() == own_url {
-            let path = format!("/v1/webhooks/{}", earlier.subscription.id);
-            let deletion = Call::new(By::Seller(n), Method::DELETE, path, Value::Null);
-            let deleted = page.make(&deletion).await?;
-            // 404: another application made it, or it is gone.
-            if deleted.status.as_u16() != 404 {
-                deleted.accepted()?;
-            }
-        }
+/// Keeps the secret in an answer to a seller's call.
+pub(crate) fn learn(page: &SandboxPage, by: &By, answer: &Answered) {
+    let json = answer.json();
+    let id = text(&json, "id").parse().ok();
+    let secret = id.zip(WebhookSecret::presented(text(&json, "secret")));
+    if let (By::Seller(n), Some(secret)) = (by, secret) {
+        page.inbox.with(*n, |receiver| receiver.secret = Some(secret));
     }
-    let created = page.make(&subscription(settings, n)).await?.accepted()?.json();
-    let id = text(&created, "id").parse().ok();
-    let made = id.zip(WebhookSecret::presented(text(&created, "secret")));
-    let (id, secret) = made.ok_or_else(|| "The answer has no id or no webhook secret.".to_owned())?;
-    page.inbox.with(n, |receiver| {
-        receiver.subscription = Some(Subscription { id, secret });
-    });
-    Ok(see_other(&format!("/sandbox/receiver?seller={n}")))
-}
-
-fn subscription(settings: &Settings, n: usize) -> Call {
-    let body = json!({ "url": url(settings, n), "events": WebhookEvent::ALL.map(WebhookEvent::as_str) });
-    Call::new(By::Seller(n), Method::POST, "/v1/webhooks", body)
-}
-
-fn url(settings: &Settings, n: usize) -> String {
-    format!("{}/sandbox/inbox/{n}", settings.api_url)
 }
 
 /// `POST /sandbox/api/receiver`: sets how a seller's receiver answers from now on.

@@ -205,7 +205,6 @@ impl SandboxPage {
             (true, "/sandbox/call") => pages::call(self, form).await?,
             (true, "/sandbox/preview") => pages::preview(self, form)?,
             (true, "/sandbox/sign-in") => trade::sign_in(self, chosen).await?,
-            (true, "/sandbox/receiver") => inbox::subscribe(self, chosen).await?,
             (true, "/sandbox/client") => client::step(self, form).await?,
             (true, "/sandbox/api/carrier") => trade::carrier(self, form).await?,
             (true, "/sandbox/api/receiver") => inbox::behave(self, chosen, form)?,
