@@ -167,9 +167,11 @@ async fn only_this_machine_uses_it_and_only_from_its_own_pages() {
     let walk = Client::new().get(&foreign).send().await.expect(400);
     assert!(!String::from_utf8_lossy(&walk.bytes).contains("foreign"));
 
-    let unknown = format!("{base_url}/sandbox/marketplace?seller=99");
-    let unknown = Client::new().get(&unknown).send().await.expect(404);
-    assert!(String::from_utf8_lossy(&unknown.bytes).contains("/sandbox lists them"));
+    for unknown in ["99", "abc"] {
+        let unknown = format!("{base_url}/sandbox/marketplace?seller={unknown}");
+        let unknown = Client::new().get(&unknown).send().await.expect(404);
+        assert!(String::from_utf8_lossy(&unknown.bytes).contains("/sandbox lists them"));
+    }
 
     // A refusal is a page that leads on; programs get its sentence.
     let nothing = Client::new().get(&format!("{base_url}/sandbox/nothing"));

@@ -182,21 +182,24 @@ impl SandboxPage {
         } else {
             Form::parse(request.query().as_bytes()).map_err(Refusal::bad)?
         };
-        // A filter of the timeline, which has the same name, is an id.
-        let n = form.get("seller").and_then(|n| n.parse::<usize>().ok());
-        let n = n.unwrap_or_default();
+        self.show(request, is_post, &form).await
+    }
+
+    /// The seller that a form or query chooses.
+    fn chosen(&self, form: &Form) -> Shown<Chosen<'_>> {
+        let n = form.get("seller").map_or(Ok(0), str::parse).ok();
+        let chosen = n.and_then(|n: usize| Some((n, self.sellers.get(n)?)));
         let unknown = "The sandbox has no such seller: /sandbox lists them.";
-        let seller = self.sellers.get(n).ok_or_else(|| Refusal::missing(unknown))?;
-        self.show(request, is_post, &form, (n, seller)).await
+        chosen.ok_or_else(|| Refusal::missing(unknown))
     }
 
     /// Every page and endpoint. `form` is the query of one that changes nothing, and the body of another.
-    async fn show(&self, request: &Request, is_post: bool, form: &Form, chosen: Chosen<'_>) -> Shown {
+    async fn show(&self, request: &Request, is_post: bool, form: &Form) -> Shown {
         Ok(match (is_post, request.path()) {
-            (false, "/sandbox" | "/sandbox/") => trade::first_steps(self, chosen).await?,
+            (false, "/sandbox" | "/sandbox/") => trade::first_steps(self, self.chosen(form)?).await?,
             (false, "/sandbox/shop") => trade::shop(self, form).await?,
-            (false, "/sandbox/marketplace") => trade::marketplace(self, chosen).await?,
-            (false, "/sandbox/receiver") => inbox::receiver(self, chosen).await?,
+            (false, "/sandbox/marketplace") => trade::marketplace(self, self.chosen(form)?).await?,
+            (false, "/sandbox/receiver") => inbox::receiver(self, self.chosen(form)?).await?,
             (false, "/sandbox/client") => client::walk(self, form).await?,
             (false, "/sandbox/timeline") => live::timeline(self, form, request.query())?,
             (false, "/sandbox/live") => live::live(self),
@@ -204,10 +207,10 @@ impl SandboxPage {
             (false, "/sandbox/api/timeline") => live::json(self, form)?,
             (true, "/sandbox/call") => pages::call(self, form).await?,
             (true, "/sandbox/preview") => pages::preview(self, form)?,
-            (true, "/sandbox/sign-in") => trade::sign_in(self, chosen).await?,
+            (true, "/sandbox/sign-in") => trade::sign_in(self, self.chosen(form)?).await?,
             (true, "/sandbox/client") => client::step(self, form).await?,
             (true, "/sandbox/api/carrier") => trade::carrier(self, form).await?,
-            (true, "/sandbox/api/receiver") => inbox::behave(self, chosen, form)?,
+            (true, "/sandbox/api/receiver") => inbox::behave(self, self.chosen(form)?, form)?,
             (true, _) => return Err(missing()),
             (false, path) => {
                 if let Some(id) = path.strip_prefix("/sandbox/mail/") {
