@@ -603,4 +603,12 @@ async fn an_open_page_stays_live_beside_ten_thousand_requests_and_memory_is_boun
         .expect(200)
         .json();
     assert!(!rows["items"].as_array().unwrap().is_empty(), "{}", json!(rows));
+    let mut browser = Visitor::new(&Client::new(), &base_url);
+    let page = browser.page("/sandbox/timeline").await;
+    let (_, before) = page.html.split_once("/sandbox/timeline?before=").expect("a link");
+    let before: u64 = before.split('&').next().unwrap().parse().unwrap();
+    let earlier = browser.page(&format!("/sandbox/timeline?before={before}")).await;
+    earlier.hides(&format!("id=\"row-{before}-"));
+    earlier.shows(&format!("id=\"row-{}-", before - 1));
+    browser.page("/sandbox/timeline?before=1").await.hides("<time");
 }

@@ -21,7 +21,7 @@ use web::form::Form;
 
 use crate::SandboxPage;
 use crate::pages::{Frame, Refusal, Shown, html, rendered};
-use crate::timeline::{Kind, Row};
+use crate::timeline::{Kind, Row, number};
 
 /// The most rows on a page.
 const ON_PAGE: usize = 100;
@@ -42,6 +42,8 @@ struct List<'a> {
     /// The query as it was sent.
     sent: &'a str,
     rows: Vec<Arc<Row>>,
+    /// The `before` of the rows that follow, if there are any.
+    earlier: Option<u64>,
 }
 
 impl List<'_> {
@@ -55,11 +57,17 @@ impl List<'_> {
 
 /// The list as HTML. `sent` is the query as it was sent.
 pub(crate) fn list(page: &SandboxPage, query: &Form, sent: &str) -> Shown<String> {
-    let mut rows = page.settings.timeline.rows(query, u64::MAX)?;
+    let mut rows = page.settings.timeline.rows(query)?;
+    let earlier = rows.get(ON_PAGE).map(|row| row.number + 1);
     rows.truncate(ON_PAGE);
     // Events are recorded a moment after they occurred.
     rows.sort_by_key(|row| Reverse(row.at));
-    Ok(rendered(&List { page, sent, rows }))
+    Ok(rendered(&List {
+        page,
+        sent,
+        rows,
+        earlier,
+    }))
 }
 
 #[derive(Template)]
@@ -83,10 +91,7 @@ pub(crate) fn json(page: &SandboxPage, query: &Form) -> Shown {
     if !query.pairs().all(is_known) {
         return Err(Refusal::bad(format!("The parameters are {known}.")));
     }
-    let invalid = |_| Refusal::bad("`limit` and `before` are whole numbers.");
-    let limit = query.get("limit").map(str::parse).transpose().map_err(invalid)?;
-    let before = query.get("before").map(str::parse).transpose().map_err(invalid)?;
-    let rows = page.settings.timeline.rows(query, before.unwrap_or(u64::MAX))?;
+    let (limit, rows) = (number(query, "limit")?, page.settings.timeline.rows(query)?);
     let item = |row: &Arc<Row>| {
         json!({
             "number": row.number, "at": row.at, "kind": row.kind.as_str(), "title": row.title, "outcome": row.outcome,

@@ -4,6 +4,7 @@
 mod tests;
 
 use std::collections::{HashSet, VecDeque};
+use std::str::FromStr;
 use std::sync::{Arc, LazyLock};
 
 use chrono::{DateTime, Utc};
@@ -153,12 +154,11 @@ impl Timeline {
         self.last.subscribe()
     }
 
-    /// The rows with lower numbers that the query asks for, newest first.
-    pub(crate) fn rows(&self, query: &Form, before: u64) -> Shown<Vec<Arc<Row>>> {
+    /// The rows that the query asks for, newest first.
+    pub(crate) fn rows(&self, query: &Form) -> Shown<Vec<Arc<Row>>> {
         let all: Vec<_> = self.kept.lock().rows.iter().cloned().collect();
         let is_meant = filter(query, &all)?;
-        let is_meant = |row: &&Arc<Row>| row.number < before && is_meant(row);
-        Ok(all.iter().rev().filter(is_meant).cloned().collect())
+        Ok(all.iter().rev().filter(|row| is_meant(row)).cloned().collect())
     }
 }
 
@@ -172,7 +172,7 @@ fn filter<'a>(query: &'a Form, all: &'a [Arc<Row>]) -> Shown<impl Fn(&Row) -> bo
         let sentence = "`seller` is a seller's id, as /sandbox/api/offers has it.";
         id.parse::<SellerId>().map_err(|_| Refusal::bad(sentence))
     });
-    let (kind, seller) = (kind.transpose()?, seller.transpose()?);
+    let (kind, seller, before) = (kind.transpose()?, seller.transpose()?, number(query, "before")?);
     let [about, application, trace] = ["about", "application", "trace"].map(|name| wanted(query, name));
     let gather = |is_meant: &dyn Fn(&Row) -> bool| -> HashSet<&'a str> {
         let meant = all.iter().filter(|row| is_meant(row));
@@ -192,7 +192,8 @@ fn filter<'a>(query: &'a Form, all: &'a [Arc<Row>]) -> Shown<impl Fn(&Row) -> bo
         let is_of = |seller| row.is_of(seller) || row.kind == Kind::Mail && is_one_of(&of_seller);
         let is_by = |id: &str| row.application.as_deref() == Some(id) || row.names(id);
         let is_traced = |trace| row.trace_id.as_deref() == Some(trace) || came_of_trace(row);
-        kind.is_none_or(|kind| row.kind == kind)
+        before.is_none_or(|before| row.number < before)
+            && kind.is_none_or(|kind| row.kind == kind)
             && seller.is_none_or(is_of)
             && (about.is_none() || is_one_of(&of_about))
             && application.is_none_or(is_by)
@@ -223,7 +224,13 @@ fn came_of<'a>(all: &'a [Arc<Row>], trace: Option<&'a str>) -> impl Fn(&Row) -> 
 }
 
 /// What a query asks for by this name; None for anything. The names: `seller`; `about`, an order or offer, by
-/// id or number; `application`; `trace`, requests with a trace id, and all that came of them; `kind`.
+/// id or number; `application`; `trace`, requests with a trace id, and all that came of them; `kind`; `before`, a
+/// row's number; `limit`.
 fn wanted<'a>(query: &'a Form, name: &str) -> Option<&'a str> {
     query.get(name).map(str::trim).filter(|sent| !sent.is_empty())
+}
+
+pub(crate) fn number<T: FromStr>(query: &Form, name: &str) -> Shown<Option<T>> {
+    let invalid = |_| Refusal::bad("`limit` and `before` are whole numbers.");
+    wanted(query, name).map(str::parse).transpose().map_err(invalid)
 }

@@ -25,14 +25,14 @@ fn write(seconds: i64, trace: &str, ids: &[&str]) -> Row {
 }
 
 fn titles(timeline: &Timeline, query: &Form) -> Vec<String> {
-    let rows = timeline.rows(query, u64::MAX).unwrap();
+    let rows = timeline.rows(query).unwrap();
     rows.iter().map(|row| row.title.clone()).collect()
 }
 
 fn recorded(row: Row) -> Row {
     let timeline = Timeline::default();
     timeline.record(row);
-    Row::clone(&timeline.rows(&Form::default(), u64::MAX).unwrap()[0])
+    Row::clone(&timeline.rows(&Form::default()).unwrap()[0])
 }
 
 #[test]
@@ -47,7 +47,10 @@ fn the_newest_rows_are_kept() {
         (2_000, "2001", "2")
     );
     assert_eq!(*timeline.last().borrow(), 2_001);
-    assert_eq!(timeline.rows(&Form::default(), 5).unwrap().len(), 3);
+    assert_eq!(
+        timeline.rows(&Form::parse(b"before=5").unwrap()).unwrap().len(),
+        3
+    );
 }
 
 #[test]
@@ -59,7 +62,7 @@ fn rows_take_16_mb_at_most() {
             ..row(Kind::Event, n, "", &[])
         });
     }
-    let kept = timeline.rows(&Form::default(), u64::MAX).unwrap();
+    let kept = timeline.rows(&Form::default()).unwrap();
     let bytes: usize = kept.iter().map(|row| row.bytes).sum();
     assert!((100..=167).contains(&kept.len()), "{}", kept.len());
     assert!(bytes <= MOST_BYTES && bytes == timeline.kept.lock().bytes);
@@ -198,7 +201,7 @@ fn a_filter_that_no_row_can_have_is_refused() {
         ("seller=nobody", "a seller's id"),
     ] {
         let query = Form::parse(query.as_bytes()).unwrap();
-        let refused = Timeline::default().rows(&query, u64::MAX).unwrap_err();
+        let refused = Timeline::default().rows(&query).unwrap_err();
         assert!(format!("{refused:?}").contains(named), "{refused:?}");
     }
 }
