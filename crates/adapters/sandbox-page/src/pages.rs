@@ -194,7 +194,7 @@ pub(crate) async fn call(page: &SandboxPage, form: &Form) -> Shown {
     let order = match &answer {
         Ok(answer) => {
             inbox::learn(page, &call.by, answer);
-            trade::after(page, answer).await?
+            trade::after(page, answer).await
         }
         Err(_) => None,
     };
