@@ -10,4 +10,5 @@ create index concurrently families_unmarked_by_seller_id_idx on families (seller
 drop index concurrently if exists families_client_id_idx;
 drop index concurrently if exists families_seller_id_idx;
 
-insert into schema_facts values ('0038', '0.1.0');
+-- It may be there after a run that broke off.
+insert into schema_facts values ('0038', '0.1.0') on conflict do nothing;
