@@ -178,6 +178,16 @@ impl Inbox {
             (behaviour, is_verified)
         })
     }
+
+    /// Keeps the secret in an answer to a seller's call.
+    pub(crate) fn learn(&self, by: &By, answer: &Answered) {
+        let json = answer.json();
+        let id = text(&json, "id").parse().ok();
+        let secret = id.zip(WebhookSecret::presented(text(&json, "secret")));
+        if let (By::Seller(n), Some(secret)) = (by, secret) {
+            self.with(*n, |receiver| receiver.secret = Some(secret));
+        }
+    }
 }
 
 /// `POST /sandbox/inbox/{n}`: a delivery.
@@ -269,16 +279,6 @@ pub(crate) async fn receiver(page: &SandboxPage, (n, seller): Chosen<'_>) -> Sho
         subscribe: page.button(label, call, &[]),
         deliveries: deliveries.into_iter().map(|sent| sent.delivery).collect(),
     }))
-}
-
-/// Keeps the secret in an answer to a seller's call.
-pub(crate) fn learn(page: &SandboxPage, by: &By, answer: &Answered) {
-    let json = answer.json();
-    let id = text(&json, "id").parse().ok();
-    let secret = id.zip(WebhookSecret::presented(text(&json, "secret")));
-    if let (By::Seller(n), Some(secret)) = (by, secret) {
-        page.inbox.with(*n, |receiver| receiver.secret = Some(secret));
-    }
 }
 
 /// `POST /sandbox/api/receiver`: sets how a seller's receiver answers from now on.

@@ -14,7 +14,7 @@ use web::theme;
 
 use crate::calls::{Answered, Call};
 use crate::trade::{self, Card};
-use crate::{SandboxPage, inbox, live};
+use crate::{SandboxPage, live};
 
 /// What every page has.
 pub(crate) struct Frame<'a> {
@@ -193,7 +193,7 @@ pub(crate) async fn call(page: &SandboxPage, form: &Form) -> Shown {
     let answer = page.make(&call).await;
     let order = match &answer {
         Ok(answer) => {
-            inbox::learn(page, &call.by, answer);
+            page.inbox.learn(&call.by, answer);
             trade::after(page, answer).await
         }
         Err(_) => None,
