@@ -263,7 +263,7 @@ impl Player {
 
     /// The same of one piece of each offer, named by their starts among the basket's fields.
     async fn pays_each(&mut self, offers: &[String]) -> (String, Page) {
-        let shop = self.browser.page("/sandbox/shop").await;
+        let shop = self.browser.page(SHOP).await;
         let basket = shop
             .forms()
             .into_iter()
@@ -283,6 +283,7 @@ impl Player {
 }
 
 const MARKETPLACE: &str = "/sandbox/marketplace";
+const SHOP: &str = "/sandbox/shop";
 
 #[tokio::test]
 async fn the_buttons_of_marketplace_and_carriers_do_what_they_say() {
@@ -334,7 +335,7 @@ async fn the_buttons_of_marketplace_and_carriers_do_what_they_say() {
     let (_, shipped) = player.sends(&paid, ["POST", &end, ""], &parcel).await;
     shipped.shows("Status 201");
     let set = ["POST", "/sandbox/api/carrier", number];
-    let page = player.browser.page(MARKETPLACE).await;
+    let page = player.browser.page(SHOP).await;
     let (_, refused) = player.sends(&page, set, &[("/status", "lost")]).await;
     refused.shows("Status 400");
     let irrevocable = "hx-confirm=\"Erase the buyer? This cannot be undone.\"";
@@ -350,9 +351,7 @@ async fn the_buttons_of_marketplace_and_carriers_do_what_they_say() {
     // The marketplace ships.
     let (order, _) = player.pays(0, offer).await;
     for step in ["shipment", "delivery", "buyer-erasure"] {
-        player
-            .press(MARKETPLACE, &format!("{order}/{step}"), "", &[])
-            .await;
+        player.press(SHOP, &format!("{order}/{step}"), "", &[]).await;
     }
     let order = read(format!("/v1/orders/{order}")).await;
     assert_eq!(
@@ -363,17 +362,17 @@ async fn the_buttons_of_marketplace_and_carriers_do_what_they_say() {
     // Once a part is shipped, the order cannot be cancelled.
     let (order, _) = player.pays_each(&["q/0/".to_owned(), "q/1/".to_owned()]).await;
     let cancel = format!("/orders/{order}/cancellation");
-    player.browser.page("/sandbox/shop").await.shows(&cancel);
+    player.browser.page(SHOP).await.shows(&cancel);
     let url = format!("{}/orders/{order}/shipment", sandbox.text("backoffice_url"));
     let part = json!({
         "seller_id": text(&seller, "id"), "carrier": "inpost", "tracking_number": "TRANSIT0043",
     });
     let shipping = Client::new().post(&url).bearer(&sandbox.text("backoffice_token"));
     shipping.json(&part).send().await.expect(201);
-    player.browser.page("/sandbox/shop").await.hides(&cancel);
+    player.browser.page(SHOP).await.hides(&cancel);
 
     // No list has a test order: the answers lead on. One that is cancelled meanwhile has no next step.
-    let shop = player.browser.page("/sandbox/shop").await;
+    let shop = player.browser.page(SHOP).await;
     let basket = shop
         .forms()
         .into_iter()

@@ -1,5 +1,5 @@
 //! The first page: a seller's credentials, and the calls to begin with; the buyer's: the catalogue of all sellers, a
-//! basket, orders; and the marketplace's: orders, offers, applications, and the carriers that the sandbox simulates.
+//! basket, orders; and the marketplace's: offers, applications, and the carriers that the sandbox simulates.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -199,12 +199,11 @@ struct MarketplacePage<'a> {
     chosen: usize,
     carrier: String,
     new_offer: String,
-    orders: Vec<Card>,
     offers: Vec<Card>,
     applications: Vec<Card>,
 }
 
-/// `GET /sandbox/marketplace`: all orders, and one seller's offers and applications.
+/// `GET /sandbox/marketplace`: the carriers, and one seller's offers and applications.
 pub(crate) async fn marketplace(page: &SandboxPage, (n, seller): Chosen<'_>) -> Shown {
     let offers = newest(page, seller, 15).await?.into_iter();
     let directory = &page.settings.applications;
@@ -214,7 +213,6 @@ pub(crate) async fn marketplace(page: &SandboxPage, (n, seller): Chosen<'_>) -> 
         chosen: n,
         carrier: carriers_say(page, "TRANSIT0001"),
         new_offer: page.button("Feed a new offer", new_offer(page, seller), NEW_OFFER),
-        orders: latest(page).await?,
         offers: offers.map(|offer| offer_card(page, n, seller, offer)).collect(),
         applications: applications
             .into_iter()
