@@ -185,33 +185,39 @@ async fn only_this_machine_uses_it_and_only_from_its_own_pages() {
 }
 
 #[tokio::test]
-async fn the_command_that_is_shown_is_the_call_that_was_made() {
+async fn the_command_that_is_shown_is_the_call_that_is_made() {
     let folder = tempfile::tempdir().unwrap();
     let sandbox = Sandbox::open(PROGRAM, folder.path()).await;
-    let (base_url, token) = (sandbox.text("base_url"), form_token(&sandbox).await);
-    let body = r#"{"events":["order.paid"],"url":"http://127.0.0.1:9/hook"}"#;
-    let form = format!(r#"token={token}&call=[{{"Seller":0}},"POST","/v1/webhooks",{body}]"#);
-    let request = Client::new().post(&format!("{base_url}/sandbox/call"));
-    let request = request.form(&form).header("Origin", &base_url);
-    let shown = request.send().await.expect(200);
-    let shown = String::from_utf8_lossy(&shown.bytes).into_owned();
-    let (_, rest) = shown.split_once("Idempotency-Key: ").expect("a key");
-    let key: String = rest
-        .chars()
-        .take_while(|c| c.is_ascii_hexdigit() || *c == '-')
-        .collect();
+    let base_url = sandbox.text("base_url");
+    let mut browser = Player::new(&base_url).browser;
+    let page = browser.page("/sandbox/receiver").await;
+    let of_webhooks = |form: &blackbox::Form| {
+        form.value("call")
+            .is_some_and(|call| call.contains("/v1/webhooks"))
+    };
+    let form = page.forms().into_iter().find(of_webhooks).unwrap();
+    let key = form.value("key").unwrap();
+    let command = format!("Idempotency-Key: {key}");
+    page.shows(&command);
+    let filled_in = blackbox::Form {
+        action: "/sandbox/preview".to_owned(),
+        ..form.clone()
+    };
+    browser.sent(&filled_in).await.shows(&command);
+    let made = browser.sent(&form).await;
+    made.shows(&command);
+    // Pasted as well, it does nothing twice.
+    let call = serde_json::from_str(form.value("call").unwrap()).unwrap();
+    let (_, _, path, body): (Value, String, String, Value) = call;
+    let pasted = Client::new().post(&format!("{base_url}{path}"));
     let personal = text(&sandbox.credentials["sellers"][0], "personal_token");
-    let again = Client::new().post(&format!("{base_url}/v1/webhooks"));
-    let again = again
+    let pasted = pasted
         .bearer(&personal)
-        .header("Idempotency-Key", &key)
-        .json(&json!({
-            "events": ["order.paid"], "url": "http://127.0.0.1:9/hook",
-        }));
-    let again = again.send().await.expect(201);
-    assert_eq!(again.must("idempotent-replayed"), "true");
-    let id = text(&again.json(), "id");
-    assert!(shown.contains(&id), "{shown}");
+        .header("Idempotency-Key", key)
+        .json(&body);
+    let pasted = pasted.send().await.expect(201);
+    assert_eq!(pasted.must("idempotent-replayed"), "true");
+    made.shows(&text(&pasted.json(), "id"));
 }
 
 /// A browser without scripts on the sandbox's page.

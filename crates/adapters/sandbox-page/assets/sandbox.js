@@ -20,8 +20,11 @@ document.addEventListener("htmx:afterSwap", (event) => {
   // After a success the lists of the page load themselves anew; after a failure they keep what was entered.
   if (!event.target.querySelector(".notice")) return;
   htmx.trigger(document.body, "called");
-  // The basket of the form that was sent is emptied, and its command shown anew.
-  const basket = event.detail.requestConfig.elt.querySelectorAll("[name^='q/']");
+  // A form that stays makes another call the next time.
+  const form = event.detail.requestConfig.elt;
+  if (form.elements.key) form.elements.key.value = crypto.randomUUID();
+  // The basket is emptied, and its command shown anew.
+  const basket = form.querySelectorAll("[name^='q/']");
   for (const pieces of basket) pieces.value = 0;
   basket[0]?.dispatchEvent(new Event("input", { bubbles: true }));
 });

@@ -180,7 +180,10 @@ struct OutcomePage<'a> {
 /// The call of a form.
 fn call_of(page: &SandboxPage, form: &Form) -> Shown<Call> {
     let basket = form.get("basket").map(|_| trade::place(page, form));
-    let call = basket.or_else(|| Call::parse(form)).map(|call| call.keyed(page));
+    let call = basket.or_else(|| Call::parse(form));
+    let key = form.get("key").and_then(|key| key.parse().ok());
+    // That of the command that was shown: pasted as well, it does nothing twice.
+    let call = call.map(|call| Call { key, ..call });
     call.ok_or_else(|| Refusal::bad("This is not a form of the page: load the page anew."))
 }
 

@@ -137,7 +137,7 @@ pub(crate) async fn sign_in(page: &SandboxPage, (_, seller): Chosen<'_>) -> Show
 struct ShopPage<'a> {
     frame: Frame<'a>,
     offers: Vec<Listed<'a>>,
-    curl: String,
+    place: Call,
     orders: Vec<Card>,
 }
 
@@ -149,7 +149,7 @@ pub(crate) async fn shop(page: &SandboxPage, form: &Form) -> Shown {
     Ok(html(&ShopPage {
         frame: page.frame("Buyer"),
         offers,
-        curl: place(page, form).keyed(page).curl(page),
+        place: place(page, form).keyed(page),
         orders: latest(page).await?,
     }))
 }
