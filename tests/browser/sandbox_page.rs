@@ -147,8 +147,13 @@ async fn a_trade_is_played_with_the_keyboard_alone_on_a_phone() {
         // A command follows what is typed, and a button of a list answers as the others do.
         player.open("/sandbox/shop").await;
         player.reach("input[name^='q/0/']").await;
+        let price = "return document.querySelector('#catalogue tr').dataset.price";
+        let price = browser.run(price).await;
+        let total: u64 = 3 * price.as_str().unwrap().parse::<u64>().unwrap();
         press(&browser, "3", false).await;
         browser.wait_for_content("pre[hx-post]", "\"quantity\":3").await;
+        let total = format!("Total: {}.{:02} PLN", total / 100, total % 100);
+        browser.wait_for_content("output", &total).await;
         browser
             .run("document.querySelector('#catalogue').dataset.old = 1")
             .await;

@@ -12,6 +12,15 @@ document.addEventListener("click", async (event) => {
   setTimeout(say, 2000, "Copied", "Copy");
 });
 
+// The total of the basket.
+document.addEventListener("input", ({ target: { form } }) => {
+  const total = form?.querySelector("output");
+  if (!total) return;
+  let sum = 0;
+  for (const pieces of form.querySelectorAll("[name^='q/']")) sum += pieces.value * pieces.closest("tr").dataset.price;
+  total.value = `Total: ${(sum / 100).toFixed(2)} PLN`;
+});
+
 document.addEventListener("htmx:afterSwap", (event) => {
   if (event.target.id !== "outcome") return;
   // What is no page of ours is shown as it is.

@@ -5,7 +5,7 @@
 mod tests;
 
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -368,24 +368,41 @@ fn event(seller: SellerId, found: &JournaledEvent) -> Row {
 }
 
 fn change(item: &ChangeItem) -> Row {
-    let id = match item.topic {
-        Topic::Offer(id) => id.to_string(),
-        Topic::Order(id) => id.to_string(),
-        Topic::Application(id) => id.to_string(),
+    let (topic, id) = match item.topic {
+        Topic::Offer(id) => ("offer_id", id.to_string()),
+        Topic::Order(id) => ("order_id", id.to_string()),
+        Topic::Application(id) => ("client_id", id.to_string()),
     };
-    let outcome = match item.detail {
+    let (outcome, value) = match item.detail {
         Detail::Price(price) => {
             let amount = price.amount();
-            format!("{}.{:02} {CURRENCY}", amount / 100, amount % 100)
+            let shown = format!("{}.{:02} {CURRENCY}", amount / 100, amount % 100);
+            let value = json!({ "amount": amount, "currency": CURRENCY });
+            (shown, Some(("price", value)))
         }
-        Detail::Stock(stock) => format!("{} in stock", stock.get()),
-        Detail::Status(status) => status.as_str().to_owned(),
-        Detail::Nothing => String::new(),
+        Detail::Stock(stock) => {
+            let shown = format!("{} in stock", stock.get());
+            (shown, Some(("stock", json!(stock.get()))))
+        }
+        Detail::Status(status) => {
+            let status = status.as_str();
+            (status.to_owned(), Some(("status", json!(status))))
+        }
+        Detail::Nothing => (String::new(), None),
     };
+    let fields = [
+        ("kind", json!(item.kind.as_str())),
+        ("seller_id", json!(item.seller.uuid())),
+        (topic, json!(id)),
+        ("at", json!(item.at)),
+    ];
+    let body: BTreeMap<_, _> = fields.into_iter().chain(value).collect();
     Row {
         seller: Some(item.seller),
+        application: (topic == "client_id").then(|| id.clone()),
         ids: vec![id],
         outcome,
+        body: json!(body).to_string(),
         ..Row::new(Kind::Change, item.at, item.kind.as_str())
     }
 }

@@ -234,6 +234,12 @@ fn a_change_says_the_new_value() {
         ("offer.price_changed", "129.05 PLN")
     );
     assert_eq!(row.ids, [OFFER]);
+    let body: Value = serde_json::from_str(&row.body).unwrap();
+    let expected = json!({
+        "kind": "offer.price_changed", "seller_id": SELLER, "offer_id": OFFER, "at": now(),
+        "price": { "amount": 12_905, "currency": "PLN" },
+    });
+    assert_eq!(body, expected);
 }
 
 /// The first look finds the ends, the next one what is new, and a failure loses nothing. A place that is refused
