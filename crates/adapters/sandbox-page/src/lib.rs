@@ -19,6 +19,7 @@ use actix_web::HttpResponse;
 use actix_web::http::{Method, StatusCode};
 use actix_web::web::{ServiceConfig, scope};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use kernel::{Clock, PageSize, Randomness, SellerId, StoreError};
 use oauth::ApplicationDirectory;
@@ -28,6 +29,7 @@ use orders::{
 };
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Mutex, watch};
+use url::form_urlencoded;
 use uuid::Uuid;
 use web::assets::Asset;
 use web::body::BodyLimits;
@@ -177,11 +179,16 @@ impl SandboxPage {
         if !is_post && !matches!(*request.method(), Method::GET | Method::HEAD) {
             return Err(missing());
         }
-        let form = if is_post {
-            self.form(request).await?
+        let sent = if is_post {
+            request.body(BODY_LIMITS).await.map_err(Refusal::bad)?
         } else {
-            Form::parse(request.query().as_bytes()).map_err(Refusal::bad)?
+            Bytes::copy_from_slice(request.query().as_bytes())
         };
+        // Not as `Form::parse`: a basket has a field for each offer.
+        let form: Form = form_urlencoded::parse(&sent).into_owned().collect();
+        if is_post && !guard::is_own_form(request.headers(), form.get("token"), &self.form_token) {
+            return Err(Refusal::new(StatusCode::FORBIDDEN, guard::FOREIGN_FORM));
+        }
         self.show(request, is_post, &form).await
     }
 
@@ -220,17 +227,6 @@ impl SandboxPage {
                 asset.map(Asset::response).ok_or_else(missing)?
             }
         })
-    }
-
-    /// The form in the body, if it comes from a page of this sandbox.
-    async fn form(&self, request: &mut Request) -> Shown<Form> {
-        let body = request.body(BODY_LIMITS).await.map_err(Refusal::bad)?;
-        let form = Form::parse(&body).map_err(Refusal::bad)?;
-        if guard::is_own_form(request.headers(), form.get("token"), &self.form_token) {
-            Ok(form)
-        } else {
-            Err(Refusal::new(StatusCode::FORBIDDEN, guard::FOREIGN_FORM))
-        }
     }
 }
 
