@@ -25,9 +25,7 @@ pub(crate) enum By {
     Office,
     /// The page: its endpoints want its origin, and its token in the form.
     Page,
-    #[serde(skip_deserializing)]
     Bearer(String),
-    #[serde(skip_deserializing)]
     Nobody,
 }
 
@@ -56,16 +54,6 @@ impl Answered {
     /// The body; null if it is not JSON.
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_default()
-    }
-
-    /// A success, or a sentence with the API's own words.
-    pub(crate) fn accepted(self) -> Result<Self, String> {
-        if self.status.is_success() {
-            return Ok(self);
-        }
-        let body = self.json();
-        let message = text(body.pointer("/errors/0").unwrap_or(&Value::Null), "message");
-        Err(format!("The API answered {}: {message}", self.status.as_u16()))
     }
 
     /// The body for people.

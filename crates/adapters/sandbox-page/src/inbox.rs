@@ -125,14 +125,8 @@ struct Received {
     checks: Vec<Check>,
     is_verified: bool,
     behaviour: Behaviour,
-}
-
-impl Received {
-    /// The status of the answer, for people.
-    fn answered(&self) -> String {
-        let (_, status) = self.behaviour.plan(self.is_verified);
-        status.map_or_else(|| "none".to_owned(), |status| status.as_u16().to_string())
-    }
+    /// Of the answer.
+    status: Option<StatusCode>,
 }
 
 #[derive(Clone, Default)]
@@ -165,6 +159,7 @@ impl Inbox {
                 None => vec![(false, "The secret is known: subscribe to see it.".to_owned())],
             };
             let (behaviour, is_verified) = (receiver.behaviour, checks.iter().all(|(holds, _)| *holds));
+            let (_, status) = behaviour.plan(is_verified);
             receiver.received.push_front(Arc::new(Received {
                 at: now,
                 event: text_of(headers, "x-event"),
@@ -173,6 +168,7 @@ impl Inbox {
                 checks,
                 is_verified,
                 behaviour,
+                status,
             }));
             receiver.received.truncate(KEPT);
             (behaviour, is_verified)

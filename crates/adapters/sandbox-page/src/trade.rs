@@ -19,8 +19,7 @@ use crate::calls::{Answered, By, Call, entered_value, text};
 use crate::pages::{Frame, Input, Refusal, Shown, html, see_other};
 use crate::{Chosen, SandboxPage, SandboxSeller, shippable};
 
-/// How many offers of each seller are listed, and of all in the catalogue: each is a field of the basket's form.
-const LISTED: i64 = 100;
+/// The most offers in the catalogue, of which each seller has the same share.
 const CATALOGUE: usize = 200;
 /// The most orders that are shown.
 const LATEST: i64 = 12;
@@ -58,10 +57,9 @@ async fn newest(page: &SandboxPage, seller: &SandboxSeller, most: i64) -> Shown<
 /// The newest offers of each seller.
 async fn catalogue(page: &SandboxPage) -> Shown<Vec<Listed<'_>>> {
     let mut all = Vec::new();
-    let share = CATALOGUE / page.sellers.len().max(1);
-    let most = LISTED.min(i64::try_from(share).unwrap_or(LISTED));
+    let share = i64::try_from(CATALOGUE / page.sellers.len().max(1)).unwrap_or(1);
     for (n, seller) in page.sellers.iter().enumerate() {
-        let offers = newest(page, seller, most).await?.into_iter();
+        let offers = newest(page, seller, share).await?.into_iter();
         all.extend(offers.map(|offer| (n, seller, offer)));
     }
     Ok(all)
@@ -126,8 +124,9 @@ fn link(seller: &SandboxSeller) -> Call {
 
 /// `POST /sandbox/sign-in`: into the panel as a seller.
 pub(crate) async fn sign_in(page: &SandboxPage, (_, seller): Chosen<'_>) -> Shown {
-    let link = page.make(&link(seller)).await?.accepted()?.json();
-    let url = Url::parse(text(&link, "url")).map_err(|error| format!("The link is no URL: {error}."))?;
+    let answer = page.make(&link(seller)).await?;
+    let url = Url::parse(text(&answer.json(), "url"));
+    let url = url.map_err(|_| format!("The back office gave no link: {}", answer.body))?;
     // The path alone: the browser stays at the name by which it came.
     Ok(see_other(&url[Position::BeforePath..]))
 }
