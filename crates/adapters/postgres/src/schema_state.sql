@@ -19,10 +19,11 @@ with place as (
     from pg_class as c
     join pg_namespace as n on n.oid = c.relnamespace
     where c.relname = 'schema_facts'
-      and c.relkind = 'r'
-      -- Whoever has a schema of its own, without tables as yet, is no guest in another's, unless its search_path leads there.
-      and (c.oid = to_regclass('schema_facts') or coalesce(current_schema(), 'public') = 'public')
-    order by c.oid = to_regclass('schema_facts') desc nulls last
+      -- Where no search_path leads to it: whoever has a schema of its own, without tables as yet, is no guest in another's.
+      and case
+          when to_regclass('schema_facts') is null then coalesce(current_schema(), 'public') = 'public'
+          else c.oid = to_regclass('schema_facts')
+      end
     limit 1
 ),
 lacking (n, statements) as (
@@ -89,7 +90,6 @@ lacking (n, statements) as (
                 and (grantee = 0 or pg_has_role(grantee, 'usage'))
           )
       )
-    having count(*) > 0
 )
 select string_agg(statements, ' ' order by n) as statements
 from lacking

@@ -174,42 +174,90 @@ async fn the_schema_state_follows_versions_and_writability() {
     }
 }
 
+/// Beside the tables stand another's, in their schema and in one of its own.
+const RIGHTS: &str = "
+    grant select, insert, update, delete on all tables in schema public to pg_monitor;
+    revoke insert, update, delete on schema_facts, __diesel_schema_migrations from pg_monitor;
+    alter table __diesel_schema_migrations enable row level security;
+    create policy reads on __diesel_schema_migrations for select using (true);
+    alter table sellers enable row level security;
+    create policy of_others on sellers to pg_read_all_settings using (false);
+    create policy narrower on sellers as restrictive using (true);
+    create policy elsewhere on links using (true);
+    create table guests (); alter table guests enable row level security;
+    create schema own; grant usage on schema own to pg_monitor;
+    create table own.links (); alter table own.links enable row level security;
+    create function own.api_now() returns int language sql return 1;
+    revoke execute on function own.api_now() from public";
+
 #[tokio::test]
-async fn a_table_without_select_and_row_security_without_a_policy_are_lacking_rights() {
+async fn lacking_rights_and_policies_are_named_by_the_statements_that_give_them() {
     let test_database = TestDatabase::create().await;
     let owner = test_database.connect().await;
     // A role that every server has and that owns nothing.
-    let url = format!("{}?options=-c%20role%3Dpg_monitor", test_database.url());
-    let serving = Database::new(settings(&url, 2)).unwrap();
-    let secured = "grant select, insert, update, delete on all tables in schema public to pg_monitor;
-        alter table sellers enable row level security;
-        create policy of_others on sellers to pg_read_all_settings using (false);
-        create policy narrower on sellers as restrictive using (true)";
-    owner.batch_execute(secured).await.unwrap();
-    let tables = "select relname from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p', 'v')";
-    for row in owner.query(tables, &[]).await.unwrap() {
-        let table: String = row.get(0);
+    let role = format!("{}?options=-c%20role%3Dpg_monitor", test_database.url());
+    let serving = |path: &str| {
+        let url = format!("{role}%20-c%20search_path%3D{path}");
+        Database::new(settings(&url, 2)).unwrap()
+    };
+    owner.batch_execute(RIGHTS).await.unwrap();
+    let here = serving("public");
+    let tables = "select relname::text from pg_class where relnamespace = 'public'::regnamespace \
+        and relkind in ('r', 'p', 'v') and relname <> 'guests'";
+    for table in texts(&owner, tables).await {
         for (change, is_lacking) in [("revoke select on", true), ("grant select on", false)] {
             let role = if is_lacking { "from" } else { "to" };
             let change = format!("{change} {table} {role} pg_monitor");
             owner.batch_execute(&change).await.unwrap();
-            let statements = serving.missing_grants().await.unwrap();
+            let statements = here.missing_grants().await.unwrap();
             assert_eq!(statements.is_some(), is_lacking, "{change}");
         }
     }
-    // `pg_monitor` is a member of the other policy's role: that policy is for it too.
-    assert_eq!(serving.missing_grants().await.unwrap(), None);
-    owner
-        .batch_execute("drop policy of_others on sellers")
-        .await
-        .unwrap();
-    let statements = serving.missing_grants().await.unwrap().unwrap();
-    assert_eq!(
-        statements,
-        "CREATE POLICY pg_monitor ON sellers TO pg_monitor USING (true);"
-    );
-    owner.batch_execute(&statements).await.unwrap();
-    assert_eq!(serving.missing_grants().await.unwrap(), None);
+    let policy = "CREATE POLICY pg_monitor ON sellers TO pg_monitor USING (true);";
+    for (change, expected) in [
+        // `pg_monitor` is a member of the other policy's role: that policy is for it too.
+        ("select", ""),
+        (
+            "revoke insert on links from pg_monitor",
+            "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO pg_monitor; \
+             ALTER DEFAULT PRIVILEGES FOR ROLE postgres GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO pg_monitor;",
+        ),
+        ("grant insert on links to pg_monitor", ""),
+        (
+            "revoke execute on function api_now() from public",
+            "GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA public TO pg_monitor; \
+             ALTER DEFAULT PRIVILEGES FOR ROLE postgres GRANT EXECUTE ON FUNCTIONS TO pg_monitor;",
+        ),
+        ("grant execute on function api_now() to public", ""),
+        ("drop policy of_others on sellers", policy),
+        ("create policy reads on sellers for select using (true)", policy),
+        (policy, ""),
+        (
+            "revoke usage on schema public from public",
+            "GRANT USAGE ON SCHEMA public TO pg_monitor;",
+        ),
+        ("grant usage on schema public to public", ""),
+    ] {
+        owner.batch_execute(change).await.unwrap();
+        let statements = here.missing_grants().await.unwrap();
+        assert_eq!(statements.unwrap_or_default(), expected, "{change}");
+    }
+    // The search_path leads nowhere; to a schema that has no tables yet; to one that has.
+    let own = "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA own TO";
+    for (change, path, expected) in [
+        ("select", "nowhere", "ALTER ROLE postgres IN DATABASE"),
+        ("select", "own", ""),
+        ("create table own.schema_facts ()", "own", own),
+    ] {
+        owner.batch_execute(change).await.unwrap();
+        let statements = serving(path).missing_grants().await.unwrap();
+        let statements = statements.unwrap_or_default();
+        let is_empty = expected.is_empty();
+        assert!(
+            statements.starts_with(expected) && statements.is_empty() == is_empty,
+            "{path}: {statements}"
+        );
+    }
 }
 
 #[tokio::test]
