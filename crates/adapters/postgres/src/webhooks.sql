@@ -103,8 +103,7 @@ order by d.id desc
 -- $1 one seller, or null; $2 one subscription, or null; $3 the delivery before which the page begins; $4 how many at
 -- most; $5 those that wait, or else those of which all attempts failed. It runs after `PLAN_BY_VALUES`.
 -- `queues` are those that have an entry in a partial index, after an entry that is none: one step for each, whatever the
--- other subscriptions have. Of one seller, they include a queue of another one at most. A page of n rows needs at
--- most the n queues with the newest deliveries.
+-- other subscriptions have. A page of n rows needs at most the n queues with the newest deliveries.
 with recursive queues (seller_id, subscription_id) as (
     select coalesce($1::uuid, '00000000-0000-0000-0000-000000000000'), '00000000-0000-0000-0000-000000000000'::uuid
     union all
@@ -134,7 +133,7 @@ with recursive queues (seller_id, subscription_id) as (
         order by seller_id, subscription_id
         limit 1
     ) as d
-    where q.seller_id = coalesce($1, q.seller_id)
+    where d.seller_id = coalesce($1, d.seller_id)
 ),
 listed as (
     -- Whether it has ended or is suspended matters to those that wait. Of the others, `active` is as stored.
@@ -147,8 +146,7 @@ listed as (
         where (s.seller_id, s.id) = (q.seller_id, q.subscription_id)
         limit 1
     ) as s
-    where s.seller_id = coalesce($1, s.seller_id)
-      and s.subscription_id = coalesce($2, s.subscription_id)
+    where s.subscription_id = coalesce($2, s.subscription_id)
       and s.state is distinct from 'ended'
 ),
 newest as (
@@ -174,7 +172,7 @@ page as (
         select d.id as delivery
         from deliveries as d
         where (d.seller_id, d.subscription_id) = (s.seller_id, s.subscription_id)
-          and d.id < $3
+          and d.id <= s.newest
           and ($5 and d.due_at is not null and (d.attempt = 0 or d.attempt > 0) or not $5 and d.attempt = 6 and d.delivered_at is null)
         order by d.id desc
         limit $4

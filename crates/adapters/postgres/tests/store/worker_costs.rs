@@ -307,29 +307,41 @@ async fn operators_page_through_what_waits_and_what_was_given_up() {
             where id in (select id from deliveries where attempt = 5 order by id desc limit 1)";
         fixture.tamper(delivered).await;
     }
+    // The newest: one that was delivered by the last attempt, and one that is to be repeated.
+    fixture.fill(queues[0], 1, 5).await;
+    let delivered =
+        "update deliveries set due_at = null, attempt = 6, delivered_at = api_now() where attempt = 5";
+    fixture.tamper(delivered).await;
     fixture.fill(queues[1], 1, 5).await;
-    for (why, of_seller) in [
-        (Undelivered::Pending, None),
-        (Undelivered::Exhausted, None),
-        (Undelivered::Pending, Some(queues[1])),
-        (Undelivered::Exhausted, Some(queues[1])),
+    let (one, queue) = (Some(queues[1].seller), Some(queues[1].subscription));
+    let of_one = format!("and seller_id = '{}'", queues[1].seller);
+    for (why, seller, subscription, condition) in [
+        (Undelivered::Pending, None, None, ""),
+        (Undelivered::Exhausted, None, None, ""),
+        (Undelivered::Pending, one, None, &*of_one),
+        (Undelivered::Exhausted, None, queue, &*of_one),
     ] {
         let filter = UndeliveredFilter {
             why,
-            seller: of_seller.map(|queue| queue.seller),
-            subscription: of_seller.map(|queue| queue.subscription),
+            seller,
+            subscription,
         };
         let all = format!(
-            "select id::text from deliveries where (due_at is null) = {} and subscription_id = coalesce({}, subscription_id) order by id desc",
-            why == Undelivered::Exhausted,
-            of_seller.map_or_else(|| "null".to_owned(), |queue| format!("'{}'", queue.subscription))
+            "select id::text from deliveries where delivered_at is null and (due_at is null) = {} {condition} order by id desc",
+            why == Undelivered::Exhausted
         );
-        let (lists, mut before) = (fixture.database.webhook_lists().await.unwrap(), None);
-        for expected in fixture.texts(&all).await.chunks(2) {
-            let page = lists.undelivered(filter, before, 2).await.unwrap();
-            let ids: Vec<_> = page.iter().map(|row| row.delivery.id.to_string()).collect();
-            assert_eq!(ids, expected, "{filter:?}");
-            before = page.last().map(|last| last.delivery.id);
+        let (lists, all) = (
+            fixture.database.webhook_lists().await.unwrap(),
+            fixture.texts(&all).await,
+        );
+        for rows in [1_u16, 2] {
+            let mut before = None;
+            for expected in all.chunks(rows.into()) {
+                let page = lists.undelivered(filter, before, rows).await.unwrap();
+                let ids: Vec<_> = page.iter().map(|row| row.delivery.id.to_string()).collect();
+                assert_eq!(ids, expected, "{filter:?}");
+                before = page.last().map(|last| last.delivery.id);
+            }
         }
     }
 }
