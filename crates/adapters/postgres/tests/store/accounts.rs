@@ -8,7 +8,7 @@ use chrono::TimeDelta;
 use futures_util::future::join_all;
 use oauth::{Application, ApplicationStatus, ClientType, Purpose, Scope, ScopeSet, SecretHash, Subject};
 use serde_json::json;
-use usecases::{Announcement, LockSet};
+use usecases::{Announcement, LockSet, Transaction};
 use uuid::Uuid;
 
 use crate::support::{Fixture, application, changed, created, id, instant, is_unexpected, new_seller};
@@ -137,6 +137,7 @@ async fn personal_tokens_are_listed_while_they_are_valid_and_revoked_once_by_the
     let foreign = fixture.token(&application).await;
     let end = instant() + TimeDelta::hours(1);
     let [endless, ending] = fixture.personal_tokens(seller, [None, Some(end)]).await;
+    fixture.personal_tokens(other, [None]).await;
     let panel = fixture.database.panel();
     let listed = async || {
         let listed = panel.personal_tokens(seller).await.unwrap();
@@ -162,12 +163,32 @@ async fn personal_tokens_are_listed_while_they_are_valid_and_revoked_once_by_the
     }
     assert_eq!(listed().await, []);
     // Of the revoked one nothing is passed by to list others.
-    assert_eq!(fixture.rows_of("personal_tokens").await, 1);
+    assert_eq!(fixture.rows_of("personal_tokens").await, 2);
+    // Those that the gate accepts, until each of these ends them.
+    for end in [
+        "update families set revoked_at = api_now()",
+        "update access_tokens set revoked_at = api_now()",
+        "update applications set token_generation = token_generation + 1",
+        "update sellers set token_generation = token_generation + 1",
+    ] {
+        let seller = fixture.seller().await;
+        let [token] = fixture.personal_tokens(seller, [None]).await;
+        for (change, is_live) in [("select", true), (end, false)] {
+            fixture.tamper(change).await;
+            let listed = panel.personal_tokens(seller).await.unwrap();
+            let is_listed = listed.iter().any(|listed| listed.id == token.family);
+            assert_eq!(
+                (is_listed, fixture.admits(token).await),
+                (is_live, is_live),
+                "{end}"
+            );
+        }
+    }
 }
 
 #[tokio::test]
 async fn an_application_is_stored_with_every_field_and_no_other_with_it() {
-    let fixture = Fixture::new().await;
+    let (fixture, clock) = Fixture::frozen().await;
     let (owner, other) = (fixture.seller().await, fixture.seller().await);
     let neighbour = fixture.application(owner).await;
     let scopes = |scope| ScopeSet::from_iter([scope]);
@@ -191,7 +212,7 @@ async fn an_application_is_stored_with_every_field_and_no_other_with_it() {
         requested: ScopeSet::default(),
         status: ApplicationStatus::Suspended,
         rate_limit: None,
-        built_in: false,
+        built_in: true,
         secret: None,
         created_at: first.created_at,
     };
@@ -202,11 +223,18 @@ async fn an_application_is_stored_with_every_field_and_no_other_with_it() {
     };
     fixture.save_application(created(first.clone())).await;
     assert_eq!(read(&first).await, first);
+    let updated = "applications where updated_at = api_now()";
     for next in [&second, &first] {
+        clock.advance(TimeDelta::hours(1)).await;
         fixture.save_application(changed(next.clone())).await;
         assert_eq!(read(next).await, *next);
+        assert_eq!(fixture.rows_of(updated).await, 1);
     }
     assert_eq!(read(&neighbour).await, neighbour);
+    clock.advance(TimeDelta::hours(1)).await;
+    let deletion = async |tx: &dyn Transaction| tx.delete_application(first.client_id).await;
+    assert!(fixture.tx(deletion).await.unwrap());
+    assert_eq!(fixture.rows_of(updated).await, 1);
 }
 
 /// Entries of one transaction have the order in which they were written, as their ids have.
@@ -302,9 +330,12 @@ async fn presented_operator_tokens_are_looked_up_beside_the_pool() {
     );
     drop(all);
     // Within a minute, a use is not recorded again.
-    clock.freeze(instant() + TimeDelta::seconds(119)).await;
-    assert!(operators.operator(hash(0)).await.unwrap().is_ok());
-    let used = operators.operator_tokens().await.unwrap();
-    let used: Vec<_> = used.into_iter().map(|token| token.used_at).collect();
-    assert_eq!(used, [Some(instant() + TimeDelta::minutes(1)), None, None, None]);
+    for (now, recorded) in [(119, 60), (120, 120)] {
+        clock.freeze(instant() + TimeDelta::seconds(now)).await;
+        assert!(operators.operator(hash(0)).await.unwrap().is_ok());
+        let used = operators.operator_tokens().await.unwrap();
+        let used: Vec<_> = used.into_iter().map(|token| token.used_at).collect();
+        let recorded = instant() + TimeDelta::seconds(recorded);
+        assert_eq!(used, [Some(recorded), None, None, None]);
+    }
 }

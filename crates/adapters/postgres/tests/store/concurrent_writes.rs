@@ -7,7 +7,7 @@ use accounts::{UsageCount, UsageKey};
 use chrono::{TimeDelta, Timelike as _};
 use futures_util::{future::join_all, join};
 use kernel::{SellerId, StoreError, TransactionError};
-use oauth::{Limiter, Subject};
+use oauth::{ClientId, Limiter, Subject};
 use offers::Decision;
 use orders::{OrderNumber, OrderRef};
 use usecases::{Failure, ship_order, transition_order, transition_order::Transition};
@@ -279,7 +279,7 @@ async fn batched_counts_of_many_subjects_get_distinct_places() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn concurrent_usage_counts_of_an_application_add_up_by_hour_and_status() {
     let (fixture, clock) = Fixture::frozen().await;
-    let (client_id, log) = (id().into(), fixture.database.usage());
+    let (client_id, log) = (ClientId::from(id()), fixture.database.usage());
     let count = |seller, status, calls| UsageCount {
         key: UsageKey {
             seller,
@@ -316,7 +316,7 @@ async fn concurrent_usage_counts_of_an_application_add_up_by_hour_and_status() {
     )
     .await
     .unwrap();
-    let elsewhere = id().into();
+    let elsewhere: ClientId = id().into();
     for seller in [one, sellers[2]] {
         let key = UsageKey {
             client_id: elsewhere,
@@ -325,15 +325,27 @@ async fn concurrent_usage_counts_of_an_application_add_up_by_hour_and_status() {
         log.add_usage(vec![UsageCount { key, calls: 1 }]).await.unwrap();
     }
     assert_eq!(fixture.rows_of("last_uses where used_at = api_now()").await, 4);
+    // Of this minute, and of neither another limiter, another application nor another minute.
+    let counted = format!(
+        "insert into rate_windows (window_start, kind, subject, used)
+         select date_trunc('minute', api_now(), 'UTC') + later * interval '1 minute', {kind} + other, subject::uuid, used
+         from (values (0, 0, '{client}', 7), (0, 1, '{client}', 8), (0, 0, '{elsewhere}', 9), (1, 0, '{client}', 10))
+           as w (later, other, subject, used)",
+        kind = Limiter::Api.code(),
+        client = client_id.uuid(),
+        elsewhere = elsewhere.uuid()
+    );
+    fixture.tamper(&counted).await;
     let panel = fixture.database.panel();
     for (since, expected) in [
         (0, &[(10, 200, 1000), (11, 200, 9), (11, 429, 1)][..]),
         (1, &[(11, 200, 9), (11, 429, 1)]),
     ] {
-        let (hours, _) = panel
+        let (hours, used) = panel
             .usage(client_id, instant() + TimeDelta::hours(since))
             .await
             .unwrap();
+        assert_eq!(used, 7);
         let hours = hours
             .iter()
             .map(|hour| (hour.hour.hour(), hour.status, hour.calls));

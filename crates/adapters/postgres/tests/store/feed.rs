@@ -114,4 +114,14 @@ async fn a_cursor_of_lost_rows_is_refused() {
     assert!(!is_known(&last).await, "it is younger than cleared rows");
     assert!(is_known(&aged).await, "it was cleared");
     assert!(is_known(&start).await);
+
+    // A restored one is another feed, also where the rows are the database's own.
+    tamper("update instance set set_at = '-infinity'").await;
+    let restored = fixture.database.adopt(Arrival::Restored).await.unwrap();
+    assert_eq!(restored, Adoption::Adopted { removed: 0 });
+    assert!(!is_known(&start).await);
+    let set = fixture
+        .texts("select key from instance where isfinite(set_at) order by key")
+        .await;
+    assert_eq!(set, ["database", "feed"]);
 }

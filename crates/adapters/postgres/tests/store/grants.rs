@@ -244,14 +244,16 @@ async fn tokens_of_what_has_ended_are_revoked_and_no_others() {
 async fn what_is_decided_again_adds_no_follow_up_and_is_due_at_once() {
     let fixture = Fixture::new().await;
     let (seller, other) = (fixture.seller().await, fixture.seller().await);
-    let revoke = async |seller| {
-        let of = FamiliesOf::Seller(seller);
-        fixture.tx(async |tx| tx.revoke_families(of).await).await.unwrap();
-    };
+    let [one, another] = [fixture.client_of(seller).await, fixture.client_of(seller).await];
+    let revoke_of = async |of| fixture.tx(async |tx| tx.revoke_families(of).await).await.unwrap();
+    let revoke = async |seller| revoke_of(FamiliesOf::Seller(seller)).await;
     for seller in [seller, seller, other] {
         revoke(seller).await;
     }
-    assert_eq!(fixture.rows_of("follow_ups").await, 2);
+    for application in [one, one, another] {
+        revoke_of(FamiliesOf::Application(application)).await;
+    }
+    assert_eq!(fixture.rows_of("follow_ups").await, 4);
     // As `TAKE` does: the worker removes the row only if it is still due then.
     let take = "update follow_ups set due_at = api_now() + interval '30 seconds'";
     fixture.tamper(take).await;
@@ -263,7 +265,7 @@ async fn what_is_decided_again_adds_no_follow_up_and_is_due_at_once() {
     fixture.tamper(&removing).await;
     revoke(seller).await;
     fixture.tamper("commit").await;
-    assert_eq!(fixture.rows_of("follow_ups").await, 2);
+    assert_eq!(fixture.rows_of("follow_ups").await, 4);
 }
 
 fn viewer() -> Viewer {

@@ -113,12 +113,14 @@ async fn steps_of_three_mails<M: Mail + std::fmt::Debug + PartialEq>(
     }
     let retry = MailStep::Retry(TimeDelta::minutes(1));
     for (due, next) in due.iter().zip([MailStep::Sent, retry, MailStep::Dead]) {
-        // A wrong fence records nothing.
-        queue
-            .record_step(due.mail.id(), id(), MailStep::Dead)
-            .await
-            .unwrap();
-        queue.record_step(due.mail.id(), due.fence, next).await.unwrap();
+        // A wrong fence records nothing, and neither does this one once more.
+        for (fence, next) in [
+            (id(), MailStep::Dead),
+            (due.fence, next),
+            (due.fence, MailStep::Dead),
+        ] {
+            queue.record_step(due.mail.id(), fence, next).await.unwrap();
+        }
     }
     assert_eq!(steps(fixture, table).await, [1, 1, 1]);
     assert_eq!(lease(queue).await, []);

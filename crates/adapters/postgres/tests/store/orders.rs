@@ -273,8 +273,12 @@ async fn a_corrected_parcel_is_leased_anew_and_its_former_lease_changes_nothing(
     assert_eq!(mails, ["gls"]);
     // A carrier that is not asked; and the mail before this one was tried in vain, and is dropped.
     fixture.tamper("update mails set attempts = 1").await;
+    // Another seller's parcel of the same order stays.
+    let others = "set session_replication_role = replica; insert into parcels \
+        select (jsonb_populate_record(p, jsonb_build_object('seller_id', gen_random_uuid()))).* from parcels as p";
+    fixture.tamper(others).await;
     fixture.run(&CorrectShipment(&corrected, Carrier::Other)).await;
-    assert_eq!(fixture.rows_of("parcels").await, 0);
+    assert_eq!(fixture.rows_of("parcels").await, 1);
     assert_eq!(fixture.rows_of("mails").await, 1);
 }
 

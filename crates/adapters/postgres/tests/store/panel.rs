@@ -272,6 +272,8 @@ async fn a_reset_takes_precedence_over_a_change_that_was_compared_before() {
     for commits in [true, false] {
         let fixture = Fixture::new().await;
         let member = member(&fixture).await;
+        // All of whose sessions last.
+        fixture.seller().await;
         let kind = LinkKind::PasswordReset;
         let reset = stored_link(&fixture, member.0, kind).await;
         let (first, second) = (fixture.begin().await, fixture.begin().await);

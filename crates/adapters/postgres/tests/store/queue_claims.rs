@@ -11,7 +11,8 @@ use tokio_postgres::Client;
 use webhooks::{Capacity, DeliveryId, Load};
 
 use crate::support::{
-    CAPACITY, Fixture, each_once, ended, free, given, id, ids, ids_of, more, release, strangers, take_all,
+    CAPACITY, Fixture, each_once, ended, free, given, id, ids, ids_of, instant, more, release, strangers,
+    take_all,
 };
 
 fn attempts(due: &[webhooks::Due]) -> Vec<u8> {
@@ -129,6 +130,36 @@ async fn first_attempts_come_first_with_a_share_for_retries() {
         queued.extend(fixture.enqueue(three, 1).await);
     }
     assert_eq!(ids(&fixture.claim_one().await), queued);
+}
+
+/// Of four of each kind the first was due before any may be, and the last is due later. Another queue has the same.
+#[tokio::test]
+async fn a_claim_counts_and_gives_out_what_is_due_in_its_own_queue() {
+    let (fixture, _clock) = Fixture::frozen().await;
+    let queue = fixture.queue().await;
+    fixture.copies(1).await;
+    fixture.fill(queue, 4, 0).await;
+    fixture.fill(queue, 4, 1).await;
+    fixture
+        .tamper(
+            "update deliveries set due_at = due_at + interval '2 hours' where due_at = (select max(due_at) from deliveries);
+             insert into deliveries select (jsonb_populate_record(d, jsonb_build_object('subscription_id', s.id))).*
+               from deliveries as d, subscriptions as s where s.id <> d.subscription_id",
+        )
+        .await;
+    let begin = instant() - TimeDelta::hours(1);
+    let bound = format!("none_due_before = '{}'", begin + TimeDelta::milliseconds(2));
+    fixture.set_queue(queue, &bound).await;
+    let claimed = fixture
+        .claim_within(Capacity {
+            per_queue: 4,
+            ..CAPACITY
+        })
+        .await;
+    assert!(claimed.len() == 1 && !claimed[0].more);
+    let given = claimed[0].deliveries.iter();
+    let given = given.map(|due| (due.progress.attempt, (due.due_at - begin).num_milliseconds()));
+    assert_eq!(given.collect::<Vec<_>>(), [(0, 2), (1, 2), (0, 3), (1, 3)]);
 }
 
 #[tokio::test]

@@ -5,12 +5,16 @@ use std::time::{Duration, Instant};
 use adapter_postgres::Expired;
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::SellerId;
-use orders::Carrier;
+use orders::{Carrier, OrderId};
 use testkit::lock_waits;
 use tokio::select;
-use webhooks::{AddressPolicy, QueueKey, SubscriptionChange, WebhookEvent, WebhookSecret, WebhookUrl};
+use uuid::Uuid;
+use webhooks::{
+    AddressPolicy, DeliveryFilter, DeliveryId, QueueKey, SubscriptionChange, WebhookEvent, WebhookSecret,
+    WebhookUrl,
+};
 
-use crate::support::{Fixture, more, subscription};
+use crate::support::{Fixture, id, more, subscription};
 
 #[tokio::test]
 async fn a_secret_is_sealed_for_its_row_and_does_not_open_in_another() {
@@ -308,6 +312,50 @@ async fn the_backlog_is_counted_by_queue_with_the_age_of_the_oldest_due_row() {
     ] {
         let backlog = queues.of(queue).unwrap();
         assert_eq!((backlog.waiting, backlog.overdue), (waiting, overdue), "{queue}");
+    }
+}
+
+#[tokio::test]
+async fn a_sellers_deliveries_are_found_by_subscription_failure_event_and_order() {
+    let fixture = Fixture::new().await;
+    let order = OrderId::from(id());
+    let (application, queue) = fixture.subscribed().await;
+    let sister = fixture.subscribe(queue.seller, application).await;
+    let [early, delivered, failed, about] = fixture.enqueue(queue, 4).await[..] else {
+        panic!("four")
+    };
+    let last = fixture.enqueue(sister, 1).await[0];
+    // Neither another seller's nor those of a deleted application.
+    fixture.enqueue(fixture.queue().await, 1).await;
+    let deleted = fixture.client_of(queue.seller).await;
+    fixture
+        .enqueue(fixture.subscribe(queue.seller, deleted).await, 1)
+        .await;
+    let first = DeliveryId::from(Uuid::from_u128(1));
+    let change = format!(
+        "update applications set deleted_at = api_now() where client_id = '{}';
+         update deliveries set due_at = null, attempt = 1, delivered_at = api_now(), response_status = 200 where id = '{delivered}';
+         update deliveries set attempt = 1, response_status = 500, event = 'order.created' where id = '{failed}';
+         update deliveries set body = '{{\"order_id\":\"{order}\"}}' where id in ('{early}', '{about}');
+         update deliveries set id = '{first}' where id = '{early}'",
+        deleted.uuid()
+    );
+    fixture.tamper(&change).await;
+    let all = DeliveryFilter::default();
+    let (subscription, event) = (Some(sister.subscription), Some(WebhookEvent::OrderCreated));
+    let order = Some(order);
+    for (filter, expected) in [
+        (all, &[last, about, failed, delivered, first][..]),
+        (DeliveryFilter { subscription, ..all }, &[last]),
+        (DeliveryFilter { failed: true, ..all }, &[failed]),
+        (DeliveryFilter { event, ..all }, &[failed]),
+        // None from before the order.
+        (DeliveryFilter { order, ..all }, &[about]),
+    ] {
+        let reader = fixture.database.subscriptions();
+        let found = reader.deliveries_of_seller(queue.seller, filter, None, 9).await;
+        let found: Vec<_> = found.unwrap().iter().map(|row| row.delivery.id).collect();
+        assert_eq!(found, expected, "{filter:?}");
     }
 }
 
