@@ -59,6 +59,35 @@ pub(crate) struct OfferRow {
     status: String,
     price_source: Option<String>,
     external_id: Option<String>,
+    #[diesel(embed)]
+    #[serde(flatten)]
+    product: ProductRow,
+}
+
+/// Declares the columns of a product, which are its fields.
+macro_rules! product_row {
+    ($($field:ident: $of:ty),+ $(,)?) => {
+        #[derive(Queryable, Selectable, Serialize)]
+        #[diesel(table_name = offers, check_for_backend(Pg))]
+        struct ProductRow {
+            $($field: $of),+
+        }
+
+        impl From<Product> for ProductRow {
+            fn from(Product { $($field),+ }: Product) -> Self {
+                Self { $($field),+ }
+            }
+        }
+
+        impl From<ProductRow> for Product {
+            fn from(ProductRow { $($field),+ }: ProductRow) -> Self {
+                Self { $($field),+ }
+            }
+        }
+    };
+}
+
+product_row! {
     title: String,
     handle: String,
     ean: Option<String>,
@@ -112,13 +141,7 @@ impl From<Offer> for OfferRow {
             status: offer.status.as_str().to_owned(),
             price_source: source(&offer).map(ToOwned::to_owned),
             external_id: offer.external_id,
-            title: offer.product.title,
-            handle: offer.product.handle,
-            ean: offer.product.ean,
-            brand: offer.product.brand,
-            signature: offer.product.signature,
-            thumbnail: offer.product.thumbnail,
-            url: offer.product.url,
+            product: offer.product.into(),
         }
     }
 }
@@ -136,15 +159,7 @@ impl TryFrom<OfferRow> for Offer {
         Ok(Self {
             seller: key.0,
             id: key.1,
-            product: Product {
-                title: row.title,
-                handle: row.handle,
-                ean: row.ean,
-                brand: row.brand,
-                signature: row.signature,
-                thumbnail: row.thumbnail,
-                url: row.url,
-            },
+            product: row.product.into(),
             status,
             price,
             stock: stock.map_err(|invalid| corrupt(format!("stock {invalid}")))?,
