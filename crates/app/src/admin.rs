@@ -25,7 +25,7 @@ use usecases::{LockSet, Retryable, Transaction, transact};
 use uuid::Uuid;
 
 use self::listing::{Format, Listed, MAX_PAGE, PageArgs, Timestamp};
-use crate::command::{Exit, Failure, block_on, load_for_command, note};
+use crate::command::{Exit, ExitError, block_on, load_for_command, note};
 use crate::config::{Config, Period, Sources};
 use crate::readiness::{not_adopted, require_schema};
 use crate::wiring;
@@ -179,7 +179,7 @@ impl Options {
             match database.lacking_rights(error.as_ref()).await {
                 Ok(Some(forbidden)) => {
                     let reason = format!("{}; {forbidden}", error_chain(error.as_ref()));
-                    Err(Failure(Exit::Unavailable, reason).into())
+                    Err(ExitError(Exit::Unavailable, reason).into())
                 }
                 _ => Err(error),
             }
@@ -192,7 +192,7 @@ pub(crate) async fn open_database(config: &Config) -> anyhow::Result<Database> {
     let database = open_foreign_database(config).await?;
     let identity = database.identity().await?;
     if !identity.is_own() {
-        bail!(Failure(Exit::Unavailable, not_adopted(&identity)));
+        bail!(ExitError(Exit::Unavailable, not_adopted(&identity)));
     }
     Ok(database)
 }
@@ -224,7 +224,7 @@ impl OperatorTokens {
             } => {
                 let name = name.positional.or(name.flag).unwrap_or_default();
                 let name =
-                    token_name(name).map_err(|error| Failure(Exit::Usage, format!("the name {error}")))?;
+                    token_name(name).map_err(|error| ExitError(Exit::Usage, format!("the name {error}")))?;
                 let new = NewOperatorToken {
                     name: name.clone(),
                     lifetime: expires_in,
@@ -291,7 +291,7 @@ impl Audit {
             page,
         } = self;
         if since.zip(until).is_some_and(|(since, until)| since >= until) {
-            bail!(Failure(
+            bail!(ExitError(
                 Exit::Usage,
                 "--since has to be before --until".to_owned()
             ));
@@ -442,8 +442,8 @@ async fn find_application(database: &Database, name: &str) -> anyhow::Result<App
     Ok(found.ok_or_else(|| not_found(unknown()))?)
 }
 
-fn not_found(reason: String) -> Failure {
-    Failure(Exit::NotFound, reason)
+fn not_found(reason: String) -> ExitError {
+    ExitError(Exit::NotFound, reason)
 }
 
 /// Calls a use case in a transaction.

@@ -45,10 +45,10 @@ pub(crate) fn note(text: impl Display) {
     drop(writeln!(io::stderr(), "{text}"));
 }
 
-/// A failure with its own exit code, and the reason.
+/// An error with its own exit code, and the reason.
 #[derive(Debug, thiserror::Error)]
 #[error("{1}")]
-pub(crate) struct Failure(pub(crate) Exit, pub(crate) String);
+pub(crate) struct ExitError(pub(crate) Exit, pub(crate) String);
 
 /// The error of a use case, so that [`Exit::of`] finds its cause.
 pub(crate) fn use_case_error<R: Into<anyhow::Error>>(failure: usecases::Failure<R>) -> anyhow::Error {
@@ -75,7 +75,7 @@ impl Exit {
     }
 
     fn of_cause(error: &(dyn std::error::Error + 'static)) -> Option<Self> {
-        if let Some(Failure(exit, _)) = error.downcast_ref() {
+        if let Some(ExitError(exit, _)) = error.downcast_ref() {
             return Some(*exit);
         }
         if let Some(

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::command::{Exit, Failure};
+use crate::command::{Exit, ExitError};
 use crate::prometheus::{set_database, set_ready};
 use crate::{process, sealing_keys};
 
@@ -50,7 +50,7 @@ pub(crate) async fn require_schema(database: &Database, migrates: bool) -> anyho
     match (schema, migrates) {
         (SchemaState::Missing | SchemaState::Behind { .. } | SchemaState::OtherLayout { .. }, true)
         | (SchemaState::Ready, _) => Ok(()),
-        (unfit, _) => Err(Failure(Exit::Unavailable, unfit.to_string()).into()),
+        (unfit, _) => Err(ExitError(Exit::Unavailable, unfit.to_string()).into()),
     }
 }
 
@@ -107,7 +107,7 @@ impl Readiness {
 
     /// Checks periodically and logs changes of state. Ends if this program is too old for the
     /// schema that it found at its start, is configured for another layout, or would seal with a wrong key.
-    pub(crate) async fn watch(&self) -> Failure {
+    pub(crate) async fn watch(&self) -> ExitError {
         loop {
             // A separate task: a panic is logged and stops nothing else. It is aborted when the caller stops
             // waiting.
@@ -121,7 +121,7 @@ impl Readiness {
         }
     }
 
-    async fn check_until_unfit(&self) -> Failure {
+    async fn check_until_unfit(&self) -> ExitError {
         let (mut last, mut shown) = (None, None);
         let mut next_login = Instant::now() + LOGIN_INTERVAL;
         loop {
@@ -155,9 +155,9 @@ impl Readiness {
                             unfit @ (SchemaState::NeedsNewerBinary { .. } | SchemaState::OtherLayout { .. }),
                         ),
                         false,
-                    ) => return Failure(Exit::Unavailable, unfit.to_string()),
+                    ) => return ExitError(Exit::Unavailable, unfit.to_string()),
                     // A proxy may send it requests although it is not ready, and they would seal.
-                    (State::MismatchedKey(reason), _) => return Failure(Exit::Failed, reason.clone()),
+                    (State::MismatchedKey(reason), _) => return ExitError(Exit::Failed, reason.clone()),
                     _ => {}
                 }
                 self.ready.store(reason == Some(None), Ordering::Relaxed);

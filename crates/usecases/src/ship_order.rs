@@ -33,7 +33,7 @@ pub enum Refusal {
     Items(BrokenRules),
     #[error("{refused}")]
     Impossible {
-        refused: orders::Refusal,
+        refused: orders::CommandRefusal,
         own_items: Vec<OfferId>,
     },
 }

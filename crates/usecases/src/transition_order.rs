@@ -26,7 +26,7 @@ pub enum Refusal {
     NoSuchOrder,
     /// A part does not allow it, so no part changes.
     #[error(transparent)]
-    Impossible(#[from] orders::Refusal),
+    Impossible(#[from] orders::CommandRefusal),
 }
 
 /// What the transition of an order with these parts locks: of one that is cancelled the offers too, whose stock is

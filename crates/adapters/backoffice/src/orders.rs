@@ -308,7 +308,7 @@ impl Write<BackOffice> for EraseBuyer {
 }
 
 /// A transition that the state of a part does not allow, by the contract's code (D103).
-fn transition_problem(refused: orders::Refusal) -> Problem {
+fn transition_problem(refused: orders::CommandRefusal) -> Problem {
     let code = match refused.reason {
         Reason::Cancelled => Code::OrderCancelled,
         Reason::Unpaid => Code::OrderUnpaid,

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::listing::Format;
 use super::tokens::confirm;
-use crate::command::{Exit, Failure, note};
+use crate::command::{Exit, ExitError, note};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Command {
@@ -53,7 +53,7 @@ impl Command {
         }
         let adoption = database.adopt(arrival).await?;
         let (sentence, removed) = match adoption {
-            Adoption::FeedAhead => bail!(Failure(Exit::Failed, AHEAD.to_owned())),
+            Adoption::FeedAhead => bail!(ExitError(Exit::Failed, AHEAD.to_owned())),
             Adoption::Unneeded => (format!("the rows of the database {id} are its own already"), 0),
             Adoption::Adopted { removed } => (format!("adopted the database {id}, which {feed}"), removed),
         };

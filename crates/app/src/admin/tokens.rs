@@ -90,7 +90,7 @@ pub(super) fn confirm(action: &str) -> anyhow::Result<()> {
     let (input, mut output) = (io::stdin(), io::stderr());
     if !input.is_terminal() || !output.is_terminal() {
         let reason = format!("{action}: that cannot be undone; without a terminal, --yes is required");
-        bail!(command::Failure(Exit::Usage, reason));
+        bail!(command::ExitError(Exit::Usage, reason));
     }
     write!(output, "{action}: that cannot be undone. Continue? [y/N] ")
         .context("cannot ask for confirmation")?;
@@ -167,7 +167,7 @@ async fn revoke_from_stdin(database: &Database, format: Format) -> anyhow::Resul
         (_, 0, _) => (Exit::NotFound, not_all(revoked, malformed, unknown)),
         _ => (Exit::Usage, not_all(revoked, malformed, unknown)),
     };
-    bail!(command::Failure(exit, reason))
+    bail!(command::ExitError(exit, reason))
 }
 
 fn not_all(revoked: u64, malformed: u64, unknown: u64) -> String {

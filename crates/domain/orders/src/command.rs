@@ -37,7 +37,7 @@ kernel::words! {
 /// A command that the current state does not allow, with the contract's name of the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the order is {}: it cannot be {}", .status.as_str(), .command.as_str())]
-pub struct Refusal {
+pub struct CommandRefusal {
     /// The part's status.
     pub status: OrderStatus,
     pub command: Command,

@@ -7,11 +7,11 @@ use chrono::{DateTime, TimeDelta, Utc};
 use kernel::Change;
 
 use crate::{
-    CORRECTIONS, Cause, Command, Correction, NewShipment, OrderEvent, OrderEventKind, OrderState,
-    OrderStatus, Reason, Refusal, SellerOrder, Shipment, ShipmentLocked, TrackingReport, TrackingStatus,
+    CORRECTIONS, Cause, Command, CommandRefusal, Correction, NewShipment, OrderEvent, OrderEventKind,
+    OrderState, OrderStatus, Reason, SellerOrder, Shipment, ShipmentLocked, TrackingReport, TrackingStatus,
 };
 
-type TransitionResult = Result<Change<SellerOrder, OrderEvent>, Refusal>;
+type TransitionResult = Result<Change<SellerOrder, OrderEvent>, CommandRefusal>;
 
 impl SellerOrder {
     /// Creates the part when a buyer places the order.
@@ -56,7 +56,7 @@ impl SellerOrder {
 
     /// The time of payment, if a shipment may be recorded: not cancelled, paid, not shipped, one seller,
     /// checked in this order. Only the marketplace ships an order of several sellers.
-    pub fn check_shippable(&self, cause: Cause) -> Result<DateTime<Utc>, Refusal> {
+    pub fn check_shippable(&self, cause: Cause) -> Result<DateTime<Utc>, CommandRefusal> {
         let refuse = |reason| self.refuse(Command::Ship, reason);
         match self.state {
             OrderState::Cancelled { .. } => refuse(Reason::Cancelled),
@@ -269,8 +269,8 @@ impl SellerOrder {
         Change::of_existing(self, Vec::new())
     }
 
-    const fn refuse<T>(&self, command: Command, reason: Reason) -> Result<T, Refusal> {
-        Err(Refusal {
+    const fn refuse<T>(&self, command: Command, reason: Reason) -> Result<T, CommandRefusal> {
+        Err(CommandRefusal {
             status: self.status(),
             command,
             reason,
