@@ -69,7 +69,7 @@ macro_rules! product_row {
     ($($field:ident: $of:ty),+ $(,)?) => {
         #[derive(Queryable, Selectable, Serialize)]
         #[diesel(table_name = offers, check_for_backend(Pg))]
-        struct ProductRow {
+        pub(crate) struct ProductRow {
             $($field: $of),+
         }
 
