@@ -150,7 +150,7 @@ listed as (
       and s.state is distinct from 'ended'
 ),
 newest as (
-    select s.*
+    select s.*, d.newest
     from listed as s
     cross join lateral (
         select d.id as newest

@@ -64,10 +64,11 @@ pub trait AccountReader: Send + Sync {
     /// The seller's live personal tokens, newest first.
     async fn personal_tokens(&self, seller: SellerId) -> Result<Vec<PersonalToken>, StoreError>;
 
-    /// Hourly counts of an application's calls since a time, over all sellers, and the requests counted in
+    /// Hourly counts of the calls of a seller's application since a time, over all sellers, and the requests counted in
     /// the current minute's window.
     async fn usage(
         &self,
+        seller: SellerId,
         client_id: ClientId,
         since: DateTime<Utc>,
     ) -> Result<(Vec<HourlyUsage>, u64), StoreError>;

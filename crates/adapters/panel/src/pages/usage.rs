@@ -25,7 +25,8 @@ impl Usage {
     pub(super) async fn read(request: &SignedInRequest, application: &Application) -> PageResult<Self> {
         let panel = &request.panel;
         let since = request.signed_in.now - TimeDelta::days(1);
-        let (calls, used) = panel.accounts.usage(application.client_id, since).await?;
+        let seller = request.signed_in.seller.id;
+        let (calls, used) = panel.accounts.usage(seller, application.client_id, since).await?;
         let limit = application.rate_limit;
         let limit = limit.unwrap_or(panel.ports.service.default_rate_limit);
         Ok(Self::new(limit.get(), used, &calls))

@@ -267,10 +267,11 @@ impl AccountReader for Reads<Sessions> {
 
     async fn usage(
         &self,
+        seller: SellerId,
         client_id: ClientId,
         since: DateTime<Utc>,
     ) -> Result<(Vec<HourlyUsage>, u64), StoreError> {
-        usage::read(&self.statements, client_id, since).await
+        usage::read(&self.statements.of_seller(seller), client_id, since).await
     }
 }
 

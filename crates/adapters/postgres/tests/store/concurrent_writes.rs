@@ -342,7 +342,7 @@ async fn concurrent_usage_counts_of_an_application_add_up_by_hour_and_status() {
         (1, &[(11, 200, 9), (11, 429, 1)]),
     ] {
         let (hours, used) = panel
-            .usage(client_id, instant() + TimeDelta::hours(since))
+            .usage(id().into(), client_id, instant() + TimeDelta::hours(since))
             .await
             .unwrap();
         assert_eq!(used, 7);

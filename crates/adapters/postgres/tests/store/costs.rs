@@ -365,7 +365,7 @@ async fn the_panel_reads_the_rows_that_it_shows() {
     let now = fixture.now().await;
     let shown = async |database: &Database| {
         let since = now - TimeDelta::days(1);
-        let (hours, _) = database.panel().usage(client_id, since).await.unwrap();
+        let (hours, _) = database.panel().usage(seller, client_id, since).await.unwrap();
         let calls = |status| -> u64 {
             let of_it = hours.iter().filter(|hour| hour.status == status);
             of_it.map(|hour| hour.calls).sum()

@@ -174,6 +174,10 @@ async fn look_ups_have_shares_and_delay_no_other_seller() {
             .personal_tokens(own)
             .map(|tokens| assert!(tokens.unwrap().is_empty()))
             .boxed_local(),
+        panel
+            .usage(own, Uuid::nil().into(), instant())
+            .map(|usage| assert_eq!(usage.unwrap(), (vec![], 0)))
+            .boxed_local(),
         applications
             .applications_of(own, None, 1)
             .map(|own| drop(own.unwrap()))
