@@ -10,6 +10,7 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection as _};
 use futures_util::future::BoxFuture;
 use kernel::{SellerId, StoreError};
 use metrics::Histogram;
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 use tracing::Instrument as _;
@@ -26,23 +27,27 @@ use crate::turns::{Admission, Turns};
 /// Timeout of a rollback; after it, the connection is closed, which rolls back.
 const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// How long a statement whose caller has gone may still take. Opening another connection costs more than most of them, and
+/// whoever resets requests could make the program do that for each.
+const ABANDONED_TIMEOUT: Duration = Duration::from_millis(100);
+
 /// A pooled connection that may be in a transaction. Unless it is returned, it is closed: it does not return
 /// to the pool, and the server rolls back.
 pub(crate) struct Leased {
     connection: Option<Object<AsyncPgConnection>>,
-    /// Cancels the statement under way when the connection is dropped, so that a caller that repeats it while a lock is held leaves
-    /// nothing behind. None for a unit of work, which has a statement timeout.
-    canceller: Option<Arc<Connector>>,
+    /// For a statement in autocommit mode, its caller's place in its shares of the pool: see [`Drop`]. None for a unit of work,
+    /// which has a statement timeout.
+    abandoning: Option<(Arc<Connector>, Admission)>,
 }
 
 impl Leased {
     pub(crate) const fn new(
         connection: Object<AsyncPgConnection>,
-        canceller: Option<Arc<Connector>>,
+        abandoning: Option<(Arc<Connector>, Admission)>,
     ) -> Self {
         Self {
             connection: Some(connection),
-            canceller,
+            abandoning,
         }
     }
 
@@ -68,12 +73,28 @@ impl Leased {
     }
 }
 
+/// A statement under way either ends soon, and the pool has the connection again, or is cancelled, so that a caller that
+/// repeats it while a lock is held leaves nothing behind. Until then the caller's share counts it.
 impl Drop for Leased {
     fn drop(&mut self) {
-        if let Some(connection) = self.connection.take().map(Object::take)
-            && let Some(connector) = &self.canceller
-        {
-            connector.cancel(connection, |connection| connection);
+        let Some(connection) = self.connection.take() else {
+            return;
+        };
+        let Some((connector, admission)) = self.abandoning.take() else {
+            drop(Object::take(connection));
+            return;
+        };
+        let ending = async move {
+            let ended = (&*connection).batch_execute("");
+            let ended = tokio::time::timeout(ABANDONED_TIMEOUT, ended).await;
+            if !matches!(ended, Ok(Ok(()))) {
+                connector.cancel(Object::take(connection), |connection| connection);
+            }
+            drop(admission);
+        };
+        // Where there is none, the program ends.
+        if let Ok(runtime) = Handle::try_current() {
+            drop(runtime.spawn(ending));
         }
     }
 }
@@ -226,18 +247,19 @@ impl Autocommit {
                 .take(&self.locks, TURN_TIMEOUT, async |connection, admission| {
                     Ok((connection, admission))
                 });
-            let (connection, _admission) = taken.await?;
+            let (connection, admission) = taken.await?;
             let connector = &self.connections.connector;
             if self.for_any_database {
                 connector.require_statements()?;
             } else {
                 connector.require_usable()?;
             }
-            let leased = Arc::new(Leased::new(connection, Some(Arc::clone(connector))));
+            let abandoning = Some((Arc::clone(connector), admission));
+            let leased = Arc::new(Leased::new(connection, abandoning));
             let answer = self.times.measure(statement(Arc::clone(&leased))).await;
             let is_usable = !answer.as_ref().is_err_and(ends_connection);
             if let Some(mut leased) = Arc::into_inner(leased) {
-                leased.canceller.take();
+                leased.abandoning.take();
                 if is_usable {
                     leased.return_to_pool();
                 }

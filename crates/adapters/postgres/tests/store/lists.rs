@@ -402,6 +402,33 @@ async fn a_statement_that_nobody_waits_for_is_ended_in_the_server() {
     }
 }
 
+/// Else a stranger who resets requests could have a connection opened for each.
+#[tokio::test]
+async fn a_statement_that_nobody_waits_for_but_ends_soon_leaves_its_connection_to_the_pool() {
+    const OTHERS: &str = "select pid::text from pg_stat_activity
+        where backend_type = 'client backend' and datname = current_database() and pid <> pg_backend_pid() order by pid";
+    let fixture = Fixture::new().await;
+    let (seller, database) = (fixture.seller().await, fixture.another(1));
+    let (grants, locking) = (database.grants(), fixture.test_database.connect().await);
+    let read = || grants.connections(seller, None, 50);
+    // On a busy machine it may be too late.
+    let mut is_kept = false;
+    for _ in 0..10 {
+        drop(read().await.unwrap());
+        let before = fixture.texts(OTHERS).await;
+        let lock = "begin; lock table connections in access exclusive mode";
+        locking.batch_execute(lock).await.unwrap();
+        tokio::select! {
+            page = read() => is_unavailable(page),
+            () = fixture.wait_for_blocked_session() => {}
+        }
+        locking.batch_execute("rollback").await.unwrap();
+        drop(read().await.unwrap());
+        is_kept |= fixture.texts(OTHERS).await == before;
+    }
+    assert!(is_kept);
+}
+
 /// Orders may be large. Reads that nobody waits for are on the connection until they are answered.
 #[tokio::test]
 async fn a_seller_reads_few_orders_by_id_at_a_time() {
