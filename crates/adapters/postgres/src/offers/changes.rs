@@ -21,7 +21,6 @@ use kernel::{Claim, Claimed, KeySpace, OfferId, SellerId, StoreError, StoredResp
 use offers::{Offer, OfferChanges, OfferToChange, OptimisticChange, Stock};
 use tokio::time::Instant;
 use usecases::Announcement;
-use uuid::Uuid;
 
 use super::{OfferRow, amount, source};
 use crate::ANSWER_TIMEOUT;
@@ -37,7 +36,7 @@ use crate::statement::{Only, TableRow as _, statements};
 statements! {
     "changes.sql";
     OFFERS_TO_CHANGE: (
-        Array<SqlUuid>, Array<SqlUuid>, Array<SqlUuid>, Array<Text>
+        Array<SqlUuid>, Array<SqlUuid>, Array<SqlUuid>, Array<Text>, Array<Binary>
     ) -> ReadRow = "at, fence, fingerprint, answer_status, body, etag", OfferRow;
     SAVE_CHANGES: (
         Array<BigInt>, Array<SqlUuid>, Array<SqlUuid>, Array<Timestamptz>, Array<Timestamptz>, Array<Nullable<Text>>,
@@ -94,7 +93,7 @@ impl BatchedChanges {
 #[async_trait]
 impl OfferChanges<Announcement> for BatchedChanges {
     async fn read(&self, seller: SellerId, id: OfferId, claim: &Claim) -> Result<OfferToChange, StoreError> {
-        let question = (seller, id.uuid(), claim.space, claim.key.as_str().to_owned());
+        let question = (seller, id, claim.clone());
         let _turn = self.reads.turn(seller.into(), ANSWER_TIMEOUT).await?;
         let ReadRow { at, key, offer } = self.reads.ask(question).await?;
         let key = key.map_or(Ok(Claimed::Run), |row| row.claimed(claim, &self.sealing))?;
@@ -136,7 +135,7 @@ struct Reads;
 #[async_trait]
 impl BatchQuery for Reads {
     const NAME: &'static str = "offers_to_change";
-    type Question = (SellerId, Uuid, KeySpace, String);
+    type Question = (SellerId, OfferId, Claim);
     type Answer = ReadRow;
 
     async fn answer(
@@ -146,9 +145,10 @@ impl BatchQuery for Reads {
     ) -> QueryResult<Vec<Result<ReadRow, StoreError>>> {
         let read = OFFERS_TO_CHANGE.bind((
             column(questions, |(seller, ..)| seller.uuid()),
-            column(questions, |(_, id, ..)| *id),
-            column(questions, |(_, _, space, _)| space.uuid()),
-            column(questions, |(.., key)| key.as_str()),
+            column(questions, |(_, id, _)| id.uuid()),
+            column(questions, |(.., claim)| claim.space.uuid()),
+            column(questions, |(.., claim)| claim.key.as_str()),
+            column(questions, |(.., claim)| claim.fingerprint.bytes().as_slice()),
         ));
         let rows: Vec<ReadRow> = read.get_results(&mut { connection }).await?;
         Ok(rows.into_iter().map(Ok).collect())

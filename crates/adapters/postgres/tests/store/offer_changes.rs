@@ -219,6 +219,30 @@ async fn a_member_drops_out_of_its_batch_alone() {
     assert_eq!(read(&other).await, Claimed::Run, "after 24 hours");
 }
 
+/// Else each would carry up to a megabyte over the connection of all changes.
+#[tokio::test]
+async fn a_change_under_the_key_of_another_request_does_not_read_its_answer() {
+    const READ: &str = "select (toast_blks_hit + toast_blks_read)::bigint from pg_statio_user_tables where relname = 'idempotency'";
+    let (fixture, long) = (Fixture::new().await, (0..9_000).map(|_| id().to_string()));
+    let (seller, long) = (fixture.seller().await, long.collect::<String>());
+    let batch = claim(seller, "k", "a");
+    fixture.claim_key(&batch).await;
+    fixture.complete(&batch, &long).await;
+    let mut read = fixture.statistic(READ).await;
+    for (request, expected, is_read) in [
+        (claim(seller, "k", "b"), Claimed::Reused, false),
+        (again(&batch), Claimed::Completed(answer(&long)), true),
+    ] {
+        let changes = fixture.another(1).offer_changes().unwrap();
+        let found = changes.read(seller, id().into(), &request).await.unwrap().key;
+        assert!(found == expected);
+        drop(changes);
+        let before = read;
+        read = fixture.statistic(READ).await;
+        assert_eq!(read > before, is_read, "{before} -> {read}");
+    }
+}
+
 #[tokio::test]
 async fn a_batch_that_the_server_rejects_or_that_waits_for_a_key_changes_nothing() {
     let (fixture, _clock) = Fixture::frozen().await;
