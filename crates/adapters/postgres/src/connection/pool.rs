@@ -85,8 +85,8 @@ impl Drop for Leased {
             return;
         };
         let ending = async move {
-            let ended = (&*connection).batch_execute("");
-            let ended = tokio::time::timeout(ABANDONED_TIMEOUT, ended).await;
+            let mut queued = &*connection;
+            let ended = tokio::time::timeout(ABANDONED_TIMEOUT, queued.batch_execute("")).await;
             if !matches!(ended, Ok(Ok(()))) {
                 connector.cancel(Object::take(connection), |connection| connection);
             }

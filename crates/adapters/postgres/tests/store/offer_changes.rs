@@ -13,7 +13,7 @@ use usecases::Announcement;
 use usecases::change_offer::decide_patch;
 
 use crate::support::{
-    Fixture, PlaceOrder, SetStock, again, answer, claim, handle, instant, request, settings, transact,
+    Fixture, PlaceOrder, SetStock, again, answer, claim, handle, id, instant, request, settings, transact,
     wait_for_blocked_session,
 };
 

@@ -331,6 +331,6 @@ pub(crate) fn answer(body: &str) -> StoredResponse {
     StoredResponse {
         status: 200,
         body: body.as_bytes().to_vec(),
-        etag: Some(format!("\"{body}\"")),
+        etag: Some(format!("\"{body:.9}\"")),
     }
 }
