@@ -217,6 +217,8 @@ async fn the_gate_counts_many_applications_in_any_order() {
         tokens.push(fixture.token(&application).await);
     }
     let gates: Vec<_> = (0..4).map(|_| fixture.database.gate()).collect();
+    assert!(gates[0].look_up(tokens[0]).await.unwrap().is_ok());
+    assert_eq!(fixture.rows_of("rate_windows").await, 0, "it is no request");
     for round in 0..20_usize {
         let calls = gates.iter().enumerate().flat_map(|(n, gate)| {
             let mut mixed = tokens.clone();
@@ -224,13 +226,15 @@ async fn the_gate_counts_many_applications_in_any_order() {
             if n % 2 == 1 {
                 mixed.reverse();
             }
-            mixed.into_iter().map(|token| gate.admit(token))
+            // Twice, so that a batch has several of one application.
+            let mixed = mixed.into_iter().flat_map(|token| [token, token]);
+            mixed.map(|token| gate.admit(token))
         });
         for admitted in join_all(calls).await {
             assert!(admitted.unwrap().is_ok());
         }
     }
-    assert_eq!(fixture.rows_of("rate_windows where used = 80").await, 30);
+    assert_eq!(fixture.rows_of("rate_windows where used = 160").await, 30);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -229,6 +229,7 @@ async fn ended_queues_take_no_share_of_a_claim_and_few_claims_meet_them() {
         let fixture = Fixture::new().await;
         let (_, application, queue) = subscribed_guest(&fixture).await;
         fixture.enqueue(queue, 12).await;
+        fixture.fill(queue, 12, 1).await;
         fixture.copies(copies).await;
         let alike = "
             insert into deliveries

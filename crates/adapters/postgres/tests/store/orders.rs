@@ -232,6 +232,27 @@ async fn ship(fixture: &Fixture, seller: SellerId, carrier: Carrier) -> SellerOr
     fixture.tx(ship).await
 }
 
+#[tokio::test]
+async fn of_an_order_of_two_sellers_the_due_parcel_alone_is_leased() {
+    let (fixture, _clock, seller) = later().await;
+    ship(&fixture, seller, Carrier::Dhl).await;
+    let other = fixture.seller().await.uuid();
+    for table in ["seller_orders", "parcels"] {
+        let copy = format!(
+            "insert into {table} select (jsonb_populate_record(t, jsonb_build_object('seller_id', '{other}'))).* from {table} as t"
+        );
+        fixture.tamper(&copy).await;
+    }
+    fixture.tamper("update parcels set due_at = api_now()").await;
+    assert_eq!(
+        lease(&*fixture.database.tracking_queue(), Carrier::Dhl, 1)
+            .await
+            .len(),
+        1
+    );
+    assert_eq!(fixture.rows_of("parcels where fence is not null").await, 1);
+}
+
 /// The carrier's own report of the delivery ends it as well, which the contract's tests show.
 #[tokio::test]
 async fn a_delivery_reported_by_the_marketplace_ends_the_tracking() {

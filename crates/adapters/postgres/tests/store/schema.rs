@@ -182,6 +182,7 @@ const RIGHTS: &str = "
     create policy reads on __diesel_schema_migrations for select using (true);
     alter table sellers enable row level security;
     create policy of_others on sellers to pg_read_all_settings using (false);
+    create policy of_strangers on sellers to pg_signal_backend using (true);
     create policy narrower on sellers as restrictive using (true);
     create policy elsewhere on links using (true);
     create table guests (); alter table guests enable row level security;
@@ -244,19 +245,24 @@ async fn lacking_rights_and_policies_are_named_by_the_statements_that_give_them(
     }
     // The search_path leads nowhere; to a schema that has no tables yet; to one that has.
     let own = "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA own TO";
-    for (change, path, expected) in [
-        ("select", "nowhere", "ALTER ROLE postgres IN DATABASE"),
-        ("select", "own", ""),
-        ("create table own.schema_facts ()", "own", own),
+    for (change, path, expected, end) in [
+        (
+            "select",
+            "nowhere",
+            "ALTER ROLE postgres IN DATABASE",
+            "SET search_path = public;",
+        ),
+        ("select", "own", "", ""),
+        ("create table own.schema_facts ()", "own", own, ""),
     ] {
         owner.batch_execute(change).await.unwrap();
         let statements = serving(path).missing_grants().await.unwrap();
         let statements = statements.unwrap_or_default();
-        let is_empty = expected.is_empty();
         assert!(
-            statements.starts_with(expected) && statements.is_empty() == is_empty,
+            statements.starts_with(expected) && statements.ends_with(end),
             "{path}: {statements}"
         );
+        assert_eq!(statements.is_empty(), expected.is_empty(), "{path}: {statements}");
     }
 }
 

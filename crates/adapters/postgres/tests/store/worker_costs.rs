@@ -299,27 +299,44 @@ async fn leases_do_not_read_what_was_leased_since_an_old_snapshot() {
 #[tokio::test]
 async fn operators_page_through_what_waits_and_what_was_given_up() {
     let fixture = Fixture::new().await;
-    let queues: [_; 3] = fixture.several_queues().await;
+    let (client, shared) = fixture.subscribed().await;
+    let queues = [
+        fixture.queue().await,
+        shared,
+        fixture.subscribe(shared.seller, client).await,
+    ];
+    // The oldest and, below, the newest of the first queue: delivered by the last attempt.
+    let delivered =
+        "update deliveries set due_at = null, attempt = 6, delivered_at = api_now() where attempt = 5";
+    fixture.fill(queues[0], 1, 5).await;
+    fixture.tamper(delivered).await;
     for n in [0, 1, 2, 0, 1, 0, 2, 2] {
         fixture.fill(queues[n], 1, 0).await;
         fixture.fill(queues[n], 1, 5).await;
-        let delivered = "update deliveries set due_at = null, attempt = 6 \
+        let give_up = "update deliveries set due_at = null, attempt = 6 \
             where id in (select id from deliveries where attempt = 5 order by id desc limit 1)";
-        fixture.tamper(delivered).await;
+        fixture.tamper(give_up).await;
     }
-    // The newest: one that was delivered by the last attempt, and one that is to be repeated.
     fixture.fill(queues[0], 1, 5).await;
-    let delivered =
-        "update deliveries set due_at = null, attempt = 6, delivered_at = api_now() where attempt = 5";
     fixture.tamper(delivered).await;
+    // One that is to be repeated.
     fixture.fill(queues[1], 1, 5).await;
-    let (one, queue) = (Some(queues[1].seller), Some(queues[1].subscription));
-    let of_one = format!("and seller_id = '{}'", queues[1].seller);
+    // What waits of a subscription that has ended is never delivered.
+    let (deleted, ended) = fixture.subscribed().await;
+    fixture.fill(ended, 1, 0).await;
+    let delete = format!(
+        "update applications set deleted_at = api_now() where client_id = '{}'",
+        deleted.uuid()
+    );
+    fixture.tamper(&delete).await;
+    let (one, queue) = (Some(shared.seller), Some(shared.subscription));
+    let of_one = format!("and seller_id = '{}'", shared.seller);
+    let of_queue = format!("and subscription_id = '{}'", shared.subscription);
     for (why, seller, subscription, condition) in [
         (Undelivered::Pending, None, None, ""),
         (Undelivered::Exhausted, None, None, ""),
         (Undelivered::Pending, one, None, &*of_one),
-        (Undelivered::Exhausted, None, queue, &*of_one),
+        (Undelivered::Exhausted, None, queue, &*of_queue),
     ] {
         let filter = UndeliveredFilter {
             why,
@@ -327,8 +344,10 @@ async fn operators_page_through_what_waits_and_what_was_given_up() {
             subscription,
         };
         let all = format!(
-            "select id::text from deliveries where delivered_at is null and (due_at is null) = {} {condition} order by id desc",
-            why == Undelivered::Exhausted
+            "select id::text from deliveries where delivered_at is null and (due_at is null) = {} {condition} \
+             and subscription_id <> '{}' order by id desc",
+            why == Undelivered::Exhausted,
+            ended.subscription
         );
         let (lists, all) = (
             fixture.database.webhook_lists().await.unwrap(),
@@ -342,6 +361,7 @@ async fn operators_page_through_what_waits_and_what_was_given_up() {
                 assert_eq!(ids, expected, "{filter:?}");
                 before = page.last().map(|last| last.delivery.id);
             }
+            assert!(lists.undelivered(filter, before, rows).await.unwrap().is_empty());
         }
     }
 }
