@@ -331,6 +331,7 @@ pub(crate) fn answer(body: &str) -> StoredResponse {
     StoredResponse {
         status: 200,
         body: body.as_bytes().to_vec(),
+        // As short as a real one, however long the body is.
         etag: Some(format!("\"{body:.9}\"")),
     }
 }
