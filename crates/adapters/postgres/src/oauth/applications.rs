@@ -53,6 +53,7 @@ struct ApplicationRow {
     rate_limit: Option<i32>,
     built_in: bool,
     secret_hash: Option<Vec<u8>>,
+    #[diesel(skip_update)]
     created_at: DateTime<Utc>,
 }
 

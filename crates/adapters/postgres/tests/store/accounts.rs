@@ -3,7 +3,7 @@
 
 use std::num::NonZeroU32;
 
-use accounts::{Action, Actor, AuditFilter, NewOperatorToken, PasswordHash};
+use accounts::{Action, Actor, AuditFilter, NewOperatorToken, NewSeller, PasswordHash};
 use chrono::TimeDelta;
 use futures_util::future::join_all;
 use oauth::{Application, ApplicationStatus, ClientType, Purpose, Scope, ScopeSet, SecretHash, Subject};
@@ -31,10 +31,19 @@ async fn an_account_is_found_by_the_letters_of_its_email_address_alone_and_close
         assert_eq!(panel.account(spelling).await.unwrap(), None, "{spelling}");
     }
     let password = || PasswordHash::new("$argon2id$x".to_owned());
-    fixture
-        .tx(async |tx| tx.set_password(seller.id, password()).await.unwrap())
-        .await;
-    assert_eq!(panel.password(seller.id).await.unwrap(), Some(password()));
+    let with_password = NewSeller {
+        password: Some(password()),
+        ..new_seller("lee@example.com")
+    };
+    let id_with_password = with_password.id;
+    let set = async |tx: &dyn Transaction| {
+        tx.add_seller(with_password).await.unwrap();
+        tx.set_password(seller.id, password()).await.unwrap();
+    };
+    fixture.tx(set).await;
+    for id in [seller.id, id_with_password] {
+        assert_eq!(panel.password(id).await.unwrap(), Some(password()));
+    }
     let tx = fixture.begin().await;
     for hours in 0..2 {
         let at = instant() + TimeDelta::hours(hours);

@@ -105,6 +105,8 @@ async fn a_disconnection_ends_the_tokens_of_its_connection_alone() {
         tokens.push(connected.pair(&fixture).await.access);
     }
     fixture.tx(async |tx| parties.disconnect(tx).await).await;
+    let again = async |tx: &dyn Transaction| tx.disconnect(parties.seller, parties.client_id()).await;
+    assert!(!fixture.tx(again).await.unwrap(), "it is not connected");
     let mut admitted = Vec::new();
     for token in tokens {
         admitted.push(fixture.admits(token).await);
@@ -238,6 +240,61 @@ async fn tokens_of_what_has_ended_are_revoked_and_no_others() {
     assert!(fixture.tx(closes).await.unwrap());
     // The account's, and its application's that was left.
     ended(&[deleted, gone, own], 4).await;
+    let closes = async |tx: &dyn Transaction| tx.close_seller(other, tx.now()).await;
+    assert!(fixture.tx(closes).await.unwrap());
+    ended(&applications, 6).await;
+}
+
+/// Two applications of a seller: a worker has the follow-up of the first, another one that of the second.
+#[tokio::test]
+async fn a_follow_up_that_was_changed_meanwhile_is_left_to_whoever_changed_it() {
+    let (fixture, _clock) = Fixture::frozen().await;
+    let seller = fixture.seller().await;
+    let first = fixture.application(seller).await;
+    fixture.token(&first).await;
+    let revoke = async |of| fixture.tx(async |tx| tx.revoke_families(of).await).await.unwrap();
+    for client_id in [first.client_id, fixture.client_of(seller).await] {
+        revoke(FamiliesOf::Application(client_id)).await;
+    }
+    let is_first = "id = (select min(id) from follow_ups)";
+    // As `TAKE` does.
+    let take = format!("update follow_ups set due_at = api_now() + interval '30 s' where not {is_first}");
+    fixture.tamper(&take).await;
+    let due = async || {
+        let due = "select (due_at - api_now())::text from follow_ups order by id";
+        fixture.texts(due).await
+    };
+    assert!(fixture.database.follow_up().await.unwrap());
+    assert_eq!(
+        due().await,
+        ["00:00:00", "00:00:30"],
+        "a family was left to be revoked"
+    );
+    for families in ["update families set revoked_at = null", "select"] {
+        let again = format!("update follow_ups set due_at = api_now() where {is_first}; {families}");
+        for statements in [&again, "begin; lock families"] {
+            fixture.tamper(statements).await;
+        }
+        let ((), followed) = join!(
+            async {
+                fixture.wait_for_blocked_session().await;
+                let takes = "update follow_ups set due_at = api_now() + interval '1 min' where";
+                fixture.tamper(&format!("{takes} {is_first}; commit")).await;
+            },
+            fixture.database.follow_up()
+        );
+        assert!(followed.unwrap());
+        assert_eq!(due().await, ["00:01:00", "00:00:30"]);
+    }
+    fixture.tamper("update follow_ups set due_at = api_now()").await;
+    fixture.tamper(&take).await;
+    assert!(fixture.database.follow_up().await.unwrap());
+    assert_eq!(due().await, ["00:00:30"]);
+
+    // The account is not closed, so its applications go on.
+    revoke(FamiliesOf::Seller(seller)).await;
+    fixture.follow_up().await;
+    assert_eq!(fixture.count("select last_value from follow_ups_id_seq").await, 3);
 }
 
 #[tokio::test]

@@ -30,7 +30,13 @@ async fn a_claim_is_released_and_completed_by_its_own_fence_alone() {
     let claims = fixture.database.claims();
     let first = fresh();
     let second = other(&first);
-    assert_eq!(fixture.claim_key(&first).await, Claimed::Run);
+    let of_another_key = Claim {
+        space: first.space,
+        ..claim(id().into(), "j", "a")
+    };
+    for claim in [&of_another_key, &first] {
+        assert_eq!(fixture.claim_key(claim).await, Claimed::Run);
+    }
     assert_eq!(fixture.claim_key(&again(&first)).await, Claimed::InProgress);
     claims.release(&second).await.unwrap();
     let claimed = fixture.claim_key(&second).await;
@@ -92,6 +98,11 @@ async fn after_a_day_a_key_is_free_and_nothing_of_its_former_use_is_left() {
     let replayed = fixture.claim_key(&again(&first)).await;
     assert_eq!(replayed, Claimed::Completed(answer("a")));
     clock.advance(TimeDelta::seconds(1)).await;
+    // Another request is about to take it over.
+    let lock = "begin; select from idempotency for update";
+    fixture.tamper(lock).await;
+    assert_eq!(fixture.claim_key(&again(&first)).await, Claimed::InProgress);
+    fixture.tamper("rollback").await;
     assert_eq!(fixture.claim_key(&second).await, Claimed::Run);
     let new = "idempotency where created_at = api_now() and status is null and body is null and etag is null";
     assert_eq!(fixture.rows_of(new).await, 1);

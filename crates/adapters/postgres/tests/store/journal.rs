@@ -113,6 +113,9 @@ async fn no_seller_waits_for_the_deliveries_of_another_seller_of_an_order() {
     };
     futures_util::join!(fixture.place_order(&cart), meanwhile);
     assert_eq!(fixture.rows_of("journal").await, 3);
+    let sellers = "select array_to_string(sellers, ' ') from orders order by cardinality(sellers)";
+    let expected = [one.to_string(), format!("{one} {other}")];
+    assert_eq!(fixture.texts(sellers).await, expected);
 }
 
 /// Orders of two processes, each of both sellers, while a reader follows.
@@ -225,6 +228,8 @@ async fn events_are_cleared_after_their_time() {
         let batch = fixture.database.clear(Expired::Events(KEPT_FOR)).await;
         assert_eq!(batch.unwrap().rows, cleared, "after {hours} hours more");
     }
+    let moved = "instance where set_at = (select set_at from instance where key = 'journal')";
+    assert_eq!(fixture.rows_of(moved).await, 1, "no other time was moved");
     let after = JournalStart::After(first);
     let refused = read(&fixture.database, seller, after, &WebhookEvent::ALL, 9).await;
     assert_eq!(refused, Err(JournalRefusal::NoLongerKept));

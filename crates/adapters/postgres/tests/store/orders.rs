@@ -325,8 +325,17 @@ async fn a_parcel_is_rescheduled_or_ended_by_the_holder_of_its_lease_alone() {
     }
     clock.advance(TimeDelta::hours(2)).await;
     let third = lease(&*queue, Carrier::Dhl, 10).await.remove(0);
+    // Another seller's parcel of the order, and another order's, as if the same worker had leased them.
+    let others = "set session_replication_role = replica; insert into parcels \
+        select (jsonb_populate_record(p, jsonb_build_object(other, gen_random_uuid()))).* \
+        from parcels as p, unnest(array['seller_id', 'order_id']) as other";
+    fixture.tamper(others).await;
+    queue.schedule_parcel(&third, Some(later)).await.unwrap();
+    assert_eq!(fixture.rows_of("parcels where fence is null").await, 1);
+    let leased = "update parcels set fence = (select fence from parcels where fence is not null limit 1)";
+    fixture.tamper(leased).await;
     queue.schedule_parcel(&third, None).await.unwrap();
-    assert_eq!(fixture.rows_of("parcels").await, 0);
+    assert_eq!(fixture.rows_of("parcels").await, 2);
 }
 
 /// Due parcels, this many per carrier, the first carrier's the longest waiting.

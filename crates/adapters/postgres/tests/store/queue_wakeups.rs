@@ -251,6 +251,7 @@ async fn a_lease_that_ends_in_a_suspension_leaves_nothing_and_a_reinstatement_wa
     }
     // Each is done, and none with it.
     let mut left = fixture.rows_of("follow_ups").await;
+    assert_eq!(left, 2, "one for each reinstatement");
     while left > 0 {
         assert!(fixture.database.follow_up().await.unwrap());
         let now = fixture.rows_of("follow_ups").await;

@@ -60,6 +60,17 @@ async fn a_delivery_is_found_by_its_own_seller_and_application_alone() {
             assert_eq!(locked, is_found.then(|| expected.clone()));
         }
     }
+    drop(tx);
+    fixture.wait_until_alone().await;
+    let tx = fixture.begin().await;
+    let of_another = tx
+        .lock_delivery(others.seller, None, queue.subscription, id)
+        .await;
+    assert!(of_another.unwrap().is_none());
+    let free = fixture
+        .rows("select from subscriptions for update skip locked")
+        .await;
+    assert_eq!(free.len(), 2, "nor is another seller's queue locked");
 }
 
 #[tokio::test]
