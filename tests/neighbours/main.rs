@@ -247,12 +247,21 @@ async fn bursts_for_one_offer_and_one_order_whose_rows_are_locked_harm_no_other(
         beside_busy.slowest < LIMIT.max(beside_spread.slowest * TIMES_SPREAD),
         "{told}"
     );
-    for answer in answers.await.unwrap() {
+    let answers = answers.await.unwrap();
+    for answer in &answers {
         assert!(
             answer.status == 200 || answer.status == 500 && answer.header("retry-after").is_some(),
             "{answer:?}"
         );
     }
+    // The first waits in the database.
+    let mut changes = answers.iter().step_by(2);
+    let refused = changes.rfind(|answer| answer.status == 500).unwrap();
+    let trace_id = refused.must("x-trace-id");
+    let log = world.server.log_with(|log| logs_request(log, trace_id)).await;
+    let of_it: Vec<_> = log.lines().filter(|line| line.contains(trace_id)).collect();
+    assert_eq!(of_it.len(), 1, "the request's own: {of_it:?}");
+    assert!(of_it[0].contains("for the same offer"), "{of_it:?}");
     busy.patch(&world, 0).send().await.expect(200);
     payment().send().await.expect(200);
 }

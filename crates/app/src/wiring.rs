@@ -33,12 +33,14 @@ use crate::readiness::Readiness;
 
 /// The marketplace has few connections, but an import must not block other requests.
 const BACKOFFICE_THREADS: usize = 2;
-/// Two at a time leave other requests their cores. Those who wait behind 64 get their answer after about a
-/// second.
-const PASSWORD_HASHES: HashingBounds = HashingBounds {
-    at_a_time: 2,
-    waiting: 64,
-};
+/// At most two at a time, and at most half of the processors, leave other requests theirs. Those who wait behind 64 get
+/// their answer after a second or two.
+fn password_hashes() -> HashingBounds {
+    HashingBounds {
+        at_a_time: (processors() / 2).clamp(1, 2),
+        waiting: 64,
+    }
+}
 
 /// For sellers that the back office registers: many at once must not delay sign-ins.
 const OFFICE_PASSWORD_HASHES: HashingBounds = HashingBounds {
@@ -110,7 +112,7 @@ impl Shared {
             service: Arc::new(service_settings(config, public_url, observer)),
             readiness: Readiness::new(database.clone(), Arc::clone(&sealer)),
             sealer,
-            passwords: Arc::new(Argon2Hasher::new(PASSWORD_HASHES)),
+            passwords: Arc::new(Argon2Hasher::new(password_hashes())),
             office_passwords: Arc::new(Argon2Hasher::new(OFFICE_PASSWORD_HASHES)),
             randomness: Arc::new(SystemRandomness::new()),
             tasks: Tasks::new(Handle::current()),

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::error::Error as StdError;
 
 use actix_web::HttpResponse;
-use kernel::{LOST_CLAIM, ShareTaken, StoreError, TransactionError, error_chain};
+use kernel::{LOST_CLAIM, RowTaken, ShareTaken, StoreError, TransactionError, error_chain};
 use usecases::{Failure, Retryable};
 
 use crate::problem::{Entry, Problem};
@@ -136,6 +136,9 @@ impl From<TransactionError> for Error {
             TransactionError::Store(StoreError::Unavailable(cause)) if cause.is::<ShareTaken>() => {
                 return Problem::too_many_at_once().into();
             }
+            TransactionError::Store(StoreError::Unavailable(cause)) if cause.is::<RowTaken>() => {
+                return Problem::busy_row().into();
+            }
             TransactionError::Store(StoreError::Unavailable(_)) => {
                 (Problem::unavailable(), EffectOutcome::None)
             }
@@ -193,6 +196,19 @@ mod tests {
     fn who_lost_its_claim_is_told_that_another_request_runs() {
         let constraint = LOST_CLAIM.to_owned();
         assert!(Error::from(StoreError::Conflict { constraint }).has_lost_its_claim());
+    }
+
+    #[test]
+    fn a_busy_row_is_no_failure_of_the_service() {
+        let error = Error::from(StoreError::Unavailable(RowTaken.into()));
+        assert!(
+            error.0.cause.is_none(),
+            "nothing is logged but the request's line"
+        );
+        assert_eq!(
+            (error.problem(), error.0.effect),
+            (&Problem::busy_row(), EffectOutcome::None)
+        );
     }
 
     #[tokio::test]

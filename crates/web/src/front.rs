@@ -19,6 +19,7 @@ use crate::client_ip::{ClientAddress, TrustedProxies};
 use crate::listener::ServiceSettings;
 use crate::meters::{RequestMeters, count_refusal};
 use crate::observer::{Bodies, Observer};
+use crate::problem::BUSY_ROW;
 use crate::request::{Answer, Request};
 use crate::request_span::RequestSpan;
 use crate::trace_id::TraceId;
@@ -107,7 +108,9 @@ impl Front {
         } = span.instrument(answer(request)).await;
         let (status, duration) = (response.status(), received_at.elapsed());
         let method = http.method();
-        self.meters.count(route, method, status, duration);
+        let refusal = response.extensions().get::<LoggedRefusal>().copied();
+        let is_refused = refusal.is_some_and(|refusal| refusal.reason == Some(BUSY_ROW));
+        self.meters.count(route, method, status, is_refused, duration);
         if let Some(client_id) = caller.client_id {
             count_refusal(client_id, status);
         }
@@ -119,7 +122,7 @@ impl Front {
             request: &http,
             route,
             status,
-            refusal: response.extensions().get::<LoggedRefusal>().copied(),
+            refusal,
             duration,
         };
         span.end(method, route, status, || line.write());

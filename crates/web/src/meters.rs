@@ -53,8 +53,11 @@ impl Named {
 /// cost more than reading a row, so each is looked up once.
 pub struct RequestMeters {
     listener: &'static str,
-    known: RefCell<HashMap<(&'static str, &'static str, u16), Meter>>,
+    known: RefCell<HashMap<Key, Meter>>,
 }
+
+/// Route, method, status, and whether the caller's own requests are the cause.
+type Key = (&'static str, &'static str, u16, bool);
 
 struct Meter {
     requests: Counter,
@@ -71,27 +74,44 @@ impl RequestMeters {
     }
 
     /// Counts a request and its duration, from its head to its whole response. `route` is a template or `-`,
-    /// so the number of meters is bounded.
-    pub fn count(&self, route: &'static str, method: &Method, status: StatusCode, took: Duration) {
+    /// so the number of meters is bounded. `is_refused`: a 5xx that the caller's own requests cause, which wakes nobody.
+    pub fn count(
+        &self,
+        route: &'static str,
+        method: &Method,
+        status: StatusCode,
+        is_refused: bool,
+        took: Duration,
+    ) {
         let method = label(method);
         let mut known = self.known.borrow_mut();
         let meter = known
-            .entry((route, method, status.as_u16()))
-            .or_insert_with(|| self.meter(route, method, status));
+            .entry((route, method, status.as_u16(), is_refused))
+            .or_insert_with(|| self.meter(route, method, status, is_refused));
         meter.requests.increment(1);
         meter.seconds.record(took.as_secs_f64());
     }
 
-    fn meter(&self, route: &'static str, method: &'static str, status: StatusCode) -> Meter {
-        let labels = [
+    fn meter(
+        &self,
+        route: &'static str,
+        method: &'static str,
+        status: StatusCode,
+        is_refused: bool,
+    ) -> Meter {
+        let mut labels = vec![
             ("listener", self.listener.to_owned()),
             ("route", route.to_owned()),
             ("method", method.to_owned()),
             ("status", status.as_u16().to_string()),
         ];
+        let seconds = metrics::histogram!("http_request_duration_seconds", &labels);
+        if is_refused {
+            labels.push(("refused", "row".to_owned()));
+        }
         Meter {
             requests: metrics::counter!("http_requests_total", &labels),
-            seconds: metrics::histogram!("http_request_duration_seconds", &labels),
+            seconds,
         }
     }
 }

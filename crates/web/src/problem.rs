@@ -28,6 +28,9 @@ const IN_PROGRESS_RETRY_AFTER: u32 = 2;
 /// `Retry-After` in seconds while the database is unavailable (D16).
 const UNAVAILABLE_RETRY_AFTER: u32 = 1;
 
+/// The reason of a 500 that a seller's requests cause, and no failure of the service.
+pub(crate) const BUSY_ROW: &str = "too many requests of the seller for the same offer or order at once";
+
 /// A refusal, ready to be rendered: its entries, all of one status, and its headers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
@@ -152,6 +155,11 @@ impl Problem {
     /// 500 while the database is unavailable: [`Problem::internal`] with `Retry-After` (D16).
     pub fn unavailable() -> Self {
         Self::internal().retry_after(UNAVAILABLE_RETRY_AFTER)
+    }
+
+    /// 500 beyond the queue for one offer or order (D142), with the reason [`BUSY_ROW`].
+    pub fn busy_row() -> Self {
+        Self::unavailable().because(Some(BUSY_ROW))
     }
 
     /// The same with `Retry-After`, in seconds.

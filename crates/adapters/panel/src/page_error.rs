@@ -6,7 +6,7 @@ use accounts::HasherBusy;
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderValue, RETRY_AFTER};
-use kernel::{ShareTaken, StoreError, TransactionError, error_chain};
+use kernel::{RowTaken, ShareTaken, StoreError, TransactionError, error_chain};
 use oauth::{ConsentRefusal, Quota};
 use web::error::{Cause, log_failure};
 use web::{Panicked, TraceId, meters, response};
@@ -168,7 +168,9 @@ impl From<StoreError> for PageError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Unavailable(cause) if cause.is::<HasherBusy>() => Self::HasherBusy,
-            StoreError::Unavailable(cause) if cause.is::<ShareTaken>() => Self::Busy,
+            StoreError::Unavailable(cause) if cause.is::<ShareTaken>() || cause.is::<RowTaken>() => {
+                Self::Busy
+            }
             StoreError::Unavailable(_) => Self::Unavailable(error.into()),
             other => Self::Failed(other.into()),
         }

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use kernel::{SellerId, ShareTaken, StoreError};
+use kernel::{RowTaken, SellerId, ShareTaken, StoreError};
 use oauth::ClientId;
 use parking_lot::Mutex;
 use tokio::{sync::oneshot, time::timeout};
@@ -23,7 +23,8 @@ const PASSES: u32 = 64;
 /// The queues of one process. Work begins when all its places are free, and holds none while it waits: an
 /// order for two offers does not block the one while it waits for the other.
 ///
-/// The order is that of arrival, but work passes others that it does not delay now. Work for two busy rows of
+/// The order is that of arrival, but the marketplace has every second turn at a row, whatever its seller sends: the order
+/// may be of other sellers too. And work passes others that it does not delay now. Work for two busy rows of
 /// a seller would never find both free: it is passed only so often. Rows of several sellers are not kept
 /// free, nor are shares: what is busy at one seller would stop another. Nor is a row whose waiter's share is full at
 /// the last pass: what a seller sends would stop the marketplace.
@@ -66,10 +67,13 @@ struct Queue {
     waiting: BTreeSet<Ticket>,
     /// Later work may not pass this one.
     kept_for: Option<Ticket>,
+    /// Whether the marketplace had the last turn.
+    was_marketplaces: bool,
 }
 
 struct Waiter {
     places: Places,
+    for_marketplace: bool,
     /// The index of a place that was not free at the last look: the next look begins with it.
     busy: usize,
     passed: u32,
@@ -81,6 +85,7 @@ pub(crate) struct Admission {
     turns: Arc<Turns>,
     ticket: Ticket,
     places: Places,
+    for_marketplace: bool,
 }
 
 impl Turns {
@@ -143,16 +148,18 @@ impl Turns {
             turns: Arc::clone(self),
             ticket,
             places,
+            for_marketplace,
         };
         let Some(busy) = state.find_busy(ticket, &places, 0) else {
-            let passed = state.occupy(ticket, &places);
+            let passed = state.occupy(ticket, &places, for_marketplace);
             state.pass(passed);
             return Ok((admission(places), None));
         };
         let is_full = |place: &&Place| state.is_full(place, for_marketplace);
         if let Some(full) = places.iter().find(is_full) {
             // Only work for the same row, seller or application is refused.
-            return Err(no_turn(full, || format!("too many others wait for {full:?}")));
+            let reason = || format!("too many others wait for {full:?}");
+            return Err(no_turn(full, for_marketplace, reason));
         }
         for place in places.iter() {
             let queue = state.queues.entry(place.clone()).or_default();
@@ -161,6 +168,7 @@ impl Turns {
         let (begin, admitted) = oneshot::channel();
         let waiter = Waiter {
             places: Arc::clone(&places),
+            for_marketplace,
             busy,
             passed: 0,
             begin,
@@ -184,15 +192,16 @@ impl Admission {
         let busy = self.places.iter().rfind(is_busy);
         busy.map_or_else(
             || StoreError::Unavailable(reason().into()),
-            |busy| no_turn(busy, reason),
+            |busy| no_turn(busy, self.for_marketplace, reason),
         )
     }
 }
 
-/// Refuses work for want of this place. A share is the caller's own; rows are everybody's.
-fn no_turn(busy: &Place, reason: impl FnOnce() -> String) -> StoreError {
+/// Refuses work for want of this place. A share is the caller's own; a seller's row is busy with what it sends.
+fn no_turn(busy: &Place, for_marketplace: bool, reason: impl FnOnce() -> String) -> StoreError {
     StoreError::Unavailable(match busy {
         Place::Share(_) | Place::ApplicationShare(_) | Place::PartOfShare(..) => ShareTaken.into(),
+        Place::Row(_) if !for_marketplace => RowTaken.into(),
         Place::Row(_) | Place::MarketplaceShare(_) | Place::ManySellers => reason().into(),
     })
 }
@@ -222,16 +231,15 @@ impl State {
         places.iter().position(is_taken)
     }
 
-    /// Admits all who can begin now that these places were given up, in the order of arrival. Place by place, a batch of
-    /// many rows would pass an earlier order for one of them.
+    /// Admits all who can begin now that these places were given up: the marketplace where it has not had the last turn,
+    /// then in the order of arrival. Place by place, a batch of many rows would pass an earlier order for one of them.
     fn admit_waiting(&mut self, places: &[Place]) {
         // Admitting others never frees a place, so each waiter is checked once.
-        let queues = places.iter().filter_map(|place| self.queues.get(place));
-        let mut waiting: Vec<Ticket> = queues.flat_map(|queue| &queue.waiting).copied().collect();
+        let mut waiting: Vec<_> = places.iter().flat_map(|place| self.waiting_for(place)).collect();
         waiting.sort_unstable();
         waiting.dedup();
         let mut passed = Vec::new();
-        for ticket in waiting {
+        for (_, ticket) in waiting {
             let Some(waiter) = self.waiting.get(&ticket) else {
                 continue;
             };
@@ -248,6 +256,17 @@ impl State {
         self.pass(passed);
     }
 
+    /// Who waits for a place, each with whether it is behind the marketplace, whose turn it is, or of it after its turn.
+    fn waiting_for(&self, place: &Place) -> impl Iterator<Item = (bool, Ticket)> {
+        let queue = self.queues.get(place);
+        let is_next = matches!(place, Place::Row(_)) && queue.is_some_and(|queue| !queue.was_marketplaces);
+        let waiting = queue.into_iter().flat_map(|queue| &queue.waiting);
+        waiting.map(move |ticket| {
+            let waiter = self.waiting.get(ticket).filter(|_| is_next);
+            (waiter.is_none_or(|waiter| !waiter.for_marketplace), *ticket)
+        })
+    }
+
     fn is_full(&self, place: &Place, for_marketplace: bool) -> bool {
         let most = match place {
             Place::Row(_) if for_marketplace => 2 * ROW_QUEUE,
@@ -261,12 +280,13 @@ impl State {
     }
 
     /// Takes places that are free, and returns the waiters that this passes.
-    fn occupy(&mut self, ticket: Ticket, places: &[Place]) -> BTreeSet<Ticket> {
+    fn occupy(&mut self, ticket: Ticket, places: &[Place], for_marketplace: bool) -> BTreeSet<Ticket> {
         let mut passed = BTreeSet::new();
         for place in places {
             let queue = self.queues.entry(place.clone()).or_default();
             queue.taken += 1;
             if matches!(place, Place::Row(_)) {
+                queue.was_marketplaces = for_marketplace;
                 passed.extend(queue.waiting.first().copied().filter(|longest| *longest < ticket));
             }
         }
@@ -278,7 +298,7 @@ impl State {
         let Some(waiter) = self.leave(ticket) else {
             return BTreeSet::new();
         };
-        let passed = self.occupy(ticket, &waiter.places);
+        let passed = self.occupy(ticket, &waiter.places, waiter.for_marketplace);
         // Fails if the waiter is just being dropped: `Admission::drop` then gives the places up.
         let _ = waiter.begin.send(());
         passed

@@ -83,6 +83,7 @@ labels! {
 
 const ROUTE: Label = any("route", "its template, such as `/v1/offers/{id}`, or `-`");
 const STATUS: Label = any("status", "the status");
+const REFUSED: Label = any("refused", "`row` beyond a seller's queue for a row, or absent");
 const APPLICATION: Label = any(
     "client_id",
     "the application's, of the first 200 of a process that were refused 20 times in a quarter of an hour; `unnamed`: the rest of these, until a restart; or `other`",
@@ -109,7 +110,7 @@ macro_rules! metrics {
 
 metrics! {
     "Requests" {
-        Counter "http_requests_total" [LISTENER, ROUTE, METHOD, STATUS] "Answered requests.";
+        Counter "http_requests_total" [LISTENER, ROUTE, METHOD, STATUS, REFUSED] "Answered requests.";
         Counter "application_refusals_total" [APPLICATION, STATUS]
             "Requests of a known application that were answered with 401, 403 or 429.";
         Counter "answers_given_up_total" []

@@ -44,7 +44,7 @@ fn all_carriers_but_other_are_listed() {
 fn counters_start_at_0_for_every_combination_of_listed_values() {
     let labels = metric("http_requests_total").labels;
     let names = labels.iter().map(|label| label.name).collect::<Vec<_>>();
-    assert_eq!(names, ["listener", "route", "method", "status"]);
+    assert_eq!(names, ["listener", "route", "method", "status", "refused"]);
     assert_eq!(labels[0].values.unwrap()[..2], ["api", "backoffice"]);
     let sets = |name| {
         let pair = |label: &metrics::Label| format!("{}={}", label.key(), label.value());

@@ -246,6 +246,35 @@ async fn who_comes_first_begins_first_however_many_rows_others_wait_for() {
     }
 }
 
+/// As a basket of several sellers does that has an offer which its seller changes without a pause.
+#[tokio::test]
+async fn the_marketplace_has_every_second_turn_at_a_row() {
+    let turns = Turns::new(1);
+    let (hot, other) = (offer(1, 1), offer(2, 2));
+    let held = take(&turns, rows(&[hot])).await.unwrap();
+    let mut changes = [0; 3].map(|_| take(&turns, rows(&[hot])));
+    let mut orders = [0; 2].map(|_| {
+        let order = LockSet {
+            for_marketplace: true,
+            ..rows(&[hot, other])
+        };
+        take(&turns, order)
+    });
+    for waiting in changes.iter_mut().chain(&mut orders) {
+        assert!(poll!(waiting).is_pending());
+    }
+    drop(held);
+    for (order, change) in orders.iter_mut().zip(&mut changes) {
+        let placed = admitted(order).await;
+        assert!(poll!(&mut *change).is_pending());
+        drop(placed);
+        drop(admitted(change).await);
+    }
+    let [_, _, mut last] = changes;
+    drop(admitted(&mut last).await);
+    assert!(is_empty(&turns));
+}
+
 #[test]
 fn a_look_begins_with_the_place_that_was_taken_at_the_last() {
     let places = [

@@ -246,6 +246,8 @@ async fn a_lease_that_ends_in_a_suspension_leaves_nothing_and_a_reinstatement_wa
         (one, ApplicationStatus::Active),
         (other, ApplicationStatus::Active),
         (other, ApplicationStatus::Suspended),
+        // It is active already.
+        (one, ApplicationStatus::Active),
     ] {
         fixture.set_status(application, status).await;
     }
