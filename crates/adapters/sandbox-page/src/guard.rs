@@ -18,7 +18,7 @@ const FORWARDED: [&str; 3] = ["forwarded", "x-forwarded-for", "x-forwarded-host"
 pub(crate) const NOT_FROM_HERE: &str =
     "The sandbox's page is for this machine only: open it at http://127.0.0.1 and the sandbox's port.\n";
 pub(crate) const FOREIGN_FORM: &str =
-    "This form is not of a page of this sandbox: load the page anew, and send the form from there.";
+    "This form is not of a page of this sandbox: reload the page, and send the form from there.";
 
 /// Whether a request comes from this machine, to a name of this machine.
 pub(crate) fn is_here(request: &Request) -> bool {

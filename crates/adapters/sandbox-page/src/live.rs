@@ -42,8 +42,9 @@ struct List<'a> {
     /// The query as it was sent.
     sent: &'a str,
     rows: Vec<Arc<Row>>,
-    /// The `before` of the rows that follow, if there are any.
+    /// The `before` of the rows that follow, if there are any, and the rest of their query.
     earlier: Option<u64>,
+    filters: String,
 }
 
 impl List<'_> {
@@ -62,11 +63,14 @@ pub(crate) fn list(page: &SandboxPage, query: &Form, sent: &str) -> Shown<String
     rows.truncate(ON_PAGE);
     // Events are recorded a moment after they occurred.
     rows.sort_by_key(|row| Reverse(row.at));
+    let filters = sent.split('&').filter(|pair| !pair.starts_with("before="));
+    let filters = filters.collect::<Vec<_>>().join("&");
     Ok(rendered(&List {
         page,
         sent,
         rows,
         earlier,
+        filters,
     }))
 }
 

@@ -184,7 +184,7 @@ fn call_of(page: &SandboxPage, form: &Form) -> Shown<Call> {
     let key = form.get("key").and_then(|key| key.parse().ok());
     // That of the command that was shown: pasted as well, it does nothing twice.
     let call = call.map(|call| Call { key, ..call });
-    call.ok_or_else(|| Refusal::bad("This is not a form of the page: load the page anew."))
+    call.ok_or_else(|| Refusal::bad("This is not a form of the page: reload it."))
 }
 
 /// `POST /sandbox/call`: makes the call of a form.

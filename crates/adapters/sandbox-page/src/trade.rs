@@ -211,7 +211,7 @@ pub(crate) async fn marketplace(page: &SandboxPage, (n, seller): Chosen<'_>) -> 
         frame: page.frame("Marketplace"),
         chosen: n,
         carrier: carriers_say(page, "TRANSIT0001"),
-        new_offer: page.button("Feed a new offer", new_offer(page, seller), NEW_OFFER),
+        new_offer: page.button("Add a new offer", new_offer(page, seller), NEW_OFFER),
         offers: offers.map(|offer| offer_card(page, n, seller, offer)).collect(),
         applications: applications
             .into_iter()
