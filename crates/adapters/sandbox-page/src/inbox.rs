@@ -93,19 +93,22 @@ fn verify(secret: &WebhookSecret, headers: &HeaderMap, body: &[u8], now: DateTim
     let delivery = id.parse::<DeliveryId>().ok();
     let standard = delivery.map_or_else(String::new, |id| standard_signature(secret, id, seconds, body));
     let (signatures, length) = (header("webhook-signature"), body.len());
-    let is_among = delivery.is_some() && signatures.split(' ').any(|one| one == standard);
+    let place = signatures.split(' ').position(|one| one == standard);
+    let all = signatures.split(' ').count();
+    let which = place.map_or_else(
+        || format!("none of {all}"),
+        |n| format!("number {} of {all}", n + 1),
+    );
     let is_hmac = format!("It is the HMAC-SHA256 of the body's {length} bytes under the secret: {computed}");
     let is_recent = format!("webhook-timestamp is at most 5 minutes off: {timestamp} was {age} s ago.");
-    let has_one = format!(
-        "One of the signatures in webhook-signature is that of “{id}.{timestamp}.” and the body: {standard}"
-    );
+    let has_one = format!("webhook-signature signs “{id}.{timestamp}.” and the body, as {which}: {standard}");
     vec![
         (!sent.is_empty(), "X-Signature is there.".to_owned()),
         (sent.starts_with("sha256="), "It begins with sha256=.".to_owned()),
         (sent == computed, is_hmac),
         (delivery.is_some(), format!("webhook-id is an id: {id}")),
         (age.unsigned_abs() <= 300, is_recent),
-        (is_among, has_one),
+        (delivery.is_some() && place.is_some(), has_one),
     ]
 }
 
