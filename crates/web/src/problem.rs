@@ -157,7 +157,7 @@ impl Problem {
         Self::internal().retry_after(UNAVAILABLE_RETRY_AFTER)
     }
 
-    /// 500 beyond the queue for one offer or order (D142), with the reason [`BUSY_ROW`].
+    /// 500 beyond the queue for one offer or order (D142), with a reason for the log.
     pub fn busy_row() -> Self {
         Self::unavailable().because(Some(BUSY_ROW))
     }
