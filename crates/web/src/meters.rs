@@ -56,7 +56,7 @@ pub struct RequestMeters {
     known: RefCell<HashMap<Key, Meter>>,
 }
 
-/// Route, method, status, and whether the caller's own requests are the cause.
+/// Route, method, status, and whether it is refused: see [`RequestMeters::count`].
 type Key = (&'static str, &'static str, u16, bool);
 
 struct Meter {
@@ -74,7 +74,8 @@ impl RequestMeters {
     }
 
     /// Counts a request and its duration, from its head to its whole response. `route` is a template or `-`,
-    /// so the number of meters is bounded. `is_refused`: a 5xx that the caller's own requests cause, which wakes nobody.
+    /// so the number of meters is bounded. `is_refused`: a 5xx that wakes nobody,
+    /// since too many requests of a seller are its cause.
     pub fn count(
         &self,
         route: &'static str,

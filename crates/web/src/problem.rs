@@ -28,8 +28,8 @@ const IN_PROGRESS_RETRY_AFTER: u32 = 2;
 /// `Retry-After` in seconds while the database is unavailable (D16).
 const UNAVAILABLE_RETRY_AFTER: u32 = 1;
 
-/// The reason of a 500 that a seller's requests cause, and no failure of the service.
-pub(crate) const BUSY_ROW: &str = "too many requests of the seller for the same offer or order at once";
+/// The reason of a 500 that too many requests cause, and no failure of the service.
+pub(crate) const BUSY_ROW: &str = "too many requests at once for the same offer, order or application";
 
 /// A refusal, ready to be rendered: its entries, all of one status, and its headers.
 #[derive(Clone, Debug, PartialEq)]
@@ -157,7 +157,7 @@ impl Problem {
         Self::internal().retry_after(UNAVAILABLE_RETRY_AFTER)
     }
 
-    /// 500 beyond the queue for one offer or order (D142), with a reason for the log.
+    /// 500 beyond the queue for an offer, order or application (D142), with a reason for the log.
     pub fn busy_row() -> Self {
         Self::unavailable().because(Some(BUSY_ROW))
     }

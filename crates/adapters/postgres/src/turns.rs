@@ -197,7 +197,8 @@ impl Admission {
     }
 }
 
-/// Refuses work for want of this place. A share is the caller's own; a seller's row is busy with what it sends.
+/// Refuses work for want of this place. That is no failure of the service where a share is the caller's own, or a row that of a
+/// seller's request; an order that cannot be placed is one.
 fn no_turn(busy: &Place, for_marketplace: bool, reason: impl FnOnce() -> String) -> StoreError {
     StoreError::Unavailable(match busy {
         Place::Share(_) | Place::ApplicationShare(_) | Place::PartOfShare(..) => ShareTaken.into(),
@@ -234,7 +235,7 @@ impl State {
     /// Admits all who can begin now that these places were given up: the marketplace where it has not had the last turn,
     /// then in the order of arrival. Place by place, a batch of many rows would pass an earlier order for one of them.
     fn admit_waiting(&mut self, places: &[Place]) {
-        // Admitting others never frees a place, so each waiter is checked once.
+        // Admitting others never frees a place, so nobody is looked at again.
         let mut waiting: Vec<_> = places.iter().flat_map(|place| self.waiting_for(place)).collect();
         waiting.sort_unstable();
         waiting.dedup();
@@ -256,7 +257,8 @@ impl State {
         self.pass(passed);
     }
 
-    /// Who waits for a place, each with whether it is behind the marketplace, whose turn it is, or of it after its turn.
+    /// The waiters of a place. False, which sorts first, is with those of the marketplace at a row whose last turn was not its
+    /// own.
     fn waiting_for(&self, place: &Place) -> impl Iterator<Item = (bool, Ticket)> {
         let queue = self.queues.get(place);
         let is_next = matches!(place, Place::Row(_)) && queue.is_some_and(|queue| !queue.was_marketplaces);

@@ -83,7 +83,10 @@ labels! {
 
 const ROUTE: Label = any("route", "its template, such as `/v1/offers/{id}`, or `-`");
 const STATUS: Label = any("status", "the status");
-const REFUSED: Label = any("refused", "`row` beyond a seller's queue for a row, or absent");
+const REFUSED: Label = any(
+    "refused",
+    "`row` where a seller's queue for a row was full, else absent",
+);
 const APPLICATION: Label = any(
     "client_id",
     "the application's, of the first 200 of a process that were refused 20 times in a quarter of an hour; `unnamed`: the rest of these, until a restart; or `other`",

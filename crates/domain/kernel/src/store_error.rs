@@ -42,9 +42,10 @@ impl Deref for SharedError {
 #[error("the seller's or the application's share of database connections is exhausted")]
 pub struct ShareTaken;
 
-/// The cause of [`StoreError::Unavailable`] when too many requests of a seller wait for the same row, such as an offer's.
+/// The cause of [`StoreError::Unavailable`] when a seller's request gets no turn at a row, such as an offer's, because too many
+/// others wait for it.
 #[derive(Debug, thiserror::Error)]
-#[error("too many requests of the seller wait for the same row")]
+#[error("too many requests wait for the same row")]
 pub struct RowTaken;
 
 /// The failure of a port that stores or reads state. The caller that sends the response logs the cause once.

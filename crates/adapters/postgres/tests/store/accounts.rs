@@ -31,17 +31,17 @@ async fn an_account_is_found_by_the_letters_of_its_email_address_alone_and_close
         assert_eq!(panel.account(spelling).await.unwrap(), None, "{spelling}");
     }
     let password = || PasswordHash::new("$argon2id$x".to_owned());
-    let with_password = NewSeller {
+    let new = NewSeller {
         password: Some(password()),
         ..new_seller("lee@example.com")
     };
-    let id_with_password = with_password.id;
+    let ids = [seller.id, new.id];
     let set = async |tx: &dyn Transaction| {
-        tx.add_seller(with_password).await.unwrap();
+        tx.add_seller(new).await.unwrap();
         tx.set_password(seller.id, password()).await.unwrap();
     };
     fixture.tx(set).await;
-    for id in [seller.id, id_with_password] {
+    for id in ids {
         assert_eq!(panel.password(id).await.unwrap(), Some(password()));
     }
     let tx = fixture.begin().await;
