@@ -41,17 +41,23 @@ pub struct OfferCode {
     max_length: usize,
 }
 
-impl OfferCode {
-    pub const EXTERNAL_ID: Self = Self::new("external_id", MAX_EXTERNAL_ID);
+/// Declares each code with the most characters that are looked for. New ones stand last: open cursors know the order.
+macro_rules! offer_codes {
+    ($($(#[$doc:meta])* $code:ident: $name:literal, $max_length:expr;)+) => {
+        impl OfferCode {
+            $($(#[$doc])* pub const $code: Self = Self { name: $name, max_length: $max_length };)+
+            pub const ALL: [Self; [$($name),+].len()] = [$(Self::$code),+];
+        }
+    };
+}
+
+offer_codes! {
+    EXTERNAL_ID: "external_id", MAX_EXTERNAL_ID;
     /// Feeds may have longer ones.
-    pub const EAN: Self = Self::new("ean", 64);
-    /// New ones stand last: open cursors know the order.
-    pub const ALL: [Self; 2] = [Self::EXTERNAL_ID, Self::EAN];
+    EAN: "ean", 64;
+}
 
-    const fn new(name: &'static str, max_length: usize) -> Self {
-        Self { name, max_length }
-    }
-
+impl OfferCode {
     /// The name of the field, and of its column.
     pub const fn name(self) -> &'static str {
         self.name
