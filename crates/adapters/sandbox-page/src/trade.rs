@@ -124,9 +124,11 @@ fn link(seller: &SandboxSeller) -> Call {
 
 /// `POST /sandbox/sign-in`: into the panel as a seller.
 pub(crate) async fn sign_in(page: &SandboxPage, (_, seller): Chosen<'_>) -> Shown {
-    let answer = page.make(&link(seller)).await?;
-    let url = Url::parse(text(&answer.json(), "url"));
-    let url = url.map_err(|_| format!("The back office gave no link: {}", answer.body))?;
+    let answer = page.make(&link(seller)).await?.json();
+    let url = Url::parse(text(&answer, "url")).map_err(|_| {
+        let refusal = answer.pointer("/errors/0").map_or("", |error| text(error, "message"));
+        format!("The back office gave no link. {refusal}")
+    })?;
     // The path alone: the browser stays at the name by which it came.
     Ok(see_other(&url[Position::BeforePath..]))
 }
