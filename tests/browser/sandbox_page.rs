@@ -277,7 +277,7 @@ async fn draw(browser: &Session, sandbox: &Sandbox, pictures: &Path) {
         }
     };
     std::fs::create_dir_all(pictures).unwrap();
-    let size = json!({"width": 960, "height": 460, "deviceScaleFactor": 1, "mobile": false});
+    let size = json!({"width": 960, "height": 380, "deviceScaleFactor": 1, "mobile": false});
     browser.devtools("Emulation.setDeviceMetricsOverride", size).await;
     browser.go(&format!("{base_url}/sandbox/shop")).await;
     browser.fill("input[name^='q/0/']", "1").await;
