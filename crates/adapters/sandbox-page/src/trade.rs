@@ -126,7 +126,9 @@ fn link(seller: &SandboxSeller) -> Call {
 pub(crate) async fn sign_in(page: &SandboxPage, (_, seller): Chosen<'_>) -> Shown {
     let answer = page.make(&link(seller)).await?.json();
     let url = Url::parse(text(&answer, "url")).map_err(|_| {
-        let refusal = answer.pointer("/errors/0").map_or("", |error| text(error, "message"));
+        let refusal = answer
+            .pointer("/errors/0")
+            .map_or("", |error| text(error, "message"));
         format!("The back office gave no link. {refusal}")
     })?;
     // The path alone: the browser stays at the name by which it came.
