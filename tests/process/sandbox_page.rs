@@ -497,12 +497,12 @@ async fn a_seller_that_is_registered_meanwhile_takes_part() {
     })
     .await;
 
-    let links = player.browser.page("/sandbox").await.forms().into_iter();
-    let mut links = links.filter(|form| form.action == "/sandbox/sign-in");
-    let link = links.nth(place).unwrap();
+    let forms = player.browser.page("/sandbox").await.forms().into_iter();
+    let mut forms = forms.filter(|form| form.action == "/sandbox/sign-in");
+    let sign_in = forms.nth(place).unwrap();
     let close = office(&format!("/sellers/{}/closure", text(&registered, "id")));
     close.send().await.expect(200);
-    let refused = player.browser.submit(&link).await.expect(502);
+    let refused = player.browser.submit(&sign_in).await.expect(502);
     refused.shows("gave no link. The seller&#39;s account is closed.");
 }
 
