@@ -70,7 +70,7 @@ async fn every_field_is_validated() {
     let world = world().await;
     let seller = world.seller().await;
     let table = r#"
-        {"title": null, "handle": null, "status": null, "url": null}  => title handle url status
+        {"title": null, "handle": null, "status": null, "url": null}  => title handle status url
         {"title": "LONG", "handle": "a b", "url": "shop.example"}     => title handle url
         {"status": "sold"}                               => status
         {"price": {}}                                    => price.amount price.currency
@@ -80,11 +80,11 @@ async fn every_field_is_validated() {
         {"id": "01900000-0000-7000-8000-000000000001"}   => id
         {"price_source": "manual"}                       => price_source
         {"external_id": "K-1"}                           => external_id
-        {"aaa": 1, "url": 1, "stock": "1", "price": {"amount": "1", "currency": 1}, "title": 1} => title url price.amount price.currency stock aaa"#;
+        {"aaa": 1, "url": 1, "stock": "1", "price": {"amount": "1", "currency": 1}, "title": 1} => title price.amount price.currency stock url aaa"#;
     let put = async |body: &Value| world.put(&seller, &offer_id(1), body).await;
     let table = table.replace("LONG", &"x".repeat(501));
     all_invalid_changes(&table, &offer_body(1, json!({})), put).await;
-    put(&json!({})).await.invalid("title handle url status");
+    put(&json!({})).await.invalid("title handle status url");
     let path = format!("/sellers/{}/offers/{}", seller.id, offer_id(1));
     world.office_get(&path).await.refused(404, "not_found");
     // Of many concurrent feeds, one creates the offer, and the result is one complete offer.

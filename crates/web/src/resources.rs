@@ -5,7 +5,7 @@ use kernel::{CURRENCY, MAX_AMOUNT, Money, OfferId};
 use offers::{Offer, OfferInput, OfferStatus, Product, Stock, StockAdjustment};
 use orders::{Buyer, DeliveryPoint, Invoice, OrderItem, OrderStatus, ShippingAddress};
 
-use crate::decode::{Fields, ObjectShape, Shape, integer, object, one_of, parsed, text};
+use crate::decode::{Shape, integer, object, one_of, parsed, text};
 use crate::schema::{self, Node, date_time, string, uri, uuid};
 use crate::timestamps::Timestamp;
 use crate::view::View;
@@ -58,25 +58,23 @@ crate::view! {
 /// An offer as the marketplace feeds it: a nullable field may be absent, which means null (D99). The id is
 /// known from the path of a PUT; a line of an import has it (D100).
 pub fn offer_input(id: Option<OfferId>) -> impl Shape<Value = OfferInput> {
-    object!(OfferInput {
+    object!(
         id: unless_known(parsed(), id),
-        product: flattened(product()),
+        title: required(text().checked(offers::title)),
+        handle: required(text().checked(offers::handle)),
         status: required(one_of(&OfferStatus::ALL, OfferStatus::as_str)),
         price: nullable(money()),
         stock: nullable(stock()),
-    })
-}
-
-fn product() -> ObjectShape<impl Fn(&mut Fields<'_, '_>) -> Option<Product>> {
-    object!(Product {
-        title: required(text().checked(offers::title)),
-        handle: required(text().checked(offers::handle)),
         ean: nullable(text().checked(offers::short_text)),
         brand: nullable(text().checked(offers::short_text)),
         signature: nullable(text().checked(offers::short_text)),
         thumbnail: nullable(text().checked(offers::web_address)),
-        url: required(text().checked(offers::web_address)),
-    })
+        url: required(text().checked(offers::web_address))
+        => {
+            let product = Product { title, handle, ean, brand, signature, thumbnail, url };
+            OfferInput { id, product, status, price, stock }
+        }
+    )
 }
 
 /// The schema of a status.

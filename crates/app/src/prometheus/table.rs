@@ -85,7 +85,7 @@ const ROUTE: Label = any("route", "its template, such as `/v1/offers/{id}`, or `
 const STATUS: Label = any("status", "the status");
 const REFUSED: Label = any(
     "refused",
-    "`row` where a seller's queue for a row was full, else absent",
+    "`row` where a seller's request got no turn at a row, else absent",
 );
 const APPLICATION: Label = any(
     "client_id",
