@@ -11,23 +11,26 @@ use parking_lot::Mutex;
 use tokio::{sync::oneshot, time::timeout};
 use usecases::{LockSet, Row};
 
-/// How much work may wait for a row, and for a seller's share; more fails at once. The marketplace's may wait behind
-/// twice as much for a row, so that a seller's requests alone do not get it refused.
+/// How much work of sellers and as much of the marketplace may wait for a row, so that neither gets the other refused, and
+/// how much for a seller's share; more fails at once.
 const ROW_QUEUE: usize = 256;
 const SHARE_QUEUE: usize = 1024;
 /// Work at more sellers takes long: it has a place in common, see [`Place::ManySellers`].
 const FEW_SELLERS: usize = 8;
 /// How often later work may pass the longest waiting at a row. Then its rows are kept free for it.
 const PASSES: u32 = 64;
+/// How often others may have the marketplace's turns at a row.
+const MARKETPLACE_PASSES: u32 = 4;
 
 /// The queues of one process. Work begins when all its places are free, and holds none while it waits: an
 /// order for two offers does not block the one while it waits for the other.
 ///
 /// The order is that of arrival, but the marketplace has every second turn at a row, whatever its seller sends: the order
 /// may be of other sellers too. And work passes others that it does not delay now. Work for two busy rows of
-/// a seller would never find both free: it is passed only so often. Rows of several sellers are not kept
-/// free, nor are shares: what is busy at one seller would stop another. Nor is a row whose waiter's share is full at
-/// the last pass: what a seller sends would stop the marketplace.
+/// a seller, or the marketplace's for any, would never find both free: it is passed only so often. Then sellers have no turn at
+/// its rows that is the marketplace's; of all that rows are kept for, the oldest goes first, so that no two wait for each
+/// other. A seller's work has no rows of several sellers kept free, nor are shares: what is busy at one seller would stop
+/// another. Nor is a row whose waiter's share is full at the last pass: what a seller sends would stop the marketplace.
 pub(crate) struct Turns(Mutex<State>);
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -64,11 +67,26 @@ struct State {
 #[derive(Default)]
 struct Queue {
     taken: usize,
-    waiting: BTreeSet<Ticket>,
-    /// Later work may not pass this one.
-    kept_for: Option<Ticket>,
+    sellers: Waiting,
+    marketplaces: Waiting,
     /// Whether the marketplace had the last turn.
     was_marketplaces: bool,
+}
+
+#[derive(Default)]
+struct Waiting {
+    tickets: BTreeSet<Ticket>,
+    /// Later work may not pass this one.
+    kept_for: Option<Ticket>,
+}
+
+/// Who looks for free places.
+#[derive(Clone, Copy)]
+struct Comer {
+    ticket: Ticket,
+    for_marketplace: bool,
+    /// Whether rows are kept for it.
+    is_kept: bool,
 }
 
 struct Waiter {
@@ -78,6 +96,41 @@ struct Waiter {
     busy: usize,
     passed: u32,
     begin: oneshot::Sender<()>,
+}
+
+impl Waiter {
+    /// Whether it was passed as often as may be.
+    const fn is_kept(&self) -> bool {
+        self.passed
+            >= if self.for_marketplace {
+                MARKETPLACE_PASSES
+            } else {
+                PASSES
+            }
+    }
+}
+
+impl Queue {
+    const fn of(&mut self, for_marketplace: bool) -> &mut Waiting {
+        if for_marketplace {
+            &mut self.marketplaces
+        } else {
+            &mut self.sellers
+        }
+    }
+
+    /// Whether it is kept for others.
+    fn is_kept_from(&self, comer: Comer) -> bool {
+        let is_older = |kept_for: Option<Ticket>| kept_for.is_some_and(|kept| kept < comer.ticket);
+        let goes_first = |kept| comer.is_kept && comer.ticket < kept;
+        let kept_for = self.marketplaces.kept_for;
+        is_older(self.sellers.kept_for)
+            || if comer.for_marketplace {
+                is_older(kept_for)
+            } else {
+                !self.was_marketplaces && kept_for.is_some_and(|kept| !goes_first(kept))
+            }
+    }
 }
 
 /// Places taken, or waited for; given up when it is dropped.
@@ -150,7 +203,12 @@ impl Turns {
             places,
             for_marketplace,
         };
-        let Some(busy) = state.find_busy(ticket, &places, 0) else {
+        let comer = Comer {
+            ticket,
+            for_marketplace,
+            is_kept: false,
+        };
+        let Some(busy) = state.find_busy(comer, &places, 0) else {
             let passed = state.occupy(ticket, &places, for_marketplace);
             state.pass(passed);
             return Ok((admission(places), None));
@@ -163,7 +221,7 @@ impl Turns {
         }
         for place in places.iter() {
             let queue = state.queues.entry(place.clone()).or_default();
-            queue.waiting.insert(ticket);
+            queue.of(for_marketplace).tickets.insert(ticket);
         }
         let (begin, admitted) = oneshot::channel();
         let waiter = Waiter {
@@ -183,11 +241,12 @@ impl Admission {
     fn refusal(&self, limit: Duration) -> StoreError {
         let reason = || format!("no turn within {} ms", limit.as_millis());
         let state = self.turns.0.lock();
-        let is_busy = |place: &&Place| {
-            state
-                .find_busy(self.ticket, std::slice::from_ref(*place), 0)
-                .is_some()
+        let comer = Comer {
+            ticket: self.ticket,
+            for_marketplace: self.for_marketplace,
+            is_kept: state.waiting.get(&self.ticket).is_some_and(Waiter::is_kept),
         };
+        let is_busy = |place: &&Place| state.find_busy(comer, std::slice::from_ref(*place), 0).is_some();
         // Rows, which are the last, before shares.
         let busy = self.places.iter().rfind(is_busy);
         busy.map_or_else(
@@ -219,12 +278,11 @@ impl State {
         queue.taken < room
     }
 
-    /// The index of a place that is not free for this ticket, if there is one; `last` is looked at first.
-    fn find_busy(&self, ticket: Ticket, places: &[Place], last: usize) -> Option<usize> {
+    /// The index of a place that is not free for this one, if there is one; `last` is looked at first.
+    fn find_busy(&self, comer: Comer, places: &[Place], last: usize) -> Option<usize> {
         let is_taken = |place: &Place| {
-            self.queues.get(place).is_some_and(|queue| {
-                !self.has_room(place, queue) || queue.kept_for.is_some_and(|longest| ticket > longest)
-            })
+            let queue = self.queues.get(place);
+            queue.is_some_and(|queue| !self.has_room(place, queue) || queue.is_kept_from(comer))
         };
         if places.get(last).is_some_and(is_taken) {
             return Some(last);
@@ -244,7 +302,12 @@ impl State {
             let Some(waiter) = self.waiting.get(&ticket) else {
                 continue;
             };
-            match self.find_busy(ticket, &waiter.places, waiter.busy) {
+            let comer = Comer {
+                ticket,
+                for_marketplace: waiter.for_marketplace,
+                is_kept: waiter.is_kept(),
+            };
+            match self.find_busy(comer, &waiter.places, waiter.busy) {
                 None => passed.extend(self.admit(ticket)),
                 Some(busy) => {
                     if let Some(waiter) = self.waiting.get_mut(&ticket) {
@@ -260,25 +323,28 @@ impl State {
     /// The waiters of a place. False, which sorts first, is with those of the marketplace at a row whose last turn was not its
     /// own.
     fn waiting_for(&self, place: &Place) -> impl Iterator<Item = (bool, Ticket)> {
-        let queue = self.queues.get(place);
-        let is_next = matches!(place, Place::Row(_)) && queue.is_some_and(|queue| !queue.was_marketplaces);
-        let waiting = queue.into_iter().flat_map(|queue| &queue.waiting);
-        waiting.map(move |ticket| {
-            let waiter = self.waiting.get(ticket).filter(|_| is_next);
-            (waiter.is_none_or(|waiter| !waiter.for_marketplace), *ticket)
+        let is_row = matches!(place, Place::Row(_));
+        self.queues.get(place).into_iter().flat_map(move |queue| {
+            let is_after = !is_row || queue.was_marketplaces;
+            let marketplaces = queue.marketplaces.tickets.iter().map(move |ticket| (is_after, *ticket));
+            marketplaces.chain(queue.sellers.tickets.iter().map(|ticket| (true, *ticket)))
         })
     }
 
     fn is_full(&self, place: &Place, for_marketplace: bool) -> bool {
         let most = match place {
-            Place::Row(_) if for_marketplace => 2 * ROW_QUEUE,
             Place::Row(_) => ROW_QUEUE,
             Place::PartOfShare(..) => SHARE_QUEUE / 2,
             _ => SHARE_QUEUE,
         };
-        self.queues
-            .get(place)
-            .is_some_and(|queue| queue.waiting.len() >= most)
+        self.queues.get(place).is_some_and(|queue| {
+            let waiting = if for_marketplace {
+                &queue.marketplaces
+            } else {
+                &queue.sellers
+            };
+            waiting.tickets.len() >= most
+        })
     }
 
     /// Takes places that are free, and returns the waiters that this passes.
@@ -288,8 +354,18 @@ impl State {
             let queue = self.queues.entry(place.clone()).or_default();
             queue.taken += 1;
             if matches!(place, Place::Row(_)) {
+                let is_passed = |longest: &Ticket| *longest < ticket;
+                passed.extend(queue.sellers.tickets.first().copied().filter(is_passed));
+                // On the sellers' own turn, they pass nobody.
+                let is_due = |longest: &Ticket| {
+                    if for_marketplace {
+                        is_passed(longest)
+                    } else {
+                        !queue.was_marketplaces
+                    }
+                };
+                passed.extend(queue.marketplaces.tickets.first().copied().filter(is_due));
                 queue.was_marketplaces = for_marketplace;
-                passed.extend(queue.waiting.first().copied().filter(|longest| *longest < ticket));
             }
         }
         passed
@@ -311,8 +387,9 @@ impl State {
         let waiter = self.waiting.remove(&ticket)?;
         for place in waiter.places.iter() {
             if let Some(queue) = self.queues.get_mut(place) {
-                queue.waiting.remove(&ticket);
-                queue.kept_for = queue.kept_for.filter(|longest| *longest != ticket);
+                let waiting = queue.of(waiter.for_marketplace);
+                waiting.tickets.remove(&ticket);
+                waiting.kept_for = waiting.kept_for.filter(|longest| *longest != ticket);
             }
         }
         Some(waiter)
@@ -324,10 +401,10 @@ impl State {
                 continue;
             };
             waiter.passed += 1;
-            if waiter.passed < PASSES {
+            if !waiter.is_kept() {
                 continue;
             }
-            let places = Arc::clone(&waiter.places);
+            let (places, for_marketplace) = (Arc::clone(&waiter.places), waiter.for_marketplace);
             let is_row = |place: &&Place| matches!(place, Place::Row(_));
             let (rows, shares): (Vec<_>, Vec<_>) = places.iter().partition(is_row);
             let is_full = |share: &Place| {
@@ -335,14 +412,14 @@ impl State {
                     .get(share)
                     .is_some_and(|queue| !self.has_room(share, queue))
             };
-            let is_of_seller =
-                |share: &&&Place| matches!(share, Place::Share(_) | Place::MarketplaceShare(_));
+            let is_of_seller = |share: &&&Place| matches!(share, Place::Share(_));
             if shares.iter().filter(is_of_seller).count() > 1 || shares.into_iter().any(is_full) {
                 continue;
             }
             for place in rows {
                 if let Some(queue) = self.queues.get_mut(place) {
-                    queue.kept_for = Some(queue.kept_for.map_or(ticket, |longest| longest.min(ticket)));
+                    let kept_for = &mut queue.of(for_marketplace).kept_for;
+                    *kept_for = Some(kept_for.map_or(ticket, |longest| longest.min(ticket)));
                 }
             }
         }
@@ -360,11 +437,13 @@ impl Drop for Admission {
         }
         // One that still waited held nothing but, perhaps, rows kept free for it. Without those nobody else
         // is checked: a crowd that gives up must not cost a check of all others for each of them.
-        if waited.is_none_or(|waiter| waiter.passed >= PASSES) {
+        if waited.is_none_or(|waiter| waiter.is_kept()) {
             state.admit_waiting(&self.places);
         }
         for place in self.places.iter() {
-            let is_unused = |queue: &Queue| queue.taken == 0 && queue.waiting.is_empty();
+            let is_unused = |queue: &Queue| {
+                queue.taken == 0 && queue.sellers.tickets.is_empty() && queue.marketplaces.tickets.is_empty()
+            };
             if state.queues.get(place).is_some_and(is_unused) {
                 state.queues.remove(place);
             }

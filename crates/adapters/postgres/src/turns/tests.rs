@@ -275,6 +275,53 @@ async fn the_marketplace_has_every_second_turn_at_a_row() {
     assert!(is_empty(&turns));
 }
 
+/// As baskets do that have two offers which their seller changes in turns, and one of another seller.
+#[tokio::test]
+async fn the_marketplaces_turns_at_several_rows_come_together() {
+    let turns = Turns::new(8);
+    let [one, two, other] = [offer(1, 1), offer(1, 2), offer(2, 1)];
+    let change = |offer| take(&turns, LockSet::of_offers([offer]));
+    let mut held = Vec::new();
+    for offer in [one, two] {
+        held.push(Some(admitted(&mut change(offer)).await));
+    }
+    let mut changes = [one, two].map(|offer| (0..100).map(|_| change(offer)).collect::<Vec<_>>());
+    for waiting in changes.iter_mut().flatten() {
+        assert!(poll!(waiting).is_pending());
+    }
+    // They came last, and have the rows the other way round.
+    let order = |offers: [_; 3]| take(&turns, LockSet::of_offers(offers).by_marketplace());
+    let mut orders = vec![order([one, two, other]), order([two, one, other])];
+    for waiting in &mut orders {
+        assert!(poll!(waiting).is_pending());
+    }
+    let mut ends = 0;
+    while !orders.is_empty() {
+        // Never both rows at once.
+        for (held, changes) in held.iter_mut().zip(&mut changes) {
+            ends += 1;
+            drop(held.take());
+            // Tokio lets a task receive only so often at a time.
+            tokio::task::yield_now().await;
+            if let Poll::Ready(placed) = poll!(&mut orders[0]) {
+                drop((placed, orders.remove(0)));
+            }
+            if let Poll::Ready(changed) = poll!(&mut changes[0]) {
+                drop(changes.remove(0));
+                *held = Some(changed.unwrap());
+            }
+            if orders.is_empty() {
+                break;
+            }
+        }
+        assert!(ends < 40, "{} orders wait", orders.len());
+    }
+    // The other seller is not stopped.
+    drop(admitted(&mut change(other)).await);
+    drop((held, changes));
+    assert!(is_empty(&turns));
+}
+
 #[test]
 fn a_look_begins_with_the_place_that_was_taken_at_the_last() {
     let places = [
@@ -285,16 +332,21 @@ fn a_look_begins_with_the_place_that_was_taken_at_the_last() {
         share: 1,
         ..State::default()
     };
-    assert_eq!(state.find_busy(0, &places, 1), None);
+    let comer = Comer {
+        ticket: 0,
+        for_marketplace: false,
+        is_kept: false,
+    };
+    assert_eq!(state.find_busy(comer, &places, 1), None);
     for place in &places {
         state.queues.entry(place.clone()).or_default().taken = 1;
     }
     assert_eq!(
-        [state.find_busy(0, &places, 0), state.find_busy(0, &places, 1)],
+        [state.find_busy(comer, &places, 0), state.find_busy(comer, &places, 1)],
         [Some(0), Some(1)]
     );
     state.queues.remove(&places[1]);
-    assert_eq!(state.find_busy(0, &places, 1), Some(0));
+    assert_eq!(state.find_busy(comer, &places, 1), Some(0));
 }
 
 /// As batches of offers do that have all but one in common: each is looked at once for every end of
