@@ -150,9 +150,11 @@ impl OAuthError {
         let body = BoxBody::new(self.body(trace_id));
         let (response, closes) = self.error.into_response(trace_id);
         let mut response = response.set_body(body);
+        let logged = response.extensions().get::<LoggedRefusal>();
+        let reason = logged.and_then(|logged| logged.reason);
         response.extensions_mut().insert(LoggedRefusal {
             error: self.code.as_str(),
-            reason: self.logged_reason.or(self.reason),
+            reason: self.logged_reason.or(self.reason).or(reason),
         });
         let realm = realm.filter(|_| response.status() == StatusCode::UNAUTHORIZED);
         if let Some(realm) = realm {
