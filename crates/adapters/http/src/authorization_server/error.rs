@@ -224,11 +224,21 @@ failures!(StoreError, TransactionError, Panicked, serde_json::Error);
 
 #[cfg(test)]
 mod tests {
+    use actix_web::http::header::HeaderMap;
+
     use super::*;
 
     #[test]
     fn a_seller_whose_places_are_all_taken_gets_429() {
         let failure = StoreError::Unavailable(kernel::ShareTaken.into());
         assert_eq!(OAuthError::failed(failure.into()).code(), Code::RATE_LIMITED);
+    }
+
+    #[test]
+    fn the_log_has_the_reason_of_a_failure() {
+        let failure = StoreError::Unavailable(kernel::RowTaken.into());
+        let (response, _) = OAuthError::failed(failure.into()).into_response(&TraceId::of(&HeaderMap::new(), || [0; 16]), None);
+        let logged = response.extensions().get::<LoggedRefusal>().copied().unwrap();
+        assert!(logged.reason.is_some());
     }
 }
