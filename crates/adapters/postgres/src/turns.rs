@@ -326,7 +326,11 @@ impl State {
         let is_row = matches!(place, Place::Row(_));
         self.queues.get(place).into_iter().flat_map(move |queue| {
             let is_after = !is_row || queue.was_marketplaces;
-            let marketplaces = queue.marketplaces.tickets.iter().map(move |ticket| (is_after, *ticket));
+            let marketplaces = queue
+                .marketplaces
+                .tickets
+                .iter()
+                .map(move |ticket| (is_after, *ticket));
             marketplaces.chain(queue.sellers.tickets.iter().map(|ticket| (true, *ticket)))
         })
     }

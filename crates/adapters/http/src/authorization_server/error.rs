@@ -150,8 +150,10 @@ impl OAuthError {
         let body = BoxBody::new(self.body(trace_id));
         let (response, closes) = self.error.into_response(trace_id);
         let mut response = response.set_body(body);
-        let logged = response.extensions().get::<LoggedRefusal>();
-        let reason = logged.and_then(|logged| logged.reason);
+        let reason = response
+            .extensions()
+            .get::<LoggedRefusal>()
+            .and_then(|logged| logged.reason);
         response.extensions_mut().insert(LoggedRefusal {
             error: self.code.as_str(),
             reason: self.logged_reason.or(self.reason).or(reason),
@@ -237,7 +239,8 @@ mod tests {
     #[test]
     fn the_log_has_the_reason_of_a_failure() {
         let failure = StoreError::Unavailable(kernel::RowTaken.into());
-        let (response, _) = OAuthError::failed(failure.into()).into_response(&TraceId::of(&HeaderMap::new(), || [0; 16]), None);
+        let (response, _) = OAuthError::failed(failure.into())
+            .into_response(&TraceId::of(&HeaderMap::new(), || [0; 16]), None);
         let logged = response.extensions().get::<LoggedRefusal>().copied().unwrap();
         assert!(logged.reason.is_some());
     }

@@ -342,7 +342,10 @@ fn a_look_begins_with_the_place_that_was_taken_at_the_last() {
         state.queues.entry(place.clone()).or_default().taken = 1;
     }
     assert_eq!(
-        [state.find_busy(comer, &places, 0), state.find_busy(comer, &places, 1)],
+        [
+            state.find_busy(comer, &places, 0),
+            state.find_busy(comer, &places, 1)
+        ],
         [Some(0), Some(1)]
     );
     state.queues.remove(&places[1]);
