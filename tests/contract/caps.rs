@@ -30,12 +30,18 @@ async fn a_body_may_have_64_kib() {
             wire.answer().await.unwrap().expect(200);
         }
     }
+    let chunked = get(&[("transfer-encoding", "chunked")]);
+    let small = format!("10\r\n{}\r\n", "x".repeat(16)).repeat(CAP / 16);
+    wire.send(format!("{chunked}{small}0\r\n\r\n")).await;
+    wire.answer().await.unwrap().expect(200);
     // A body whose announced length is too large is rejected before it arrives.
     let announced = ["65537", "9999999999", "18446744073709551615"];
     let mut beyond = Vec::from(announced.map(|length| get(&[("content-length", length)])));
     beyond.push(filled(&"x".repeat(CAP + 1), "text/plain"));
     let chunks = format!("4000\r\n{}\r\n", "x".repeat(0x4000)).repeat(5);
-    beyond.push(get(&[("transfer-encoding", "chunked")]) + &chunks);
+    // What surrounds the chunks counts too.
+    let extended = format!("1;{}", "x".repeat(2 * CAP));
+    beyond.extend([chunks, extended].map(|body| format!("{chunked}{body}")));
     for bytes in beyond {
         let answer = Wire::last(base, bytes).await;
         answer.is_problem(400, &[whole("validation_error")]);

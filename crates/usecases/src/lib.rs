@@ -20,6 +20,7 @@ pub mod issue_tokens;
 pub mod manage_application;
 pub mod operator_tokens;
 pub mod own_applications;
+pub mod own_wait;
 pub mod personal_tokens;
 pub mod place_order;
 pub mod redeliver;

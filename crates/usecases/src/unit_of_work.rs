@@ -125,6 +125,11 @@ impl LockSet {
         locks
     }
 
+    /// Whether only requests of the same seller or application are waited for.
+    pub fn is_own(&self) -> bool {
+        self.rows.is_empty() && !self.for_marketplace && *self != Self::of_strangers()
+    }
+
     #[must_use]
     pub fn and(mut self, row: Row) -> Self {
         self.rows.insert(row);

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use actix_web::dev::Payload;
+use actix_web::error::PayloadError;
 use actix_web::http::header::{CONTENT_LENGTH, HeaderMap};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
@@ -21,7 +22,7 @@ pub struct BodyLimits {
 /// caller closes the connection with [`crate::response::closing`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum BodyError {
-    /// Larger than this cap, as announced in `Content-Length` or as sent.
+    /// Larger than this cap, as announced in `Content-Length` or as sent, with what surrounds its chunks.
     #[error("The body is too large: at most {0} bytes.")]
     TooLarge(usize),
     #[error("The body did not arrive in time.")]
@@ -58,7 +59,10 @@ pub fn announced(headers: &HeaderMap) -> Option<usize> {
 async fn collect(payload: &mut Payload, cap: usize) -> Result<Bytes, BodyError> {
     let mut body = BytesMut::new();
     while let Some(chunk) = payload.next().await {
-        let chunk = chunk.map_err(|_| BodyError::Broken)?;
+        let chunk = chunk.map_err(|error| match error {
+            PayloadError::Overflow => BodyError::TooLarge(cap),
+            _ => BodyError::Broken,
+        })?;
         if body.len().saturating_add(chunk.len()) > cap {
             return Err(BodyError::TooLarge(cap));
         }

@@ -12,6 +12,7 @@ use actix_web::http::header::HeaderMap;
 use actix_web::web::{self, Payload};
 use actix_web::{HttpRequest, HttpResponse, Route};
 use tokio::time::Instant;
+use usecases::own_wait;
 use uuid::Uuid;
 
 use crate::access_log::{AccessLine, LoggedRefusal};
@@ -100,17 +101,19 @@ impl Front {
             body_took: Duration::ZERO,
             bodies: self.observer.as_ref().map(|_| Bodies::default()),
         };
+        let (answer, own_wait) = own_wait::measured(span.instrument(answer(request))).await;
         let Answer {
             response,
             route,
             caller,
             bodies,
-        } = span.instrument(answer(request)).await;
+        } = answer;
         let (status, duration) = (response.status(), received_at.elapsed());
         let method = http.method();
         let refusal = response.extensions().get::<LoggedRefusal>().copied();
         let is_refused = refusal.is_some_and(|refusal| refusal.reason == Some(BUSY_ROW));
-        self.meters.count(route, method, status, is_refused, duration);
+        let took = duration.saturating_sub(own_wait);
+        self.meters.count(route, method, status, is_refused, took);
         if let Some(client_id) = caller.client_id {
             count_refusal(client_id, status);
         }

@@ -8,8 +8,9 @@ use std::time::Duration;
 use kernel::{RowTaken, SellerId, ShareTaken, StoreError};
 use oauth::ClientId;
 use parking_lot::Mutex;
-use tokio::{sync::oneshot, time::timeout};
-use usecases::{LockSet, Row};
+use tokio::sync::oneshot;
+use tokio::time::{Instant, timeout};
+use usecases::{LockSet, Row, own_wait};
 
 /// How much work of sellers and as much of the marketplace may wait for a row, so that neither gets the other refused, and
 /// how much for a seller's share; more fails at once.
@@ -21,11 +22,13 @@ const FEW_SELLERS: usize = 8;
 const PASSES: u32 = 64;
 /// How often others may have the marketplace's turns at a row.
 const MARKETPLACE_PASSES: u32 = 4;
+/// Who has a row for longer waits himself: for its lock, held by others than this process, or for the database.
+const STUCK: Duration = Duration::from_millis(500);
 
 /// The queues of one process. Work begins when all its places are free, and holds none while it waits: an
 /// order for two offers does not block the one while it waits for the other.
 ///
-/// The order is that of arrival, but the marketplace has every second turn at a row, whatever its seller sends: the order
+/// The order is that of arrival, but at a row the marketplace and its sellers take turns, whatever the others send: an order
 /// may be of other sellers too. And work passes others that it does not delay now. Work for two busy rows of
 /// a seller, or the marketplace's for any, would never find both free: it is passed only so often. Then sellers have no turn at
 /// its rows that is the marketplace's; of all that rows are kept for, the oldest goes first, so that no two wait for each
@@ -67,6 +70,8 @@ struct State {
 #[derive(Default)]
 struct Queue {
     taken: usize,
+    /// When a place was taken last.
+    taken_at: Option<Instant>,
     sellers: Waiting,
     marketplaces: Waiting,
     /// Whether the marketplace had the last turn.
@@ -107,6 +112,12 @@ impl Waiter {
             } else {
                 PASSES
             }
+    }
+}
+
+impl Waiting {
+    fn in_order(&self, is_after: bool) -> impl Iterator<Item = (bool, Ticket)> {
+        self.tickets.iter().map(move |ticket| (is_after, *ticket))
     }
 }
 
@@ -181,8 +192,13 @@ impl Turns {
         let Some(admitted) = admitted else {
             return Ok(admission);
         };
+        let began = Instant::now();
+        let waited = timeout(limit, admitted).await;
+        if locks.is_own() {
+            own_wait::add(began.elapsed());
+        }
         // The sender is dropped only after it has sent.
-        match timeout(limit, admitted).await {
+        match waited {
             Ok(_) => Ok(admission),
             Err(_) => Err(admission.refusal(limit)),
         }
@@ -217,7 +233,7 @@ impl Turns {
         if let Some(full) = places.iter().find(is_full) {
             // Only work for the same row, seller or application is refused.
             let reason = || format!("too many others wait for {full:?}");
-            return Err(no_turn(full, for_marketplace, reason));
+            return Err(state.no_turn(full, for_marketplace, reason));
         }
         for place in places.iter() {
             let queue = state.queues.entry(place.clone()).or_default();
@@ -251,22 +267,27 @@ impl Admission {
         let busy = self.places.iter().rfind(is_busy);
         busy.map_or_else(
             || StoreError::Unavailable(reason().into()),
-            |busy| no_turn(busy, self.for_marketplace, reason),
+            |busy| state.no_turn(busy, self.for_marketplace, reason),
         )
     }
 }
 
-/// Refuses work for want of this place. That is no failure of the service where a share is the caller's own, or a row that of a
-/// seller's request; an order that cannot be placed is one.
-fn no_turn(busy: &Place, for_marketplace: bool, reason: impl FnOnce() -> String) -> StoreError {
-    StoreError::Unavailable(match busy {
-        Place::Share(_) | Place::ApplicationShare(_) | Place::PartOfShare(..) => ShareTaken.into(),
-        Place::Row(_) if !for_marketplace => RowTaken.into(),
-        Place::Row(_) | Place::MarketplaceShare(_) | Place::ManySellers => reason().into(),
-    })
-}
-
 impl State {
+    /// Refuses work for want of this place. That is no failure of the service where a share is the caller's own, or a row that of a
+    /// seller's request; an order that cannot be placed is one, and a row that is stuck.
+    fn no_turn(&self, busy: &Place, for_marketplace: bool, reason: impl FnOnce() -> String) -> StoreError {
+        StoreError::Unavailable(match busy {
+            Place::Share(_) | Place::ApplicationShare(_) | Place::PartOfShare(..) => ShareTaken.into(),
+            Place::Row(_) if !for_marketplace && !self.is_stuck(busy) => RowTaken.into(),
+            Place::Row(_) | Place::MarketplaceShare(_) | Place::ManySellers => reason().into(),
+        })
+    }
+
+    fn is_stuck(&self, row: &Place) -> bool {
+        let queue = self.queues.get(row).filter(|queue| queue.taken > 0);
+        queue.is_some_and(|queue| queue.taken_at.is_some_and(|taken_at| taken_at.elapsed() > STUCK))
+    }
+
     fn has_room(&self, place: &Place, queue: &Queue) -> bool {
         let room = match place {
             Place::Row(_) => 1,
@@ -290,8 +311,7 @@ impl State {
         places.iter().position(is_taken)
     }
 
-    /// Admits all who can begin now that these places were given up: the marketplace where it has not had the last turn,
-    /// then in the order of arrival. Place by place, a batch of many rows would pass an earlier order for one of them.
+    /// Admits all who can begin now that these places were given up: whose turn it is at a row, then in the order of arrival. Place by place, a batch of many rows would pass an earlier order for one of them.
     fn admit_waiting(&mut self, places: &[Place]) {
         // Admitting others never frees a place, so nobody is looked at again.
         let mut waiting: Vec<_> = places.iter().flat_map(|place| self.waiting_for(place)).collect();
@@ -320,18 +340,14 @@ impl State {
         self.pass(passed);
     }
 
-    /// The waiters of a place. False, which sorts first, is with those of the marketplace at a row whose last turn was not its
-    /// own.
+    /// The waiters of a place. False, which sorts first, is with those whose turn it is at a row: the last one was not the
+    /// marketplace's, or not a seller's.
     fn waiting_for(&self, place: &Place) -> impl Iterator<Item = (bool, Ticket)> {
         let is_row = matches!(place, Place::Row(_));
         self.queues.get(place).into_iter().flat_map(move |queue| {
-            let is_after = !is_row || queue.was_marketplaces;
-            let marketplaces = queue
-                .marketplaces
-                .tickets
-                .iter()
-                .map(move |ticket| (is_after, *ticket));
-            marketplaces.chain(queue.sellers.tickets.iter().map(|ticket| (true, *ticket)))
+            let was_marketplaces = queue.was_marketplaces;
+            let marketplaces = queue.marketplaces.in_order(!is_row || was_marketplaces);
+            marketplaces.chain(queue.sellers.in_order(!is_row || !was_marketplaces))
         })
     }
 
@@ -353,10 +369,11 @@ impl State {
 
     /// Takes places that are free, and returns the waiters that this passes.
     fn occupy(&mut self, ticket: Ticket, places: &[Place], for_marketplace: bool) -> BTreeSet<Ticket> {
-        let mut passed = BTreeSet::new();
+        let (mut passed, now) = (BTreeSet::new(), Instant::now());
         for place in places {
             let queue = self.queues.entry(place.clone()).or_default();
             queue.taken += 1;
+            queue.taken_at = Some(now);
             if matches!(place, Place::Row(_)) {
                 let is_passed = |longest: &Ticket| *longest < ticket;
                 passed.extend(queue.sellers.tickets.first().copied().filter(is_passed));

@@ -35,6 +35,10 @@ const HEAD: usize = 64 * 1024;
 /// connection.
 const SMALL: usize = 4096;
 
+/// How many bytes of chunks may come beyond twice those of their data. Only chunks of some bytes, or with long extensions, have
+/// more: decoding them takes far longer than their data is worth.
+const AROUND_CHUNKS: usize = 64 * 1024;
+
 /// How many bytes of an unread body are thrown away. Then the connection ends, and its client may lose the answer.
 const MOST_THROWN_AWAY: usize = 1024 * 1024;
 
@@ -288,11 +292,14 @@ impl Exchange {
             payload => {
                 let length = request.headers().get(CONTENT_LENGTH);
                 let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
-                // The end of chunks is known when they are read.
-                gate.left.set(length.unwrap_or(usize::MAX));
-                let gate = Rc::clone(&gate);
+                gate.left.set(length.unwrap_or(AROUND_CHUNKS));
+                let (gate, is_chunked) = (Rc::clone(&gate), length.is_none());
                 Payload::Stream {
-                    payload: Box::pin(Reading { payload, gate }),
+                    payload: Box::pin(Reading {
+                        payload,
+                        gate,
+                        is_chunked,
+                    }),
                 }
             }
         };
@@ -334,6 +341,7 @@ impl Drop for Exchange {
 struct Reading {
     payload: Payload,
     gate: Rc<ReadGate>,
+    is_chunked: bool,
 }
 
 impl Stream for Reading {
@@ -341,10 +349,21 @@ impl Stream for Reading {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let piece = Pin::new(&mut self.payload).poll_next(cx);
-        match piece {
+        match &piece {
+            // All that was read is decoded.
+            Poll::Pending if self.is_chunked && self.gate.left.get() == 0 => {
+                self.gate.throw_away();
+                return Poll::Ready(Some(Err(PayloadError::Overflow)));
+            }
             Poll::Pending => self.gate.open(Awaits::Body),
             Poll::Ready(None) => self.gate.left.set(0),
-            Poll::Ready(Some(_)) => self.gate.awaits.set(Awaits::Answer),
+            Poll::Ready(Some(piece)) => {
+                self.gate.awaits.set(Awaits::Answer);
+                // The end of chunks is known when they are read.
+                if let (Ok(data), true) = (piece, self.is_chunked) {
+                    self.gate.left.update(|left| left.saturating_add(2 * data.len()));
+                }
+            }
         }
         piece
     }

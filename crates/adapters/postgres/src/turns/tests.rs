@@ -193,6 +193,41 @@ async fn an_application_leaves_connections_to_other_sellers_and_to_its_sellers_o
     assert!(is_empty(&turns));
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_wait_for_others_is_not_the_callers_own() {
+    let turns = Turns::new(1);
+    let (reader, strangers) = (LockSet::of_seller(offer(1, 1).0), LockSet::of_strangers());
+    let offers = rows(&[offer(1, 1)]);
+    for (locks, own) in [
+        (&reader, STUCK),
+        (&strangers, Duration::ZERO),
+        (&offers, Duration::ZERO),
+    ] {
+        let _held = turns.take(locks, STUCK).await.unwrap();
+        let (refused, waited) = own_wait::measured(turns.take(locks, STUCK)).await;
+        assert!(refused.is_err());
+        assert_eq!(waited, own);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_seller_is_refused_a_busy_row_but_a_stuck_one_is_a_failure() {
+    let turns = Turns::new(4);
+    let hot = rows(&[offer(1, 1)]);
+    let is_row_taken = async |locks: &LockSet| match turns.take(locks, STUCK).await {
+        Err(StoreError::Unavailable(cause)) => cause.is::<RowTaken>(),
+        _ => panic!("it is admitted"),
+    };
+    let held = turns.take(&hot, STUCK).await.unwrap();
+    assert!(is_row_taken(&hot).await);
+    assert!(!is_row_taken(&hot.clone().by_marketplace()).await);
+    assert!(!is_row_taken(&hot).await);
+    drop(held);
+    // Others had it meanwhile.
+    let _held = turns.take(&hot, STUCK).await.unwrap();
+    assert!(is_row_taken(&hot).await);
+}
+
 #[tokio::test]
 async fn orders_over_many_sellers_leave_each_seller_a_place_for_others() {
     let turns = Turns::new(4);
@@ -246,33 +281,41 @@ async fn who_comes_first_begins_first_however_many_rows_others_wait_for() {
     }
 }
 
-/// As a basket of several sellers does that has an offer which its seller changes without a pause.
+/// However many of the others wait, and for how long.
 #[tokio::test]
-async fn the_marketplace_has_every_second_turn_at_a_row() {
+async fn the_marketplace_and_its_sellers_take_turns_at_a_row() {
     let turns = Turns::new(1);
     let (hot, other) = (offer(1, 1), offer(2, 2));
-    let held = take(&turns, rows(&[hot])).await.unwrap();
-    let mut changes = [0; 3].map(|_| take(&turns, rows(&[hot])));
-    let mut orders = [0; 2].map(|_| {
-        let order = LockSet {
-            for_marketplace: true,
-            ..rows(&[hot, other])
-        };
-        take(&turns, order)
-    });
-    for waiting in changes.iter_mut().chain(&mut orders) {
-        assert!(poll!(waiting).is_pending());
+    let change = || take(&turns, rows(&[hot]));
+    let order = || {
+        let for_marketplace = true;
+        let rows = rows(&[hot, other]);
+        take(
+            &turns,
+            LockSet {
+                for_marketplace,
+                ..rows
+            },
+        )
+    };
+    let kinds: [&dyn Fn() -> Taking; 2] = [&change, &order];
+    for (crowd, few) in [(kinds[0], kinds[1]), (kinds[1], kinds[0])] {
+        let held = crowd().await.unwrap();
+        let (mut crowd, mut few) = ([0; 3].map(|_| crowd()), [0; 2].map(|_| few()));
+        for waiting in crowd.iter_mut().chain(&mut few) {
+            assert!(poll!(waiting).is_pending());
+        }
+        drop(held);
+        for (one, other) in few.iter_mut().zip(&mut crowd) {
+            let held = admitted(one).await;
+            assert!(poll!(&mut *other).is_pending());
+            drop(held);
+            drop(admitted(other).await);
+        }
+        let [_, _, mut last] = crowd;
+        drop(admitted(&mut last).await);
+        assert!(is_empty(&turns));
     }
-    drop(held);
-    for (order, change) in orders.iter_mut().zip(&mut changes) {
-        let placed = admitted(order).await;
-        assert!(poll!(&mut *change).is_pending());
-        drop(placed);
-        drop(admitted(change).await);
-    }
-    let [_, _, mut last] = changes;
-    drop(admitted(&mut last).await);
-    assert!(is_empty(&turns));
 }
 
 /// As baskets do that have two offers which their seller changes in turns, and one of another seller.
