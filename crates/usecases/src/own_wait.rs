@@ -1,26 +1,37 @@
-//! How long a request has waited for its caller's other requests: that is no slowness of the service.
+//! How long a read has waited for its caller's other requests: that is no slowness of the service.
 
 use std::cell::Cell;
-use std::time::Duration;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::time::{Duration, Instant};
 
-use tokio::task_local;
-
-task_local! {
-    static WAITED: Cell<Duration>;
+thread_local! {
+    /// Of the work that this thread polls.
+    static WAITED: Cell<Duration> = const { Cell::new(Duration::ZERO) };
 }
 
-/// The output of the work, and how long it has waited so, in its own task.
+/// The output of the work, and how long it has waited so, except in tasks that it has spawned.
 pub async fn measured<F: Future>(work: F) -> (F::Output, Duration) {
-    let measured = async {
-        let output = work.await;
-        (output, WAITED.with(Cell::get))
-    };
-    WAITED.scope(Cell::default(), measured).await
+    let (mut work, mut waited) = (pin!(work), Duration::ZERO);
+    poll_fn(|cx| {
+        let outer = WAITED.replace(waited);
+        let polled = work.as_mut().poll(cx);
+        waited = WAITED.replace(outer);
+        polled.map(|output| (output, waited))
+    })
+    .await
 }
 
-/// Adds to what [`measured`] returns. An adapter MUST call it after each wait for a share that only requests of one
-/// seller, or of one application, take.
-pub fn add(waited: Duration) {
-    // Outside of a request nobody asks.
-    let _ = WAITED.try_with(|all| all.set(all.get() + waited));
+/// Begins a wait, which ends when it is dropped. An adapter MUST hold one whenever a read waits for a share that only requests
+/// of one seller, or of one application, take.
+pub fn begin() -> OwnWait {
+    OwnWait(Instant::now())
+}
+
+pub struct OwnWait(Instant);
+
+impl Drop for OwnWait {
+    fn drop(&mut self) {
+        WAITED.set(WAITED.get().saturating_add(self.0.elapsed()));
+    }
 }

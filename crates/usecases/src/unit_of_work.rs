@@ -125,7 +125,7 @@ impl LockSet {
         locks
     }
 
-    /// Whether only requests of the same seller or application are waited for.
+    /// Whether it waits only for requests of the same seller or application.
     pub fn is_own(&self) -> bool {
         self.rows.is_empty() && !self.for_marketplace && *self != Self::of_strangers()
     }

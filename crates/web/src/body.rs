@@ -22,7 +22,7 @@ pub struct BodyLimits {
 /// caller closes the connection with [`crate::response::closing`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum BodyError {
-    /// Larger than this cap, as announced in `Content-Length` or as sent, with what surrounds its chunks.
+    /// Larger than this cap, as announced in `Content-Length` or as sent, or with too long extensions of chunks.
     #[error("The body is too large: at most {0} bytes.")]
     TooLarge(usize),
     #[error("The body did not arrive in time.")]

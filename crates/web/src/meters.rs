@@ -73,7 +73,7 @@ impl RequestMeters {
         }
     }
 
-    /// Counts a request and its duration, from its head to its whole response, less its own wait. `route` is a template or `-`,
+    /// Counts a request and its duration, from its head to its whole response, less its [own wait](usecases::own_wait). `route` is a template or `-`,
     /// so the number of meters is bounded. `is_refused`: a 5xx that wakes nobody,
     /// since too many requests of a seller are its cause.
     pub fn count(

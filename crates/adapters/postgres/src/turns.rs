@@ -12,28 +12,29 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 use usecases::{LockSet, Row, own_wait};
 
-/// How much work of sellers and as much of the marketplace may wait for a row, so that neither gets the other refused, and
-/// how much for a seller's share; more fails at once.
+/// How much work of sellers, and as much of the marketplace, may wait for a row: neither fills the other's queue. And how
+/// much for a seller's share; more fails at once.
 const ROW_QUEUE: usize = 256;
 const SHARE_QUEUE: usize = 1024;
 /// Work at more sellers takes long: it has a place in common, see [`Place::ManySellers`].
 const FEW_SELLERS: usize = 8;
 /// How often later work may pass the longest waiting at a row. Then its rows are kept free for it.
 const PASSES: u32 = 64;
-/// How often others may have the marketplace's turns at a row.
+/// How often others may have turns of the marketplace before its longest waiting at a row.
 const MARKETPLACE_PASSES: u32 = 4;
-/// Who has a row for longer waits himself: for its lock, held by others than this process, or for the database.
-const STUCK: Duration = Duration::from_millis(500);
+/// For how long, or half as long again, rows are kept free for work that waits for others: these may be of another seller.
+const KEPT: Duration = Duration::from_millis(200);
+/// Who has had a row for longer waits himself, for the database or for a lock of others than this process.
+const STUCK: Duration = Duration::from_secs(1);
 
 /// The queues of one process. Work begins when all its places are free, and holds none while it waits: an
 /// order for two offers does not block the one while it waits for the other.
 ///
-/// The order is that of arrival, but at a row the marketplace and its sellers take turns, whatever the others send: an order
-/// may be of other sellers too. And work passes others that it does not delay now. Work for two busy rows of
-/// a seller, or the marketplace's for any, would never find both free: it is passed only so often. Then sellers have no turn at
-/// its rows that is the marketplace's; of all that rows are kept for, the oldest goes first, so that no two wait for each
-/// other. A seller's work has no rows of several sellers kept free, nor are shares: what is busy at one seller would stop
-/// another. Nor is a row whose waiter's share is full at the last pass: what a seller sends would stop the marketplace.
+/// The order is that of arrival, but at a row the marketplace and its sellers take turns, and work passes others that it does
+/// not delay now. Work for several busy rows would never find all of them free: it is passed only so often. Then they are kept
+/// free for it: later work of its kind waits, and sellers wait where a turn is the marketplace's. Of all that rows are kept
+/// for, the oldest goes first, so that no two wait for each other. No row is kept for long, nor beside one that somebody has
+/// for long, nor while a share is full, nor of several sellers for a seller's work: what is busy at one would stop another.
 pub(crate) struct Turns(Mutex<State>);
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -70,7 +71,7 @@ struct State {
 #[derive(Default)]
 struct Queue {
     taken: usize,
-    /// When a place was taken last.
+    /// When it was taken last, if it is a row.
     taken_at: Option<Instant>,
     sellers: Waiting,
     marketplaces: Waiting,
@@ -90,8 +91,7 @@ struct Waiting {
 struct Comer {
     ticket: Ticket,
     for_marketplace: bool,
-    /// Whether rows are kept for it.
-    is_kept: bool,
+    has_rows_kept: bool,
 }
 
 struct Waiter {
@@ -100,22 +100,23 @@ struct Waiter {
     /// The index of a place that was not free at the last look: the next look begins with it.
     busy: usize,
     passed: u32,
+    /// Since when its rows are kept free.
+    kept_since: Option<Instant>,
     begin: oneshot::Sender<()>,
 }
 
 impl Waiter {
-    /// Whether it was passed as often as may be.
-    const fn is_kept(&self) -> bool {
-        self.passed
-            >= if self.for_marketplace {
-                MARKETPLACE_PASSES
-            } else {
-                PASSES
-            }
+    const fn comer(&self, ticket: Ticket) -> Comer {
+        Comer {
+            ticket,
+            for_marketplace: self.for_marketplace,
+            has_rows_kept: self.kept_since.is_some(),
+        }
     }
 }
 
 impl Waiting {
+    /// False sorts first.
     fn in_order(&self, is_after: bool) -> impl Iterator<Item = (bool, Ticket)> {
         self.tickets.iter().map(move |ticket| (is_after, *ticket))
     }
@@ -130,10 +131,18 @@ impl Queue {
         }
     }
 
+    const fn waiting(&self, for_marketplace: bool) -> &Waiting {
+        if for_marketplace {
+            &self.marketplaces
+        } else {
+            &self.sellers
+        }
+    }
+
     /// Whether it is kept for others.
     fn is_kept_from(&self, comer: Comer) -> bool {
         let is_older = |kept_for: Option<Ticket>| kept_for.is_some_and(|kept| kept < comer.ticket);
-        let goes_first = |kept| comer.is_kept && comer.ticket < kept;
+        let goes_first = |kept| comer.has_rows_kept && comer.ticket < kept;
         let kept_for = self.marketplaces.kept_for;
         is_older(self.sellers.kept_for)
             || if comer.for_marketplace {
@@ -189,17 +198,18 @@ impl Turns {
         // Shares first: where one is full, no row is looked up.
         let places = shares.chain(many).chain(application).chain(rows).collect();
         let (admission, admitted) = self.arrive(places, locks.for_marketplace)?;
-        let Some(admitted) = admitted else {
+        let Some(mut admitted) = admitted else {
             return Ok(admission);
         };
-        let began = Instant::now();
-        let waited = timeout(limit, admitted).await;
-        if locks.is_own() {
-            own_wait::add(began.elapsed());
-        }
-        // The sender is dropped only after it has sent.
-        match waited {
-            Ok(_) => Ok(admission),
+        let _own_wait = locks.is_own().then(own_wait::begin);
+        let waiting = async {
+            // The sender is dropped only after it has sent.
+            while timeout(KEPT / 2, &mut admitted).await.is_err() {
+                admission.give_up_kept_rows();
+            }
+        };
+        match timeout(limit, waiting).await {
+            Ok(()) => Ok(admission),
             Err(_) => Err(admission.refusal(limit)),
         }
     }
@@ -222,7 +232,7 @@ impl Turns {
         let comer = Comer {
             ticket,
             for_marketplace,
-            is_kept: false,
+            has_rows_kept: false,
         };
         let Some(busy) = state.find_busy(comer, &places, 0) else {
             let passed = state.occupy(ticket, &places, for_marketplace);
@@ -233,7 +243,7 @@ impl Turns {
         if let Some(full) = places.iter().find(is_full) {
             // Only work for the same row, seller or application is refused.
             let reason = || format!("too many others wait for {full:?}");
-            return Err(state.no_turn(full, for_marketplace, reason));
+            return Err(no_turn(full, for_marketplace, reason));
         }
         for place in places.iter() {
             let queue = state.queues.entry(place.clone()).or_default();
@@ -245,6 +255,7 @@ impl Turns {
             for_marketplace,
             busy,
             passed: 0,
+            kept_since: None,
             begin,
         };
         state.waiting.insert(ticket, waiter);
@@ -253,39 +264,51 @@ impl Turns {
 }
 
 impl Admission {
+    /// Others have their turns at rows that were kept long enough.
+    fn give_up_kept_rows(&self) {
+        let mut state = self.turns.0.lock();
+        let Some(waiter) = state.waiting.get_mut(&self.ticket) else {
+            return;
+        };
+        if waiter.kept_since.is_some_and(|since| since.elapsed() >= KEPT) {
+            (waiter.kept_since, waiter.passed) = (None, 0);
+            state.keep_no_more(self.ticket, &self.places);
+            state.admit_waiting(&self.places);
+        }
+    }
+
     /// Why it was not admitted within this time.
     fn refusal(&self, limit: Duration) -> StoreError {
         let reason = || format!("no turn within {} ms", limit.as_millis());
         let state = self.turns.0.lock();
-        let comer = Comer {
-            ticket: self.ticket,
-            for_marketplace: self.for_marketplace,
-            is_kept: state.waiting.get(&self.ticket).is_some_and(Waiter::is_kept),
-        };
-        let is_busy = |place: &&Place| state.find_busy(comer, std::slice::from_ref(*place), 0).is_some();
-        // Rows, which are the last, before shares.
-        let busy = self.places.iter().rfind(is_busy);
-        busy.map_or_else(
-            || StoreError::Unavailable(reason().into()),
-            |busy| state.no_turn(busy, self.for_marketplace, reason),
-        )
+        let busy = state.waiting.get(&self.ticket).and_then(|waiter| {
+            let comer = waiter.comer(self.ticket);
+            let is_busy = |place: &&Place| state.find_busy(comer, std::slice::from_ref(*place), 0).is_some();
+            // Rows, which are the last, before shares.
+            self.places.iter().rfind(is_busy)
+        });
+        match busy {
+            Some(busy) if !state.is_held_for(STUCK, busy) => no_turn(busy, self.for_marketplace, reason),
+            _ => StoreError::Unavailable(reason().into()),
+        }
     }
 }
 
-impl State {
-    /// Refuses work for want of this place. That is no failure of the service where a share is the caller's own, or a row that of a
-    /// seller's request; an order that cannot be placed is one, and a row that is stuck.
-    fn no_turn(&self, busy: &Place, for_marketplace: bool, reason: impl FnOnce() -> String) -> StoreError {
-        StoreError::Unavailable(match busy {
-            Place::Share(_) | Place::ApplicationShare(_) | Place::PartOfShare(..) => ShareTaken.into(),
-            Place::Row(_) if !for_marketplace && !self.is_stuck(busy) => RowTaken.into(),
-            Place::Row(_) | Place::MarketplaceShare(_) | Place::ManySellers => reason().into(),
-        })
-    }
+/// Refuses work for want of this place. That is no failure of the service where a share is the caller's own, or a row that of a
+/// seller's request; an order that cannot be placed is one.
+fn no_turn(busy: &Place, for_marketplace: bool, reason: impl FnOnce() -> String) -> StoreError {
+    StoreError::Unavailable(match busy {
+        Place::Share(_) | Place::ApplicationShare(_) | Place::PartOfShare(..) => ShareTaken.into(),
+        Place::Row(_) if !for_marketplace => RowTaken.into(),
+        Place::Row(_) | Place::MarketplaceShare(_) | Place::ManySellers => reason().into(),
+    })
+}
 
-    fn is_stuck(&self, row: &Place) -> bool {
+impl State {
+    /// Whether it is a row that somebody has had for longer.
+    fn is_held_for(&self, time: Duration, row: &Place) -> bool {
         let queue = self.queues.get(row).filter(|queue| queue.taken > 0);
-        queue.is_some_and(|queue| queue.taken_at.is_some_and(|taken_at| taken_at.elapsed() > STUCK))
+        queue.is_some_and(|queue| queue.taken_at.is_some_and(|taken_at| taken_at.elapsed() > time))
     }
 
     fn has_room(&self, place: &Place, queue: &Queue) -> bool {
@@ -311,7 +334,7 @@ impl State {
         places.iter().position(is_taken)
     }
 
-    /// Admits all who can begin now that these places were given up: whose turn it is at a row, then in the order of arrival. Place by place, a batch of many rows would pass an earlier order for one of them.
+    /// Admits all who can begin now that these places were given up: first those whose turn it is at a row, each in the order of arrival. Place by place, a batch of many rows would pass an earlier order for one of them.
     fn admit_waiting(&mut self, places: &[Place]) {
         // Admitting others never frees a place, so nobody is looked at again.
         let mut waiting: Vec<_> = places.iter().flat_map(|place| self.waiting_for(place)).collect();
@@ -322,12 +345,7 @@ impl State {
             let Some(waiter) = self.waiting.get(&ticket) else {
                 continue;
             };
-            let comer = Comer {
-                ticket,
-                for_marketplace: waiter.for_marketplace,
-                is_kept: waiter.is_kept(),
-            };
-            match self.find_busy(comer, &waiter.places, waiter.busy) {
+            match self.find_busy(waiter.comer(ticket), &waiter.places, waiter.busy) {
                 None => passed.extend(self.admit(ticket)),
                 Some(busy) => {
                     if let Some(waiter) = self.waiting.get_mut(&ticket) {
@@ -357,14 +375,8 @@ impl State {
             Place::PartOfShare(..) => SHARE_QUEUE / 2,
             _ => SHARE_QUEUE,
         };
-        self.queues.get(place).is_some_and(|queue| {
-            let waiting = if for_marketplace {
-                &queue.marketplaces
-            } else {
-                &queue.sellers
-            };
-            waiting.tickets.len() >= most
-        })
+        let is_full = |queue: &Queue| queue.waiting(for_marketplace).tickets.len() >= most;
+        self.queues.get(place).is_some_and(is_full)
     }
 
     /// Takes places that are free, and returns the waiters that this passes.
@@ -373,11 +385,11 @@ impl State {
         for place in places {
             let queue = self.queues.entry(place.clone()).or_default();
             queue.taken += 1;
-            queue.taken_at = Some(now);
             if matches!(place, Place::Row(_)) {
+                queue.taken_at = Some(now);
                 let is_passed = |longest: &Ticket| *longest < ticket;
                 passed.extend(queue.sellers.tickets.first().copied().filter(is_passed));
-                // On the sellers' own turn, they pass nobody.
+                // A seller that takes its own turn passes no order.
                 let is_due = |longest: &Ticket| {
                     if for_marketplace {
                         is_passed(longest)
@@ -408,12 +420,21 @@ impl State {
         let waiter = self.waiting.remove(&ticket)?;
         for place in waiter.places.iter() {
             if let Some(queue) = self.queues.get_mut(place) {
-                let waiting = queue.of(waiter.for_marketplace);
-                waiting.tickets.remove(&ticket);
-                waiting.kept_for = waiting.kept_for.filter(|longest| *longest != ticket);
+                queue.of(waiter.for_marketplace).tickets.remove(&ticket);
             }
         }
+        self.keep_no_more(ticket, &waiter.places);
         Some(waiter)
+    }
+
+    fn keep_no_more(&mut self, ticket: Ticket, places: &[Place]) {
+        for place in places {
+            if let Some(queue) = self.queues.get_mut(place) {
+                for waiting in [&mut queue.sellers, &mut queue.marketplaces] {
+                    waiting.kept_for.take_if(|kept_for| *kept_for == ticket);
+                }
+            }
+        }
     }
 
     fn pass(&mut self, tickets: impl IntoIterator<Item = Ticket>) {
@@ -422,10 +443,15 @@ impl State {
                 continue;
             };
             waiter.passed += 1;
-            if !waiter.is_kept() {
+            let (places, for_marketplace) = (Arc::clone(&waiter.places), waiter.for_marketplace);
+            let most = if for_marketplace {
+                MARKETPLACE_PASSES
+            } else {
+                PASSES
+            };
+            if waiter.passed < most {
                 continue;
             }
-            let (places, for_marketplace) = (Arc::clone(&waiter.places), waiter.for_marketplace);
             let is_row = |place: &&Place| matches!(place, Place::Row(_));
             let (rows, shares): (Vec<_>, Vec<_>) = places.iter().partition(is_row);
             let is_full = |share: &Place| {
@@ -434,8 +460,14 @@ impl State {
                     .is_some_and(|queue| !self.has_room(share, queue))
             };
             let is_of_seller = |share: &&&Place| matches!(share, Place::Share(_));
-            if shares.iter().filter(is_of_seller).count() > 1 || shares.into_iter().any(is_full) {
+            if shares.iter().filter(is_of_seller).count() > 1
+                || shares.into_iter().any(is_full)
+                || rows.iter().any(|row| self.is_held_for(KEPT, row))
+            {
                 continue;
+            }
+            if let Some(waiter) = self.waiting.get_mut(&ticket) {
+                waiter.kept_since.get_or_insert_with(Instant::now);
             }
             for place in rows {
                 if let Some(queue) = self.queues.get_mut(place) {
@@ -458,7 +490,7 @@ impl Drop for Admission {
         }
         // One that still waited held nothing but, perhaps, rows kept free for it. Without those nobody else
         // is checked: a crowd that gives up must not cost a check of all others for each of them.
-        if waited.is_none_or(|waiter| waiter.is_kept()) {
+        if waited.is_none_or(|waiter| waiter.kept_since.is_some()) {
             state.admit_waiting(&self.places);
         }
         for place in self.places.iter() {

@@ -35,9 +35,12 @@ const HEAD: usize = 64 * 1024;
 /// connection.
 const SMALL: usize = 4096;
 
-/// How many bytes of chunks may come beyond twice those of their data. Only chunks of some bytes, or with long extensions, have
-/// more: decoding them takes far longer than their data is worth.
+/// How many bytes of chunks may come beyond [`CHUNK_OF_A_BYTE`] for each byte of their data: only extensions, trailers and
+/// zeros before the lengths have more.
 const AROUND_CHUNKS: usize = 64 * 1024;
+
+/// The bytes of the smallest chunk.
+const CHUNK_OF_A_BYTE: usize = "1\r\na\r\n".len();
 
 /// How many bytes of an unread body are thrown away. Then the connection ends, and its client may lose the answer.
 const MOST_THROWN_AWAY: usize = 1024 * 1024;
@@ -350,7 +353,7 @@ impl Stream for Reading {
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let piece = Pin::new(&mut self.payload).poll_next(cx);
         match &piece {
-            // All that was read is decoded.
+            // All that was read is decoded, and the body has not ended: the connection must.
             Poll::Pending if self.is_chunked && self.gate.left.get() == 0 => {
                 self.gate.throw_away();
                 return Poll::Ready(Some(Err(PayloadError::Overflow)));
@@ -361,7 +364,9 @@ impl Stream for Reading {
                 self.gate.awaits.set(Awaits::Answer);
                 // The end of chunks is known when they are read.
                 if let (Ok(data), true) = (piece, self.is_chunked) {
-                    self.gate.left.update(|left| left.saturating_add(2 * data.len()));
+                    self.gate
+                        .left
+                        .update(|left| left.saturating_add(CHUNK_OF_A_BYTE * data.len()));
                 }
             }
         }

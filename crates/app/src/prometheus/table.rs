@@ -85,7 +85,7 @@ const ROUTE: Label = any("route", "its template, such as `/v1/offers/{id}`, or `
 const STATUS: Label = any("status", "the status");
 const REFUSED: Label = any(
     "refused",
-    "`row` where a seller's request got no turn at a row, else absent",
+    "`row` where others kept a seller's request from a row, else absent",
 );
 const APPLICATION: Label = any(
     "client_id",
@@ -119,7 +119,7 @@ metrics! {
         Counter "answers_given_up_total" []
             "Lists and other large answers that were not sent whole: more than 64 MiB of them waited, and this seller, application or address had most.";
         Histogram "http_request_duration_seconds" [LISTENER, ROUTE, METHOD, STATUS]
-            "Time from a request's head to its whole response, without sending it, and without its wait for other requests of its seller or application.";
+            "Time from a request's head to its whole response, without sending it; of reads also without their wait for other requests of the same seller or application.";
         Gauge "tls_certificate_expiry_time_seconds" [MAIN_LISTENER]
             "When the certificate that a listener serves expires, in seconds since 1970.";
         Counter "tls_plaintext_connections_total" [MAIN_LISTENER]

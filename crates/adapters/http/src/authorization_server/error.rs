@@ -150,10 +150,8 @@ impl OAuthError {
         let body = BoxBody::new(self.body(trace_id));
         let (response, closes) = self.error.into_response(trace_id);
         let mut response = response.set_body(body);
-        let reason = response
-            .extensions()
-            .get::<LoggedRefusal>()
-            .and_then(|logged| logged.reason);
+        let logged = response.extensions_mut().remove::<LoggedRefusal>();
+        let reason = logged.and_then(|logged| logged.reason);
         response.extensions_mut().insert(LoggedRefusal {
             error: self.code.as_str(),
             reason: self.logged_reason.or(self.reason).or(reason),
@@ -242,6 +240,10 @@ mod tests {
         let (response, _) = OAuthError::failed(failure.into())
             .into_response(&TraceId::of(&HeaderMap::new(), || [0; 16]), None);
         let logged = response.extensions().get::<LoggedRefusal>().copied().unwrap();
-        assert!(logged.reason.is_some());
+        assert!(
+            logged
+                .reason
+                .is_some_and(|reason| reason.starts_with("too many requests at once"))
+        );
     }
 }

@@ -193,20 +193,18 @@ async fn an_application_leaves_connections_to_other_sellers_and_to_its_sellers_o
     assert!(is_empty(&turns));
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn a_wait_for_others_is_not_the_callers_own() {
+    const LIMIT: Duration = Duration::from_millis(5);
     let turns = Turns::new(1);
     let (reader, strangers) = (LockSet::of_seller(offer(1, 1).0), LockSet::of_strangers());
     let offers = rows(&[offer(1, 1)]);
-    for (locks, own) in [
-        (&reader, STUCK),
-        (&strangers, Duration::ZERO),
-        (&offers, Duration::ZERO),
-    ] {
-        let _held = turns.take(locks, STUCK).await.unwrap();
-        let (refused, waited) = own_wait::measured(turns.take(locks, STUCK)).await;
+    for (locks, is_own) in [(&reader, true), (&strangers, false), (&offers, false)] {
+        let _held = turns.take(locks, LIMIT).await.unwrap();
+        let (refused, waited) = own_wait::measured(turns.take(locks, LIMIT)).await;
         assert!(refused.is_err());
-        assert_eq!(waited, own);
+        assert_eq!(waited >= LIMIT, is_own);
+        assert_eq!(waited.is_zero(), !is_own);
     }
 }
 
@@ -318,6 +316,36 @@ async fn the_marketplace_and_its_sellers_take_turns_at_a_row() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn what_one_seller_keeps_busy_stops_another_for_a_moment_alone() {
+    let turns = Turns::new(8);
+    let [hot, stuck] = [offer(1, 1), offer(2, 1)];
+    let change = |offer| take(&turns, LockSet::of_offers([offer]));
+    let held_long = admitted(&mut change(stuck)).await;
+    let mut held = admitted(&mut change(hot)).await;
+    let mut order = take(&turns, LockSet::of_offers([hot, stuck]).by_marketplace());
+    assert!(poll!(&mut order).is_pending());
+    for _ in 0..MARKETPLACE_PASSES {
+        let mut next = change(hot);
+        assert!(poll!(&mut next).is_pending());
+        drop(held);
+        held = admitted(&mut next).await;
+    }
+    drop(held);
+    let mut next = change(hot);
+    assert!(poll!(&mut next).is_pending());
+    assert!(timeout(KEPT * 3 / 2, &mut order).await.is_err());
+    held = admitted(&mut next).await;
+    for _ in 0..2 * MARKETPLACE_PASSES {
+        drop(held);
+        held = admitted(&mut change(hot)).await;
+    }
+    drop(held_long);
+    drop(held);
+    drop(admitted(&mut order).await);
+    assert!(is_empty(&turns));
+}
+
 /// As baskets do that have two offers which their seller changes in turns, and one of another seller.
 #[tokio::test]
 async fn the_marketplaces_turns_at_several_rows_come_together() {
@@ -378,7 +406,7 @@ fn a_look_begins_with_the_place_that_was_taken_at_the_last() {
     let comer = Comer {
         ticket: 0,
         for_marketplace: false,
-        is_kept: false,
+        has_rows_kept: false,
     };
     assert_eq!(state.find_busy(comer, &places, 1), None);
     for place in &places {
