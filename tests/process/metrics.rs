@@ -1,6 +1,7 @@
 //! `/metrics` shows exactly the metrics in the table, whatever clients send.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use blackbox::{Wire, World, eventually, local_receivers, request, requests};
 use seller_api::prometheus::{Kind, Label, table};
@@ -198,6 +199,36 @@ async fn every_process_shows_its_role() {
     }
     let (_worker, probes) = TestWorker::listening(&options, &database).await;
     assert_eq!(role(&probes).await, ["worker"]);
+}
+
+/// Else one application could wake whoever is on call for slow reads.
+#[tokio::test]
+async fn the_time_that_a_client_takes_for_a_body_is_no_slowness() {
+    let world = World::start(PROGRAM).await;
+    let (_, token) = world.reader().await;
+    let bearer = format!("Bearer {token}");
+    let mut wire = Wire::connect(&world.server.base_url).await;
+    let head = [
+        ("user-agent", "App/1.0"),
+        ("authorization", bearer.as_str()),
+        ("content-length", "2"),
+    ];
+    wire.send(request("GET", "/v1/offers", &head)).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    wire.send("{}").await;
+    wire.answer().await.unwrap().expect(200);
+    let of_it = [
+        ("listener", "api"),
+        ("route", "/v1/offers"),
+        ("method", "GET"),
+        ("status", "200"),
+    ];
+    let took = value(
+        &scraped(&world.server).await,
+        "http_request_duration_seconds_sum",
+        &of_it,
+    );
+    assert!(took < 0.9, "{took}");
 }
 
 #[tokio::test]

@@ -1,4 +1,5 @@
-//! How long a read has waited for its caller's other requests: that is no slowness of the service.
+//! How long a request has waited for its caller: for the body, or a read for the caller's other requests. That is no slowness
+//! of the service.
 
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -22,8 +23,8 @@ pub async fn measured<F: Future>(work: F) -> (F::Output, Duration) {
     .await
 }
 
-/// Begins a wait, which ends when it is dropped. An adapter MUST hold one whenever a read waits for a share that only requests
-/// of one seller, or of one application, take.
+/// Begins a wait, which ends when it is dropped. An adapter MUST hold one while it waits for a body, and whenever a read waits
+/// for a share that only requests of one seller, or of one application, take.
 pub fn begin() -> OwnWait {
     OwnWait(Instant::now())
 }

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::collections::HashSet;
+use std::time::Duration;
 
 use accounts::AccountStore;
 use async_trait::async_trait;
@@ -156,10 +157,20 @@ impl Turn {
 pub trait UnitOfWork: Send + Sync {
     /// Waits for a turn at everything that the work will lock, then begins a transaction. The turn ends with
     /// the transaction. Fails at once if too many wait for one of the rows.
-    async fn begin(&self, locks: &LockSet) -> Result<Box<dyn Transaction>, StoreError>;
+    async fn begin(&self, locks: &LockSet) -> Result<Box<dyn Transaction>, StoreError> {
+        self.begin_within(locks, Duration::MAX).await
+    }
 
-    /// Waits for a turn at rows that change without a transaction.
-    async fn turn(&self, locks: &LockSet) -> Result<Turn, StoreError>;
+    /// The same for a caller who has only this long to wait for the turn. An adapter MUST name the share or row that was not
+    /// free until then ([`kernel::ShareTaken`], [`kernel::RowTaken`]): given up, the wait would look like a failure of the store.
+    async fn begin_within(
+        &self,
+        locks: &LockSet,
+        limit: Duration,
+    ) -> Result<Box<dyn Transaction>, StoreError>;
+
+    /// Waits, at most this long, for a turn at rows that change without a transaction.
+    async fn turn(&self, locks: &LockSet, limit: Duration) -> Result<Turn, StoreError>;
 }
 
 /// An open transaction: one store port per kind of state. A use case takes the stores that it needs, never

@@ -14,6 +14,8 @@ impl Deadline {
     /// less than the promised 3 s, so that there is time to write the answer.
     pub const REQUEST_TIMEOUT: Duration = Duration::from_millis(2_800);
 
+    const AFTER_TURN: Duration = Duration::from_millis(300);
+
     pub fn new(from: Instant, within: Duration) -> Self {
         Self(from + within)
     }
@@ -31,6 +33,12 @@ impl Deadline {
     /// Zero once it has passed.
     pub fn remaining(self) -> Duration {
         self.0.saturating_duration_since(Instant::now())
+    }
+
+    /// How long a request may wait for its turn at a share or row: whoever waits to the very end is told neither which was taken
+    /// nor whose fault that is.
+    pub fn for_turn(self) -> Duration {
+        self.remaining().saturating_sub(Self::AFTER_TURN)
     }
 
     /// Waits for `work`, which must be safe to drop.

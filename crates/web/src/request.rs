@@ -10,6 +10,7 @@ use actix_web::http::header::HeaderMap;
 use actix_web::{HttpRequest, HttpResponse};
 use bytes::Bytes;
 use tokio::time::Instant;
+use usecases::own_wait;
 
 use crate::access_log::CallerIds;
 use crate::body::{self, BodyError, BodyLimits};
@@ -86,7 +87,9 @@ impl Request {
             return Ok(Bytes::new());
         }
         let began = Instant::now();
+        let waiting = own_wait::begin();
         let body = body::read(self.http.headers(), &mut self.payload, limits).await;
+        drop(waiting);
         self.body_took = began.elapsed();
         if let (Some(bodies), Ok(body)) = (&mut self.bodies, &body) {
             bodies.request = body.clone();

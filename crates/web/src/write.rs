@@ -238,8 +238,9 @@ async fn attempt<L: Listener, W: Write<L>>(
     claim: Option<&Claim>,
     locks: &LockSet,
 ) -> Result<Reply, Error> {
-    let deadline = call.deadline;
-    let transaction = deadline.run(call.state.ports().units.begin(locks)).await??;
+    let (units, deadline) = (&call.state.ports().units, call.deadline);
+    let beginning = units.begin_within(locks, deadline.for_turn());
+    let transaction = deadline.run(beginning).await??;
     let reply = deadline
         .run(operation.apply(call, transaction.as_ref()))
         .await??;

@@ -158,11 +158,14 @@ impl Write<Public> for PatchOffer {
         };
         let (seller, locks) = (call.caller.seller, self.locks(call));
         // Of two concurrent changes of an offer only one can win.
-        let mut waiting = pin!(call.state.ports.units.turn(&locks));
+        let mut waiting = pin!(call.state.ports.units.turn(&locks, call.deadline.for_turn()));
         let (_turn, read) = loop {
             let turn = timeout(KEY_LOOKUP_INTERVAL, &mut waiting).await;
             let turn = turn.ok().transpose()?;
-            let read = call.deadline.run(changes.read(seller, self.id, claim)).await??;
+            let read = call
+                .deadline
+                .run(changes.read(seller, self.id, claim, call.deadline.for_turn()))
+                .await??;
             if read.key != Claimed::Run {
                 return Ok(Unclaimed::KeyUsed(read.key));
             }

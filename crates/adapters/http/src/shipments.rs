@@ -1,5 +1,7 @@
 //! Shipments of an order: report one, correct it, list them.
 
+use std::time::Duration;
+
 use actix_web::http::StatusCode;
 use kernel::{OfferId, StoreError};
 use oauth::Scope;
@@ -109,7 +111,7 @@ impl Write<Public> for ReportShipment {
             return Ok(());
         }
         let one_at_a_time = LockSet::of_row(Row::Report(call.caller.seller, report.order.clone()));
-        let turn = state.ports.units.turn(&one_at_a_time);
+        let turn = state.ports.units.turn(&one_at_a_time, Duration::MAX);
         self.turn = call.deadline.pause(turn).await.ok();
         let checking = check_report(state.orders.as_ref(), call.caller.seller, report);
         let order = call.deadline.run(checking).await?.map_refusal(problem)?;

@@ -380,19 +380,28 @@ impl Database {
 
     /// Deletes or erases one small batch of expired data, and reports whether more is left.
     pub async fn clear(&self, expired: Expired) -> Result<Cleared, StoreError> {
-        let tx = self.units.open_transaction(&LockSet::default()).await?;
+        let tx = self
+            .units
+            .open_transaction(&LockSet::default(), ANSWER_TIMEOUT)
+            .await?;
         let cleared = retention::clear(&tx, expired).await?;
         finish(tx, cleared).await
     }
 
     /// Does one small batch of the follow-up that has been due longest; false if none is due.
     pub async fn follow_up(&self) -> Result<bool, StoreError> {
-        let tx = self.units.open_transaction(&LockSet::default()).await?;
+        let tx = self
+            .units
+            .open_transaction(&LockSet::default(), ANSWER_TIMEOUT)
+            .await?;
         let taken = tx.row(follow_ups::TAKE.bare()).await?;
         let Some(taken) = finish(tx, taken).await? else {
             return Ok(false);
         };
-        let tx = self.units.open_transaction(&LockSet::default()).await?;
+        let tx = self
+            .units
+            .open_transaction(&LockSet::default(), ANSWER_TIMEOUT)
+            .await?;
         follow_ups::run(&tx, taken).await?;
         finish(tx, true).await
     }

@@ -140,7 +140,10 @@ impl SlowReads {
             let turn = self.units.connections.turns.take(&own, TURN_TIMEOUT).await;
             // Only reads of its own share were before it: its own, its application's, or the panel's.
             let turn = turn.map_err(|_| StoreError::Unavailable(ShareTaken.into()))?;
-            let tx = self.units.open_transaction(&LockSet::default()).await?;
+            let tx = self
+                .units
+                .open_transaction(&LockSet::default(), ANSWER_TIMEOUT)
+                .await?;
             let sellers = self.sellers.clone();
             let reading = async move {
                 tx.write_later(changing_any(PLAN_BY_VALUES.bare()));

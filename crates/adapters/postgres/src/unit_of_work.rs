@@ -78,21 +78,30 @@ pub(crate) struct PgUnitOfWork {
 
 #[async_trait]
 impl UnitOfWork for PgUnitOfWork {
-    async fn begin(&self, locks: &LockSet) -> Result<Box<dyn Transaction>, StoreError> {
-        Ok(Box::new(self.open_transaction(locks).await?))
+    async fn begin_within(
+        &self,
+        locks: &LockSet,
+        limit: Duration,
+    ) -> Result<Box<dyn Transaction>, StoreError> {
+        let transaction = self.open_transaction(locks, limit.min(ANSWER_TIMEOUT)).await?;
+        Ok(Box::new(transaction))
     }
 
-    async fn turn(&self, locks: &LockSet) -> Result<Turn, StoreError> {
-        let admission = self.connections.turns.take(locks, ANSWER_TIMEOUT).await;
-        admission.map(Turn::new)
+    async fn turn(&self, locks: &LockSet, limit: Duration) -> Result<Turn, StoreError> {
+        let limit = limit.min(ANSWER_TIMEOUT);
+        self.connections.turns.take(locks, limit).await.map(Turn::new)
     }
 }
 
 impl PgUnitOfWork {
-    pub(crate) async fn open_transaction(&self, locks: &LockSet) -> Result<Tx, StoreError> {
+    pub(crate) async fn open_transaction(
+        &self,
+        locks: &LockSet,
+        turn_timeout: Duration,
+    ) -> Result<Tx, StoreError> {
         let units = self.clone();
         let begin = move |connection, admission| units.begin_on(connection, admission);
-        self.connections.take(locks, ANSWER_TIMEOUT, begin).await
+        self.connections.take(locks, turn_timeout, begin).await
     }
 
     async fn begin_on(

@@ -119,7 +119,7 @@ metrics! {
         Counter "answers_given_up_total" []
             "Lists and other large answers that were not sent whole: more than 64 MiB of them waited, and this seller, application or address had most.";
         Histogram "http_request_duration_seconds" [LISTENER, ROUTE, METHOD, STATUS]
-            "Time from a request's head to its whole response, without sending it; of reads also without their wait for other requests of the same seller or application.";
+            "Time from a request's head to its whole response, without sending it or the wait for its body; of reads also without their wait for other requests of the same seller or application.";
         Gauge "tls_certificate_expiry_time_seconds" [MAIN_LISTENER]
             "When the certificate that a listener serves expires, in seconds since 1970.";
         Counter "tls_plaintext_connections_total" [MAIN_LISTENER]
@@ -166,6 +166,7 @@ metrics! {
         Counter "webhook_attempts_postponed_total" [] "Attempts that waited because a host's share was in use.";
         Counter "webhook_delivery_outcomes_total" [DELIVERY_OUTCOME] "Finished attempts, by the outcome for the delivery.";
         Gauge "webhook_attempts_in_flight" [] "Attempts in flight.";
+        Gauge "webhook_attempts_max" [] "How many may be in flight: `webhooks.concurrency`. One owner has a quarter.";
         Counter "webhook_queues_claimed_total" [] "Queues of subscriptions that were claimed because deliveries were due.";
         Counter "webhook_queues_unreadable_total" [] "Subscriptions that were skipped because their secret or address cannot be opened.";
         Gauge "webhook_idle_connections" [] "Idle connections to receivers.";

@@ -31,6 +31,8 @@ pub(super) async fn deliver(shared: Shared) -> Result<Duration, TransactionError
     let database = &shared.database;
     let (queues, notify) = (database.subscription_queues(), database.queued());
     let config = &shared.config.webhooks;
+    let slots = config.slots();
+    metrics::gauge!("webhook_attempts_max").set(slots.attempts);
     let dispatch = Dispatch {
         queues: &*queues,
         sender: &SpawningSender(shared.external.receivers.clone()),
@@ -41,7 +43,7 @@ pub(super) async fn deliver(shared: Shared) -> Result<Duration, TransactionError
             streak: Mutex::new(FailureStreak::new(WORKER, None, shared.readiness.ready_flag())),
         },
         schedule: config.retry_schedule(),
-        slots: config.slots(),
+        slots,
     };
     deliver_webhooks(dispatch, shared.tasks.stopping()).await;
     Ok(Duration::ZERO)

@@ -137,7 +137,7 @@ fn offer() -> anyhow::Result<Offer> {
 fn units() -> anyhow::Result<MockUnitOfWork> {
     let offer = offer()?;
     let mut units = MockUnitOfWork::new();
-    units.expect_begin().returning(move |_| {
+    units.expect_begin_within().returning(move |_, _| {
         let offer = offer.clone();
         let mut transaction = MockTransaction::new();
         transaction.expect_now().returning(instant);

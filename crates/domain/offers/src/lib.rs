@@ -139,8 +139,15 @@ pub struct OptimisticChange<A> {
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait OfferChanges<A: Send + Sync + 'static>: Send + Sync {
-    /// The offer and the key. An adapter MUST treat an expired key as free.
-    async fn read(&self, seller: SellerId, id: OfferId, claim: &Claim) -> Result<OfferToChange, StoreError>;
+    /// The offer and the key. An adapter MUST treat an expired key as free, and wait no longer than `turn_limit` for the
+    /// seller's other requests.
+    async fn read(
+        &self,
+        seller: SellerId,
+        id: OfferId,
+        claim: &Claim,
+        turn_limit: Duration,
+    ) -> Result<OfferToChange, StoreError>;
 
     /// Saves the change if the offer is unlocked and still has the `updated_at` and the price source of
     /// `before`, and the key is free; otherwise changes nothing and returns false. An adapter MUST seal the

@@ -16,7 +16,7 @@ struct Units {
 
 #[async_trait]
 impl UnitOfWork for Units {
-    async fn begin(&self, _: &LockSet) -> Result<Box<dyn Transaction>, StoreError> {
+    async fn begin_within(&self, _: &LockSet, _: Duration) -> Result<Box<dyn Transaction>, StoreError> {
         self.begun.fetch_add(1, Ordering::Relaxed);
         let mut tx = MockTransaction::new();
         if let Some(end) = self.commits.lock().unwrap().pop() {
@@ -25,7 +25,7 @@ impl UnitOfWork for Units {
         Ok(Box::new(tx))
     }
 
-    async fn turn(&self, _: &LockSet) -> Result<Turn, StoreError> {
+    async fn turn(&self, _: &LockSet, _: Duration) -> Result<Turn, StoreError> {
         Ok(Turn::new(()))
     }
 }

@@ -105,9 +105,11 @@ async fn a_panic_and_a_claim_with_a_lost_answer_release_the_key() {
         claims.expect_claim().return_once(|_, _| claimed);
         claims.expect_release().times(released).returning(|_| Ok(()));
         let mut units = MockUnitOfWork::new();
-        let begin = units.expect_begin().times(begun);
-        let begin = begin.withf(|locks| *locks == LockSet::default().by_marketplace());
-        begin.returning(|_| Ok(Box::new(MockTransaction::new())));
+        let begin = units.expect_begin_within().times(begun);
+        let begin = begin.withf(|locks, limit| {
+            *locks == LockSet::default().by_marketplace() && *limit < Deadline::REQUEST_TIMEOUT
+        });
+        begin.returning(|_, _| Ok(Box::new(MockTransaction::new())));
         let service = ServiceSettings {
             public_url: String::new(),
             name: "Shop".to_owned(),
@@ -156,7 +158,7 @@ struct Work {
 
 #[async_trait]
 impl UnitOfWork for Work {
-    async fn begin(&self, _: &LockSet) -> Result<Box<dyn Transaction>, StoreError> {
+    async fn begin_within(&self, _: &LockSet, _: Duration) -> Result<Box<dyn Transaction>, StoreError> {
         let mut transaction = MockTransaction::new();
         let (commits, steps) = (Arc::clone(&self.commits), Arc::clone(&self.steps));
         transaction.expect_commit().returning(move || {
@@ -166,7 +168,7 @@ impl UnitOfWork for Work {
         Ok(Box::new(transaction))
     }
 
-    async fn turn(&self, _: &LockSet) -> Result<Turn, StoreError> {
+    async fn turn(&self, _: &LockSet, _: Duration) -> Result<Turn, StoreError> {
         Ok(Turn::new(()))
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::DateTime;
@@ -35,7 +36,7 @@ impl Store {
 
 #[async_trait]
 impl UnitOfWork for Store {
-    async fn begin(&self, _: &LockSet) -> Result<Box<dyn Transaction>, StoreError> {
+    async fn begin_within(&self, _: &LockSet, _: Duration) -> Result<Box<dyn Transaction>, StoreError> {
         if self.rows().away {
             return Err(StoreError::Unavailable("connection refused".into()));
         }
@@ -63,7 +64,7 @@ impl UnitOfWork for Store {
         Ok(Box::new(tx))
     }
 
-    async fn turn(&self, _: &LockSet) -> Result<Turn, StoreError> {
+    async fn turn(&self, _: &LockSet, _: Duration) -> Result<Turn, StoreError> {
         Ok(Turn::new(()))
     }
 }

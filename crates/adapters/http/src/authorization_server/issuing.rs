@@ -7,7 +7,7 @@
 //! outcome is looked up: a client that got an error would present the same credential again, which revokes
 //! its family.
 
-use std::{iter, sync::Arc};
+use std::{iter, sync::Arc, time::Duration};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{IdempotencyKey, StoreError, TransactionError};
@@ -127,7 +127,7 @@ impl Issue {
     /// makes it; the batch's statement, if it still arrives, then skips the family.
     async fn look_up(&self, cause: StoreError) -> Result<Begun, Refused> {
         let look = || async {
-            let Some(transaction) = self.transaction().await? else {
+            let Some(transaction) = self.transaction(Duration::MAX).await? else {
                 return Ok(None);
             };
             let stored = self.pair.stored_grant(transaction.as_ref()).await?;
@@ -143,26 +143,27 @@ impl Issue {
 
     /// A transaction that locks the family, in the shares of its application and seller; none for a credential
     /// that is unknown.
-    async fn transaction(&self) -> Result<Option<Box<dyn Transaction>>, StoreError> {
+    async fn transaction(&self, turn_limit: Duration) -> Result<Option<Box<dyn Transaction>>, StoreError> {
         let Some(holder) = self.key.holder(&self.public).await? else {
             return Ok(None);
         };
         let locks = LockSet::of_row(Row::Family(self.key.token.family));
         let locks = locks.by_application(holder.seller, holder.client_id);
-        self.public.ports.units.begin(&locks).await.map(Some)
+        let units = &self.public.ports.units;
+        units.begin_within(&locks, turn_limit).await.map(Some)
     }
 
     /// Does everything up to the COMMIT; retries after a transaction conflict.
     async fn prepared(&self, deadline: Deadline) -> Result<PreparedTransaction<Granted>, Refused> {
         let attempt = || async {
-            let attempt = deadline.run(self.attempt()).await;
+            let attempt = deadline.run(self.attempt(deadline.for_turn())).await;
             attempt.unwrap_or_else(|overdue| Err(overdue.into()))
         };
         retry(attempt).await
     }
 
-    async fn attempt(&self) -> Result<PreparedTransaction<Granted>, Refused> {
-        match self.transaction().await? {
+    async fn attempt(&self, turn_limit: Duration) -> Result<PreparedTransaction<Granted>, Refused> {
+        match self.transaction(turn_limit).await? {
             Some(transaction) => self.granted(transaction).await,
             None => Err(Failure::Refused(GrantRefusal::Unknown)),
         }

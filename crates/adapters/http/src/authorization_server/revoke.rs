@@ -54,7 +54,8 @@ async fn end(
         };
         let locks = LockSet::of_row(Row::Family(key.token.family));
         let locks = locks.by_application(holder.seller, holder.client_id);
-        let transaction = deadline.run(public.ports.units.begin(&locks)).await??;
+        let beginning = public.ports.units.begin_within(&locks, deadline.for_turn());
+        let transaction = deadline.run(beginning).await??;
         let revoking = revoke_own(transaction.as_ref(), token, client_id);
         deadline.run(revoking).await??;
         transaction.commit().await?;

@@ -92,9 +92,18 @@ impl BatchedChanges {
 
 #[async_trait]
 impl OfferChanges<Announcement> for BatchedChanges {
-    async fn read(&self, seller: SellerId, id: OfferId, claim: &Claim) -> Result<OfferToChange, StoreError> {
+    async fn read(
+        &self,
+        seller: SellerId,
+        id: OfferId,
+        claim: &Claim,
+        turn_limit: Duration,
+    ) -> Result<OfferToChange, StoreError> {
         let question = (seller, id, claim.clone());
-        let _turn = self.reads.turn(seller.into(), ANSWER_TIMEOUT).await?;
+        let _turn = self
+            .reads
+            .turn(seller.into(), turn_limit.min(ANSWER_TIMEOUT))
+            .await?;
         let ReadRow { at, key, offer } = self.reads.ask(question).await?;
         let key = key.map_or(Ok(Claimed::Run), |row| row.claimed(claim, &self.sealing))?;
         let offer = offer.map(Offer::try_from).transpose()?;

@@ -63,7 +63,10 @@ impl Patch {
         changes: &Arc<dyn OfferChanges<Announcement>>,
         stock: i64,
     ) -> OptimisticChange<Announcement> {
-        let read = changes.read(self.seller, self.offer, &self.claim).await.unwrap();
+        let read = changes
+            .read(self.seller, self.offer, &self.claim, Duration::MAX)
+            .await
+            .unwrap();
         assert_eq!(read.key, Claimed::Run);
         let patch = OfferPatch {
             stock: Stock::new(stock).ok().map(StockChange::Set),
@@ -130,7 +133,7 @@ async fn a_change_without_a_lock_writes_each_field_that_a_patch_has() {
     let patch = Patch::new(&fixture).await;
     let changes = fixture.database.offer_changes().unwrap();
     let read = changes
-        .read(patch.seller, patch.offer, &patch.claim)
+        .read(patch.seller, patch.offer, &patch.claim, Duration::MAX)
         .await
         .unwrap();
     let all = OfferPatch {
@@ -210,7 +213,13 @@ async fn a_member_drops_out_of_its_batch_alone() {
     }
     // The unmoved one has no item.
     assert_eq!(fixture.rows_of("changes").await - written, 4);
-    let read = async |claim: &Claim| changes.read(moved.seller, moved.offer, claim).await.unwrap().key;
+    let read = async |claim: &Claim| {
+        changes
+            .read(moved.seller, moved.offer, claim, Duration::MAX)
+            .await
+            .unwrap()
+            .key
+    };
     let known = read(&again(&moved.claim)).await;
     assert_eq!(known, Claimed::Completed(answer("saved")));
     let other = claim(moved.seller, "k", "b");
@@ -234,7 +243,11 @@ async fn a_change_under_the_key_of_another_request_does_not_read_its_answer() {
         (again(&batch), Claimed::Completed(answer(&long)), true),
     ] {
         let changes = fixture.another(1).offer_changes().unwrap();
-        let found = changes.read(seller, id().into(), &request).await.unwrap().key;
+        let found = changes
+            .read(seller, id().into(), &request, Duration::MAX)
+            .await
+            .unwrap()
+            .key;
         assert!(found == expected);
         drop(changes);
         let before = read;
@@ -300,12 +313,12 @@ async fn changes_beyond_the_limits_are_refused_or_drop_out_and_hold_up_no_other_
     let saved = outcomes.iter().filter(|outcome| matches!(outcome, Ok(true)));
     let full = outcomes.iter().filter(|outcome| is_unavailable(outcome));
     assert_eq!((saved.count(), full.count()), (1, 1_160 - 128 - 1_024));
-    let reads = (0..2_000).map(|_| changes.read(patch.seller, patch.offer, &patch.claim));
+    let reads = (0..2_000).map(|_| changes.read(patch.seller, patch.offer, &patch.claim, Duration::MAX));
     let mut many = Box::pin(unconstrained(join_all(reads)));
     let beside = select! {
         biased;
         _ = &mut many => panic!("the other seller's read waited for all of them"),
-        beside = changes.read(other.seller, other.offer, &other.claim) => beside,
+        beside = changes.read(other.seller, other.offer, &other.claim, Duration::MAX) => beside,
     };
     assert!(beside.is_ok(), "{beside:?}");
     let reads = many.await;
@@ -433,7 +446,7 @@ async fn stock_taken_by_orders_and_set_in_batches_loses_no_update() {
                 ..OfferPatch::default()
             };
             loop {
-                let read = changes.read(seller, offer, &claim).await.unwrap();
+                let read = changes.read(seller, offer, &claim, Duration::MAX).await.unwrap();
                 let change = decide_patch(read.offer, patch.clone(), read.at).unwrap();
                 let saved = changes.save(change, &claim, &answer("saved"), LONG).await;
                 if saved.unwrap() {
