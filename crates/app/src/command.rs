@@ -58,7 +58,6 @@ pub(crate) fn use_case_error<R: Into<anyhow::Error>>(failure: usecases::Failure<
     }
 }
 
-/// The result of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
     Failed,

@@ -8,7 +8,7 @@ use std::thread;
 
 use actix_web::dev::Server;
 use actix_web::web::{Bytes, ServiceConfig};
-use adapter_backoffice::{BackOffice, Imports};
+use adapter_backoffice::{BackOffice, Imports, OfficeSettings};
 use adapter_docs_site::{Audience, Docs};
 use adapter_http::{HttpSettings, Public, UsageMeter, Waiting};
 use adapter_panel::{Panel, PanelSettings, Places};
@@ -260,14 +260,16 @@ impl Shared {
             orders: self.database.order_directory(),
             changes: self.database.change_reader(),
             applications: self.database.application_directory(),
-            applications_per_seller: self.config.panel.applications_per_seller,
-            link_interval: self.config.panel.link_interval.time_delta(),
             operators: Some(self.database.operator_tokens()),
             carriers: Arc::clone(&self.external.carriers),
-            tracking: self.config.poll_schedule(),
             passwords: self.office_passwords.clone(),
             ready: Arc::new(move || Box::pin(readiness.clone().ready())),
             metrics: Arc::new(move || metrics.render(&database)),
+            settings: OfficeSettings {
+                applications_per_seller: self.config.panel.applications_per_seller,
+                link_interval: self.config.panel.link_interval.time_delta(),
+                tracking: self.config.poll_schedule(),
+            },
         }
     }
 

@@ -154,7 +154,6 @@ impl HttpServer {
         self.connections.load(SeqCst)
     }
 
-    /// Closes the port.
     pub async fn stop(self) {
         self.listening.abort();
         // The task was aborted, so it returns an error.

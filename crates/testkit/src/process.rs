@@ -72,7 +72,6 @@ impl Process {
         })
     }
 
-    /// The log so far.
     pub fn log(&self) -> String {
         self.log.lock().expect("the log is whole").clone()
     }

@@ -59,7 +59,6 @@ impl SmallDisk {
         }
     }
 
-    /// Frees the space.
     pub fn free(&self) {
         fs::remove_file(self.ballast()).expect("the ballast is removed");
     }

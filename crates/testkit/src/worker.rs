@@ -4,7 +4,6 @@ use std::ops::{Deref, DerefMut};
 
 use crate::{Process, ServerOptions, TestDatabase};
 
-/// A running worker.
 #[derive(Debug)]
 pub struct TestWorker(Process);
 

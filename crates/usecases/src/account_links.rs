@@ -14,7 +14,7 @@ use crate::{Acting, ActingOperator, ActingSeller, Failure};
 
 /// Why a link cannot be used or a password not changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum LinkRefusal {
     /// The link is unknown, expired or used, or its account is closed.
     #[error("the link is unknown, expired or used")]
     DeadLink,
@@ -122,7 +122,7 @@ pub async fn send_reset(
     public_url: &str,
     interval: TimeDelta,
     now: DateTime<Utc>,
-) -> Result<(), Failure<Refusal>> {
+) -> Result<(), Failure<LinkRefusal>> {
     let seller = lock_open(accounts, by.seller).await?;
     let kind = LinkKind::PasswordReset;
     let link = send_link(accounts, randomness, &seller, kind, public_url, interval, now).await?;
@@ -139,8 +139,8 @@ pub async fn set_password(
     kind: LinkKind,
     password: PasswordHash,
     address: std::net::IpAddr,
-) -> Result<(), Failure<Refusal>> {
-    let seller = present(accounts.use_link(link, kind).await?, Refusal::DeadLink)?;
+) -> Result<(), Failure<LinkRefusal>> {
+    let seller = present(accounts.use_link(link, kind).await?, LinkRefusal::DeadLink)?;
     let by = ActingSeller {
         seller: seller.id,
         address,
@@ -159,9 +159,9 @@ pub async fn sign_in_by_link(
     earlier: SecretHash,
     address: std::net::IpAddr,
     now: DateTime<Utc>,
-) -> Result<SellerId, Failure<Refusal>> {
+) -> Result<SellerId, Failure<LinkRefusal>> {
     let seller = accounts.use_link(link, LinkKind::SignIn).await?;
-    let seller = present(seller, Refusal::DeadLink)?;
+    let seller = present(seller, LinkRefusal::DeadLink)?;
     let by = ActingSeller {
         seller: seller.id,
         address,
@@ -180,12 +180,12 @@ pub async fn change_password(
     by: ActingSeller,
     session: SecretHash,
     change: Option<&(PasswordHash, PasswordHash)>,
-) -> Result<(), Failure<Refusal>> {
-    lock_open::<Refusal>(accounts, by.seller).await?;
-    ensure(accounts.has_session(session).await?, Refusal::SessionEnded)?;
+) -> Result<(), Failure<LinkRefusal>> {
+    lock_open::<LinkRefusal>(accounts, by.seller).await?;
+    ensure(accounts.has_session(session).await?, LinkRefusal::SessionEnded)?;
     let current = accounts.password_hash(by.seller).await?;
     let change = change.filter(|(compared, _)| current.as_ref() == Some(compared));
-    let (_, password) = present(change, Refusal::WrongPassword)?;
+    let (_, password) = present(change, LinkRefusal::WrongPassword)?;
     accounts.set_password(by.seller, password.clone()).await?;
     accounts.end_sessions(by.seller, Some(session)).await?;
     by.log(accounts, Action::PasswordChanged, by.seller).await?;

@@ -13,7 +13,7 @@ use offers::{
 use crate::{Announcement, Failure, failure::refuse};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal<R> {
+pub enum OfferChangeRefusal<R> {
     #[error("no such offer")]
     NoSuchOffer,
     #[error("the offer does not allow the change")]
@@ -27,7 +27,7 @@ pub async fn patch_offer(
     id: OfferId,
     patch: OfferPatch,
     now: DateTime<Utc>,
-) -> Result<Offer, Failure<Refusal<Vec<PatchRefusal>>>> {
+) -> Result<Offer, Failure<OfferChangeRefusal<Vec<PatchRefusal>>>> {
     change(offers, seller, id, now, |offer| offer.patch(patch, now)).await
 }
 
@@ -36,9 +36,12 @@ pub fn decide_patch(
     offer: Option<Offer>,
     patch: OfferPatch,
     now: DateTime<Utc>,
-) -> Result<OptimisticChange<Announcement>, Refusal<Vec<PatchRefusal>>> {
-    let before = offer.ok_or(Refusal::NoSuchOffer)?;
-    let change = before.clone().patch(patch, now).map_err(Refusal::Rules)?;
+) -> Result<OptimisticChange<Announcement>, OfferChangeRefusal<Vec<PatchRefusal>>> {
+    let before = offer.ok_or(OfferChangeRefusal::NoSuchOffer)?;
+    let change = before
+        .clone()
+        .patch(patch, now)
+        .map_err(OfferChangeRefusal::Rules)?;
     Ok(OptimisticChange {
         before,
         change: Announcement::of_offer(change, now),
@@ -100,7 +103,7 @@ pub async fn moderate_offer(
     id: OfferId,
     decision: Decision,
     now: DateTime<Utc>,
-) -> Result<Offer, Failure<Refusal<AutomaticPriceRefusal>>> {
+) -> Result<Offer, Failure<OfferChangeRefusal<AutomaticPriceRefusal>>> {
     change(offers, seller, id, now, |offer| Ok(offer.moderate(decision, now))).await
 }
 
@@ -111,7 +114,7 @@ pub async fn price_offer(
     id: OfferId,
     price: Money,
     now: DateTime<Utc>,
-) -> Result<Offer, Failure<Refusal<AutomaticPriceRefusal>>> {
+) -> Result<Offer, Failure<OfferChangeRefusal<AutomaticPriceRefusal>>> {
     change(offers, seller, id, now, |offer| {
         offer.price_automatically(price, now)
     })
@@ -125,11 +128,12 @@ async fn change<R>(
     id: OfferId,
     now: DateTime<Utc>,
     apply: impl FnOnce(Offer) -> Result<Change<Offer, OfferEvent>, R> + Send,
-) -> Result<Offer, Failure<Refusal<R>>> {
+) -> Result<Offer, Failure<OfferChangeRefusal<R>>> {
     let Some(before) = offers.lock_offers(seller, &[id]).await?.pop() else {
-        return refuse(Refusal::NoSuchOffer);
+        return refuse(OfferChangeRefusal::NoSuchOffer);
     };
-    let change = apply(before.clone()).map_err(|refused| Failure::Refused(Refusal::Rules(refused)))?;
+    let change =
+        apply(before.clone()).map_err(|refused| Failure::Refused(OfferChangeRefusal::Rules(refused)))?;
     let after = change.after.clone();
     if after != before {
         let change = Announcement::of_offer(change, now);

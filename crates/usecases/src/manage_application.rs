@@ -9,7 +9,7 @@ use crate::failure::{ensure, present};
 use crate::{Acting, ActingOperator, Announcement, Failure};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum ManagementRefusal {
     #[error("no such application")]
     NoSuchApplication,
     #[error(transparent)]
@@ -27,7 +27,7 @@ pub async fn change_status(
     transition: Transition,
     expected: Option<ScopeSet>,
     now: DateTime<Utc>,
-) -> Result<Application, Failure<Refusal>> {
+) -> Result<Application, Failure<ManagementRefusal>> {
     let before = locked(applications, client_id).await?;
     let action = match transition {
         Transition::Accept => Action::ApplicationAccepted,
@@ -56,7 +56,7 @@ pub async fn adjust_application(
     rate_limit: Option<RateLimit>,
     scopes: Option<ScopeSet>,
     now: DateTime<Utc>,
-) -> Result<Application, Failure<Refusal>> {
+) -> Result<Application, Failure<ManagementRefusal>> {
     let before = locked(applications, client_id).await?;
     let change = before.clone().adjusted(rate_limit, scopes);
     let after = change.after.clone();
@@ -74,9 +74,9 @@ pub async fn delete_application(
     accounts: &dyn AccountStore,
     by: ActingOperator,
     client_id: ClientId,
-) -> Result<(), Failure<Refusal>> {
+) -> Result<(), Failure<ManagementRefusal>> {
     let application = locked(applications, client_id).await?;
-    ensure(!application.built_in, Refusal::BuiltIn)?;
+    ensure(!application.built_in, ManagementRefusal::BuiltIn)?;
     applications.delete_application(client_id).await?;
     by.log(accounts, Action::ApplicationDeleted, client_id).await?;
     Ok(())
@@ -85,7 +85,7 @@ pub async fn delete_application(
 async fn locked(
     applications: &dyn ApplicationStore<Announcement>,
     client_id: ClientId,
-) -> Result<Application, Failure<Refusal>> {
+) -> Result<Application, Failure<ManagementRefusal>> {
     let found = applications.lock_application(client_id).await?;
-    present(found, Refusal::NoSuchApplication)
+    present(found, ManagementRefusal::NoSuchApplication)
 }

@@ -89,7 +89,7 @@ fn name_taken(error: StoreError) -> Failure<RegistrationRefusal> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum OwnApplicationRefusal {
     #[error("no such application")]
     NoSuchApplication,
     #[error("a public application has no secret")]
@@ -142,7 +142,7 @@ pub async fn edit(
     edit: ApplicationEdit,
     shown: Option<Shown>,
     now: DateTime<Utc>,
-) -> Result<(), Failure<Refusal>> {
+) -> Result<(), Failure<OwnApplicationRefusal>> {
     let before = owned(applications, by, client_id).await?;
     let change = before
         .clone()
@@ -166,9 +166,12 @@ pub async fn rotate_secret(
     by: ActingSeller,
     client_id: ClientId,
     now: DateTime<Utc>,
-) -> Result<ShownSecret, Failure<Refusal>> {
+) -> Result<ShownSecret, Failure<OwnApplicationRefusal>> {
     let application = owned(applications, by, client_id).await?;
-    ensure(application.client_type != ClientType::Public, Refusal::NoSecret)?;
+    ensure(
+        application.client_type != ClientType::Public,
+        OwnApplicationRefusal::NoSecret,
+    )?;
     let secret = ClientSecret::from_random(&randomness.secret());
     let change = Announcement::of_application(application.with_secret(&secret), now);
     applications.save_application(change).await?;
@@ -182,7 +185,7 @@ pub async fn delete(
     accounts: &dyn AccountStore,
     by: ActingSeller,
     client_id: ClientId,
-) -> Result<(), Failure<Refusal>> {
+) -> Result<(), Failure<OwnApplicationRefusal>> {
     owned(applications, by, client_id).await?;
     applications.delete_application(client_id).await?;
     by.log(accounts, Action::ApplicationDeleted, client_id).await?;
@@ -198,8 +201,8 @@ async fn owned(
     applications: &dyn ApplicationStore<Announcement>,
     by: ActingSeller,
     client_id: ClientId,
-) -> Result<Application, Failure<Refusal>> {
+) -> Result<Application, Failure<OwnApplicationRefusal>> {
     let found = applications.lock_application(client_id).await?;
     let own = found.filter(|application| is_own(application, by.seller));
-    present(own, Refusal::NoSuchApplication)
+    present(own, OwnApplicationRefusal::NoSuchApplication)
 }

@@ -11,7 +11,7 @@ use crate::{Acting, Announcement, Failure};
 
 /// Why a personal token is not created or revoked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum PersonalTokenRefusal {
     #[error(transparent)]
     Account(#[from] NotOpen),
     /// Its expiry is not in the future, or in a year that RFC 3339 cannot write.
@@ -35,18 +35,21 @@ pub async fn issue_personal_token(
     seller: SellerId,
     new: NewPersonalToken,
     now: DateTime<Utc>,
-) -> Result<BearerToken, Failure<Refusal>> {
-    lock_open::<Refusal>(accounts, seller).await?;
+) -> Result<BearerToken, Failure<PersonalTokenRefusal>> {
+    lock_open::<PersonalTokenRefusal>(accounts, seller).await?;
     // A year is written with four digits.
     let may_end = |at: &DateTime<Utc>| *at > now && at.year() <= 9999;
-    ensure(new.expires_at.as_ref().is_none_or(may_end), Refusal::Expired)?;
+    ensure(
+        new.expires_at.as_ref().is_none_or(may_end),
+        PersonalTokenRefusal::Expired,
+    )?;
     let live = accounts.count_personal_tokens(seller, now).await?;
-    ensure(live < MAX_PERSONAL_TOKENS, Refusal::TooMany)?;
+    ensure(live < MAX_PERSONAL_TOKENS, PersonalTokenRefusal::TooMany)?;
     let application = applications.built_in_application(seller).await?;
     let application =
         application.ok_or_else(|| StoreError::corrupt("sellers", seller, "has no built-in application"))?;
     if application.status == ApplicationStatus::Suspended {
-        return refuse(Refusal::Suspended);
+        return refuse(PersonalTokenRefusal::Suspended);
     }
     let family = FamilyId::from(randomness.uuid());
     let token = BearerToken::from_random(TokenKind::Personal, family, &randomness.secret());
@@ -63,9 +66,9 @@ pub async fn revoke_personal_token(
     by: impl Acting,
     seller: SellerId,
     id: FamilyId,
-) -> Result<(), Failure<Refusal>> {
+) -> Result<(), Failure<PersonalTokenRefusal>> {
     let revoked = accounts.revoke_personal_token(seller, id).await?;
-    ensure(revoked, Refusal::NoSuchToken)?;
+    ensure(revoked, PersonalTokenRefusal::NoSuchToken)?;
     by.log(accounts, Action::PersonalTokenRevoked, id).await?;
     Ok(())
 }

@@ -64,7 +64,7 @@ pub struct Placed {
 
 /// Why an order is not placed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum PlacementRefusal {
     /// Lines that name no existing offer, or the same offer twice.
     #[error("{0}")]
     Invalid(BrokenRules),
@@ -89,7 +89,7 @@ pub async fn place_order(
     randomness: &dyn Randomness,
     order: &NewOrder,
     now: DateTime<Utc>,
-) -> Result<Placed, Failure<Refusal>> {
+) -> Result<Placed, Failure<PlacementRefusal>> {
     let id = OrderId::from(randomness.uuid());
     let number = order
         .number
@@ -119,9 +119,9 @@ fn generated_number(randomness: &dyn Randomness) -> OrderNumber {
     OrderNumber::from_trusted(number)
 }
 
-fn number_taken(error: StoreError, given: bool) -> Failure<Refusal> {
+fn number_taken(error: StoreError, given: bool) -> Failure<PlacementRefusal> {
     match error.conflict() {
-        Some("orders_number_key") if given => Failure::Refused(Refusal::NumberTaken),
+        Some("orders_number_key") if given => Failure::Refused(PlacementRefusal::NumberTaken),
         // A generated number exists already: the transaction is retried with another one.
         Some("orders_number_key") => StoreError::Retryable(error.into()).into(),
         _ => error.into(),
@@ -142,7 +142,7 @@ async fn lock_offers(offers: &dyn OfferStore<Announcement>, lines: &[Line]) -> R
     Ok(known)
 }
 
-fn check_lines(lines: &[Line], known: &Offers) -> Result<(), Failure<Refusal>> {
+fn check_lines(lines: &[Line], known: &Offers) -> Result<(), Failure<PlacementRefusal>> {
     let mut violations = BrokenRules::default();
     let mut seen = BTreeSet::new();
     for (n, line) in lines.iter().enumerate() {
@@ -157,10 +157,10 @@ fn check_lines(lines: &[Line], known: &Offers) -> Result<(), Failure<Refusal>> {
     }
     violations
         .into_result(Some(()))
-        .map_err(|violations| Failure::Refused(Refusal::Invalid(violations)))
+        .map_err(|violations| Failure::Refused(PlacementRefusal::Invalid(violations)))
 }
 
-fn check_texts(parts: &[Change<SellerOrder, Announcement>]) -> Result<(), Failure<Refusal>> {
+fn check_texts(parts: &[Change<SellerOrder, Announcement>]) -> Result<(), Failure<PlacementRefusal>> {
     let items = parts.iter().flat_map(|part| &part.after.items);
     let texts = items.flat_map(|item| [&item.title, &item.handle, &item.sku]);
     let texts = serde_json::to_string(&texts.collect::<Vec<_>>()).map_err(StoreError::unexpected)?;
@@ -172,7 +172,7 @@ fn check_texts(parts: &[Change<SellerOrder, Announcement>]) -> Result<(), Failur
         "must have at most {MAX_TEXT_BYTES} bytes of titles, handles and sku in all, as JSON: place several orders"
     );
     violations.add("items", Invalid::new(reason));
-    refuse(Refusal::Invalid(violations))
+    refuse(PlacementRefusal::Invalid(violations))
 }
 
 async fn take_stock(
@@ -180,7 +180,7 @@ async fn take_stock(
     lines: &[Line],
     known: &Offers,
     now: DateTime<Utc>,
-) -> Result<(), Failure<Refusal>> {
+) -> Result<(), Failure<PlacementRefusal>> {
     let mut short = Vec::new();
     let mut taken = BTreeMap::<SellerId, Vec<Change<Offer, Announcement>>>::new();
     for (n, line) in lines.iter().enumerate() {
@@ -196,7 +196,7 @@ async fn take_stock(
             Ok(_) => {}
         }
     }
-    ensure(short.is_empty(), Refusal::InsufficientStock(short))?;
+    ensure(short.is_empty(), PlacementRefusal::InsufficientStock(short))?;
     for (seller, changes) in taken {
         offers.save_offers(seller, changes).await?;
     }
@@ -278,7 +278,7 @@ mod tests {
         mut tx: MockTransaction,
         items: &[(u128, u128, i32)],
         (counted, is_test, saves): (bool, bool, usize),
-    ) -> Result<Placed, Failure<Refusal>> {
+    ) -> Result<Placed, Failure<PlacementRefusal>> {
         tx.expect_save_offers()
             .times(saves)
             .withf(|_, changes| changes.iter().all(|change| change.after.stock.unwrap().get() < 5))
@@ -290,7 +290,7 @@ mod tests {
         mut tx: MockTransaction,
         order: NewOrder,
         counted: bool,
-    ) -> Result<Placed, Failure<Refusal>> {
+    ) -> Result<Placed, Failure<PlacementRefusal>> {
         tx.expect_lock_offers().returning(move |seller, ids| {
             let known = ids.iter().filter(|id| id.uuid().as_u128() < 100);
             let offers = known.map(|id| Offer {
@@ -382,6 +382,6 @@ mod tests {
         };
         let generated = place(None).await.unwrap_err();
         assert!(crate::Retryable::is_retryable(&generated));
-        assert_eq!(refusal(place(Some("A-1")).await), Refusal::NumberTaken);
+        assert_eq!(refusal(place(Some("A-1")).await), PlacementRefusal::NumberTaken);
     }
 }

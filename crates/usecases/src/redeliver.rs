@@ -35,7 +35,7 @@ pub enum Requester {
 
 /// Why nothing is delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum RedeliveryRefusal {
     #[error("no such delivery")]
     NotFound,
     #[error("the subscription does not have this event")]
@@ -56,20 +56,20 @@ pub async fn redeliver(
     requester: Requester,
     (subscription, delivery): (SubscriptionId, DeliveryId),
     now: DateTime<Utc>,
-) -> Result<Delivery, Failure<Refusal>> {
+) -> Result<Delivery, Failure<RedeliveryRefusal>> {
     let (seller, client_id) = (requester.seller(), requester.client_id());
     let locked = subscriptions.lock_delivery(seller, client_id, subscription, delivery);
     let found = match locked.await? {
-        None => return refuse(Refusal::NotFound),
-        Some(LockedDelivery { is_live: false, .. }) => return refuse(Refusal::Inactive),
+        None => return refuse(RedeliveryRefusal::NotFound),
+        Some(LockedDelivery { is_live: false, .. }) => return refuse(RedeliveryRefusal::Inactive),
         Some(LockedDelivery {
             is_under_way: true, ..
-        }) => return refuse(Refusal::UnderWay),
+        }) => return refuse(RedeliveryRefusal::UnderWay),
         Some(LockedDelivery { delivery, .. }) => delivery,
     };
     let has_ended = found.state.has_ended();
     let queued = subscriptions.requeue_delivery(seller, subscription, delivery, has_ended, now);
-    ensure(queued.await?, Refusal::NotFound)?;
+    ensure(queued.await?, RedeliveryRefusal::NotFound)?;
     let limit = (Limiter::Redeliveries, MAX_REDELIVERIES_PER_MINUTE);
     requester.count(accounts, subscription, limit).await?;
     requester.log(accounts, Action::Redelivered, delivery).await?;
@@ -85,18 +85,21 @@ pub async fn send_test_event(
     subscription: SubscriptionId,
     event: Option<WebhookEvent>,
     now: DateTime<Utc>,
-) -> Result<Delivery, Failure<Refusal>> {
+) -> Result<Delivery, Failure<RedeliveryRefusal>> {
     let (seller, client_id) = (requester.seller(), requester.client_id());
     let is_own = |found: &Subscription| client_id.is_none_or(|client_id| client_id == found.client_id);
     let found = subscriptions.subscription(seller, subscription).await?;
-    let found = present(found.filter(is_own), Refusal::NotFound)?;
+    let found = present(found.filter(is_own), RedeliveryRefusal::NotFound)?;
     let is_wanted = |subscribed: &&WebhookEvent| event.is_none_or(|event| event == **subscribed);
-    let event = present(found.events.iter().find(is_wanted), Refusal::NotSubscribed)?;
+    let event = present(
+        found.events.iter().find(is_wanted),
+        RedeliveryRefusal::NotSubscribed,
+    )?;
     let id = at(now, randomness.uuid()).into();
     let body = Event::sample(seller, *event, randomness.uuid()).body(id, randomness.uuid().into(), now);
     let sample = Delivery::queued(id, *event, body.map_err(StoreError::unexpected)?, now);
     let queued = subscriptions.queue_delivery(seller, subscription, &sample);
-    ensure(queued.await?, Refusal::Inactive)?;
+    ensure(queued.await?, RedeliveryRefusal::Inactive)?;
     let limit = (Limiter::TestEvents, MAX_TEST_EVENTS_PER_MINUTE);
     requester.count(accounts, subscription, limit).await?;
     requester
@@ -135,13 +138,13 @@ impl Requester {
         accounts: &dyn AccountStore,
         subscription: SubscriptionId,
         (limiter, most): (Limiter, u32),
-    ) -> Result<(), Failure<Refusal>> {
+    ) -> Result<(), Failure<RedeliveryRefusal>> {
         if matches!(self, Self::Operator(..)) {
             return Ok(());
         }
         let subject = Subject::of_seller(self.seller(), subscription.uuid());
         let quota = accounts.count_action(limiter, subject).await?.against(most);
-        ensure(quota.admits(), Refusal::TooMany(quota))
+        ensure(quota.admits(), RedeliveryRefusal::TooMany(quota))
     }
 
     /// The audit log has what people do, not what applications do with their tokens.
@@ -294,13 +297,13 @@ mod tests {
         tx
     }
 
-    async fn again(answers: Answers, requester: Requester) -> Result<Delivery, Failure<Refusal>> {
+    async fn again(answers: Answers, requester: Requester) -> Result<Delivery, Failure<RedeliveryRefusal>> {
         let limit = (Limiter::Redeliveries, 30);
         let tx = store(answers, requester, limit, Action::Redelivered);
         redeliver(&tx, &tx, requester, (to(), earlier().id), now()).await
     }
 
-    async fn sample(answers: Answers, requester: Requester) -> Result<Delivery, Failure<Refusal>> {
+    async fn sample(answers: Answers, requester: Requester) -> Result<Delivery, Failure<RedeliveryRefusal>> {
         let limit = (Limiter::TestEvents, 10);
         let tx = store(answers, requester, limit, Action::TestEventSent);
         send_test_event(&tx, &tx, &chance(), requester, to(), None, now()).await
@@ -321,11 +324,17 @@ mod tests {
             );
             let (seconds, _) = sent.id.uuid().get_timestamp().unwrap().to_unix();
             assert_eq!(i64::try_from(seconds).unwrap(), now().timestamp());
-            for (answers, why) in [(missing, Refusal::NotFound), (inactive, Refusal::Inactive)] {
+            for (answers, why) in [
+                (missing, RedeliveryRefusal::NotFound),
+                (inactive, RedeliveryRefusal::Inactive),
+            ] {
                 assert_eq!(refusal(again(answers, requester).await), why);
                 assert_eq!(refusal(sample(answers, requester).await), why);
             }
-            assert_eq!(refusal(again(under_way, requester).await), Refusal::UnderWay);
+            assert_eq!(
+                refusal(again(under_way, requester).await),
+                RedeliveryRefusal::UnderWay
+            );
         }
     }
 
@@ -347,7 +356,7 @@ mod tests {
                     if admitted || is_free {
                         queued.unwrap();
                     } else {
-                        let Refusal::TooMany(quota) = refusal(queued) else {
+                        let RedeliveryRefusal::TooMany(quota) = refusal(queued) else {
                             panic!("{place}")
                         };
                         assert_eq!(quota.retry_after(), 20);

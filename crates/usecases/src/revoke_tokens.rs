@@ -16,7 +16,6 @@ use crate::{Acting, ActingOperator, Failure};
 pub enum PresentedToken {
     /// Revoked alone.
     Access(TokenKey),
-    /// A personal token.
     Personal(TokenKey),
     /// Revoked with its whole family.
     Refresh(TokenKey),

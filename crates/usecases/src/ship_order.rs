@@ -25,7 +25,7 @@ pub struct Report {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum ShippingRefusal {
     #[error("no such order")]
     NoSuchOrder,
     /// Items that are not the seller's own in this order.
@@ -43,10 +43,10 @@ pub async fn check_report(
     orders: &dyn OrderReader,
     seller: SellerId,
     report: &Report,
-) -> Result<SellerOrder, Failure<Refusal>> {
+) -> Result<SellerOrder, Failure<ShippingRefusal>> {
     let part = present(
         orders.order(seller.into(), &report.order).await?,
-        Refusal::NoSuchOrder,
+        ShippingRefusal::NoSuchOrder,
     )?;
     check_part(&part, report)?;
     Ok(part)
@@ -79,9 +79,9 @@ pub async fn record_report(
     tracking_report: Option<TrackingReport>,
     schedule: PollSchedule,
     now: DateTime<Utc>,
-) -> Result<SellerOrder, Failure<Refusal>> {
+) -> Result<SellerOrder, Failure<ShippingRefusal>> {
     let part = orders.lock_part(seller, &report.order).await?;
-    let part = present(part, Refusal::NoSuchOrder)?;
+    let part = present(part, ShippingRefusal::NoSuchOrder)?;
     check_part(&part, report)?;
     let new = NewShipment {
         id: randomness.uuid().into(),
@@ -95,7 +95,7 @@ pub async fn record_report(
     Ok(after)
 }
 
-fn check_part(part: &SellerOrder, report: &Report) -> Result<(), Failure<Refusal>> {
+fn check_part(part: &SellerOrder, report: &Report) -> Result<(), Failure<ShippingRefusal>> {
     let own_items = own_items(part);
     let mut violations = BrokenRules::default();
     for (n, id) in report.item_ids.iter().enumerate() {
@@ -108,10 +108,10 @@ fn check_part(part: &SellerOrder, report: &Report) -> Result<(), Failure<Refusal
     }
     violations
         .into_result(Some(()))
-        .map_err(|violations| Failure::Refused(Refusal::Items(violations)))?;
+        .map_err(|violations| Failure::Refused(ShippingRefusal::Items(violations)))?;
     match part.check_shippable(Cause::Seller) {
         Ok(_) => Ok(()),
-        Err(refused) => refuse(Refusal::Impossible { refused, own_items }),
+        Err(refused) => refuse(ShippingRefusal::Impossible { refused, own_items }),
     }
 }
 
@@ -170,7 +170,7 @@ pub struct MarketplaceShipment {
 pub async fn check_marketplace_shipment(
     orders: &dyn OrderDirectory,
     shipment: &MarketplaceShipment,
-) -> Result<Vec<SellerOrder>, Failure<Refusal>> {
+) -> Result<Vec<SellerOrder>, Failure<ShippingRefusal>> {
     to_ship(orders.parts(&shipment.order).await?, shipment)
 }
 
@@ -183,7 +183,7 @@ pub async fn record_marketplace_shipment(
     tracking_report: Option<&TrackingReport>,
     schedule: PollSchedule,
     now: DateTime<Utc>,
-) -> Result<Vec<SellerOrder>, Failure<Refusal>> {
+) -> Result<Vec<SellerOrder>, Failure<ShippingRefusal>> {
     let parts = to_ship(orders.lock_order(&shipment.order).await?, shipment)?;
     let changes = parts.into_iter().map(|part| {
         let new = NewShipment {
@@ -203,11 +203,11 @@ fn ship(
     new: NewShipment,
     cause: Cause,
     now: DateTime<Utc>,
-) -> Result<Change<SellerOrder, Announcement>, Failure<Refusal>> {
+) -> Result<Change<SellerOrder, Announcement>, Failure<ShippingRefusal>> {
     let own_items = own_items(&part);
     match part.ship(new, cause, now) {
         Ok(change) => Ok(Announcement::of_order(change, now)),
-        Err(refused) => refuse(Refusal::Impossible { refused, own_items }),
+        Err(refused) => refuse(ShippingRefusal::Impossible { refused, own_items }),
     }
 }
 
@@ -237,17 +237,17 @@ async fn save(
 fn to_ship(
     parts: Vec<SellerOrder>,
     shipment: &MarketplaceShipment,
-) -> Result<Vec<SellerOrder>, Failure<Refusal>> {
+) -> Result<Vec<SellerOrder>, Failure<ShippingRefusal>> {
     let concerned = |part: &SellerOrder| shipment.seller.is_none_or(|seller| part.seller == seller);
     let mut parts = parts.into_iter().filter(concerned).collect::<Vec<_>>();
-    ensure(!parts.is_empty(), Refusal::NoSuchOrder)?;
+    ensure(!parts.is_empty(), ShippingRefusal::NoSuchOrder)?;
     if shipment.seller.is_none() && parts.iter().any(|part| !is_shipped(part)) {
         parts.retain(|part| !is_shipped(part));
     }
     for part in &parts {
         if let Err(refused) = part.check_shippable(Cause::Marketplace) {
             let own_items = own_items(part);
-            return refuse(Refusal::Impossible { refused, own_items });
+            return refuse(ShippingRefusal::Impossible { refused, own_items });
         }
     }
     Ok(parts)

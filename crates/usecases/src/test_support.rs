@@ -16,7 +16,6 @@ use crate::{ActingOperator, ActingSeller, Failure, MockTransaction};
 
 pub(crate) const HOME: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// The acting operator.
 pub(crate) const OPERATOR: ActingOperator = ActingOperator::Token(Uuid::from_u128(5), HOME);
 
 pub(crate) fn now() -> DateTime<Utc> {
@@ -43,7 +42,6 @@ pub(crate) fn by() -> ActingSeller {
     }
 }
 
-/// The refusal of a use case.
 pub(crate) fn refusal<T: Debug, R: Debug>(result: Result<T, Failure<R>>) -> R {
     match result {
         Err(Failure::Refused(refusal)) => refusal,

@@ -21,7 +21,7 @@ pub enum Transition {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum OrderTransitionRefusal {
     #[error("no such order")]
     NoSuchOrder,
     /// A part does not allow it, so no part changes.
@@ -52,9 +52,9 @@ pub async fn transition_order(
     order: &OrderRef,
     transition: Transition,
     now: DateTime<Utc>,
-) -> Result<Vec<SellerOrder>, Failure<Refusal>> {
+) -> Result<Vec<SellerOrder>, Failure<OrderTransitionRefusal>> {
     let parts = orders.lock_order(order).await?;
-    ensure(!parts.is_empty(), Refusal::NoSuchOrder)?;
+    ensure(!parts.is_empty(), OrderTransitionRefusal::NoSuchOrder)?;
     let moved = parts.into_iter().map(|part| match transition {
         Transition::Pay => part.pay(now),
         Transition::Cancel => part.cancel(now),
@@ -139,7 +139,7 @@ mod tests {
         saves: usize,
         mut tx: MockTransaction,
         kind: Transition,
-    ) -> Result<Vec<SellerOrder>, Failure<Refusal>> {
+    ) -> Result<Vec<SellerOrder>, Failure<OrderTransitionRefusal>> {
         let parts = parts.to_vec();
         tx.expect_lock_order().returning(move |_| Ok(parts.clone()));
         tx.expect_save_parts().times(saves).returning(|_| Ok(()));

@@ -5,7 +5,6 @@ use actix_web::HttpResponse;
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 
-/// An embedded file.
 pub struct Asset {
     /// Its file name, without the hash.
     pub name: &'static str,

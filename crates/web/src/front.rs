@@ -75,7 +75,6 @@ impl Front {
         })
     }
 
-    /// Serves one request.
     async fn serve<F: Future<Output = Answer>>(
         &self,
         http: HttpRequest,

@@ -68,9 +68,7 @@ pub trait Listener: Sized + Send + Sync + 'static {
 pub struct Ports {
     /// Begins the transactions of writes.
     pub units: Arc<dyn UnitOfWork>,
-    /// Claims idempotency keys.
     pub claims: Arc<dyn IdempotencyClaims>,
-    /// Generates ids and secrets.
     pub randomness: Arc<dyn Randomness>,
     /// Runs writes beyond the end of their request.
     pub tasks: Tasks,

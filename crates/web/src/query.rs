@@ -211,7 +211,6 @@ fn clamped(text: &str, range: &RangeInclusive<u16>) -> Option<u16> {
 pub struct Selection(u64);
 
 impl Selection {
-    /// Every field.
     pub const ALL: Self = Self(u64::MAX);
 
     /// Every field of `table` but `names`.

@@ -77,7 +77,6 @@ pub fn offer_input(id: Option<OfferId>) -> impl Shape<Value = OfferInput> {
     )
 }
 
-/// The schema of a status.
 pub fn offer_status() -> Node {
     string()
         .one_of(OfferStatus::ALL.map(OfferStatus::as_str))
@@ -158,7 +157,6 @@ crate::view! {
     }
 }
 
-/// The schema of a status.
 pub fn order_status() -> Node {
     string()
         .one_of(OrderStatus::ALL.map(OrderStatus::as_str))

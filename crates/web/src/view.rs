@@ -11,10 +11,8 @@ pub trait View: Serialize + Sized {
     /// The names that `fields` may select, in the contract's order.
     const FIELDS: &'static [&'static str];
 
-    /// The selected fields.
     fn new(record: Self::Record, fields: Selection) -> Self;
 
-    /// All fields.
     fn whole(record: Self::Record) -> Self {
         Self::new(record, Selection::ALL)
     }

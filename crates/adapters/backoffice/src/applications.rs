@@ -10,7 +10,9 @@ use oauth::{
 };
 use serde::Serialize;
 use serde_json::json;
-use usecases::manage_application::{Refusal, adjust_application, change_status, delete_application};
+use usecases::manage_application::{
+    ManagementRefusal, adjust_application, change_status, delete_application,
+};
 use usecases::own_applications::{RegistrationRefusal, register_application};
 use usecases::sellers::NotOpen;
 use usecases::{Acting as _, Transaction};
@@ -66,7 +68,7 @@ impl Write<BackOffice> for RegisterApplication {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let (randomness, registration) = (call.state.ports.randomness.as_ref(), self.registration.clone());
         let (owner, by) = (self.owner, Registrar::Marketplace);
-        let most = call.state.applications_per_seller;
+        let most = call.state.settings.applications_per_seller;
         let registered = register_application(tx, tx, randomness, owner, by, registration, most, tx.now());
         let registered = registered.await.map_refusal(registration_problem)?;
         let action = Action::ApplicationRegistered;
@@ -157,7 +159,6 @@ impl Read<BackOffice> for ListApplications {
     }
 }
 
-/// Reads one application.
 pub(crate) struct ReadApplication(ClientId);
 
 impl Read<BackOffice> for ReadApplication {
@@ -257,9 +258,9 @@ impl Write<BackOffice> for MoveApplication {
     }
 }
 
-fn problem(refusal: Refusal) -> Problem {
+fn problem(refusal: ManagementRefusal) -> Problem {
     match refusal {
-        Refusal::NoSuchApplication => Problem::not_found(),
-        Refusal::Transition(_) | Refusal::BuiltIn => conflict(&refusal).into(),
+        ManagementRefusal::NoSuchApplication => Problem::not_found(),
+        ManagementRefusal::Transition(_) | ManagementRefusal::BuiltIn => conflict(&refusal).into(),
     }
 }

@@ -48,19 +48,12 @@ pub struct BackOffice {
     pub imports: Imports,
     /// Reads orders with every seller's part.
     pub orders: Arc<dyn OrderDirectory>,
-    /// Reads the changes of sellers.
     pub changes: Arc<dyn ChangeReader>,
     pub applications: Arc<dyn ApplicationDirectory>,
-    /// How many applications a seller may have.
-    pub applications_per_seller: u32,
-    /// The time within which an account gets no second mail with a link.
-    pub link_interval: TimeDelta,
     /// Verifies operator tokens. If absent, no token is checked and only open operations are accepted.
     pub operators: Option<Arc<dyn OperatorReader>>,
     /// Looks up parcels at carriers.
     pub carriers: Arc<dyn CarrierLookup>,
-    /// When parcels are looked up after their shipment.
-    pub tracking: PollSchedule,
     /// Hashes the passwords of new accounts.
     pub passwords: Arc<dyn PasswordHasher>,
     /// Makes the secret of registrations' fingerprints.
@@ -70,6 +63,18 @@ pub struct BackOffice {
     pub ready: Arc<dyn Fn() -> BoxFuture<'static, Result<String, String>> + Send + Sync>,
     /// Renders `/metrics` in the Prometheus text format.
     pub metrics: Arc<dyn Fn() -> String + Send + Sync>,
+    pub settings: OfficeSettings,
+}
+
+/// The configuration of the listener.
+#[derive(Clone, Copy)]
+pub struct OfficeSettings {
+    /// How many applications a seller may have.
+    pub applications_per_seller: u32,
+    /// The time within which an account gets no second mail with a link.
+    pub link_interval: TimeDelta,
+    /// When parcels are looked up after their shipment.
+    pub tracking: PollSchedule,
 }
 
 /// Adds the whole API to an actix application; call it once per server thread.

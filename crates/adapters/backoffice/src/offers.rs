@@ -3,7 +3,7 @@
 use kernel::{Money, OfferId, SellerId};
 use offers::{AutomaticPriceRefusal, Decision, FeedEffect, IfMatch, Offer, OfferInput};
 use serde::Serialize;
-use usecases::change_offer::{self, moderate_offer, price_offer};
+use usecases::change_offer::{OfferChangeRefusal, moderate_offer, price_offer};
 use usecases::feed_offers::feed_offer;
 use usecases::{LockSet, Transaction};
 use uuid::Uuid;
@@ -61,7 +61,6 @@ impl Write<BackOffice> for PutOffer {
     }
 }
 
-/// Reads one offer.
 pub(crate) struct ReadOffer {
     seller: SellerId,
     offer: OfferId,
@@ -139,8 +138,8 @@ impl Write<BackOffice> for PriceOffer {
     }
 }
 
-fn problem(refusal: change_offer::Refusal<AutomaticPriceRefusal>) -> Problem {
-    let change_offer::Refusal::Rules(refused) = refusal else {
+fn problem(refusal: OfferChangeRefusal<AutomaticPriceRefusal>) -> Problem {
+    let OfferChangeRefusal::Rules(refused) = refusal else {
         return Problem::not_found();
     };
     let code = match refused {

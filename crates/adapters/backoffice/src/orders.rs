@@ -12,11 +12,12 @@ use orders::{
 };
 use serde_json::json;
 use usecases::erase_buyer::{NoSuchOrder, erase_buyer};
-use usecases::place_order::{self, Line, NewOrder, place_order};
+use usecases::place_order::{Line, NewOrder, PlacementRefusal, place_order};
 use usecases::ship_order::{
-    self, MarketplaceShipment, ask_carrier, check_marketplace_shipment, record_marketplace_shipment,
+    MarketplaceShipment, ShippingRefusal, ask_carrier, check_marketplace_shipment,
+    record_marketplace_shipment,
 };
-use usecases::transition_order::{self, Transition, transition_order};
+use usecases::transition_order::{self, OrderTransitionRefusal, Transition, transition_order};
 use usecases::{LockSet, Row, Transaction};
 use web::decode::{Shape, boolean, integer, list, object, one_of, parsed, text, text_of};
 use web::operation::{Call, Incoming, Read, Write};
@@ -145,11 +146,11 @@ fn word() -> impl Shape<Value = String> {
     text_of(1..=MAX_TEXT_LENGTH)
 }
 
-fn placing_problem(refusal: place_order::Refusal) -> Problem {
+fn placing_problem(refusal: PlacementRefusal) -> Problem {
     match refusal {
-        place_order::Refusal::Invalid(broken) => broken.into(),
-        place_order::Refusal::NumberTaken => conflict(&refusal).at("order_number").into(),
-        place_order::Refusal::InsufficientStock(lines) => {
+        PlacementRefusal::Invalid(broken) => broken.into(),
+        PlacementRefusal::NumberTaken => conflict(&refusal).at("order_number").into(),
+        PlacementRefusal::InsufficientStock(lines) => {
             Problem::of(lines.into_iter().map(|(place, available)| {
                 let message = format!("Only {available} in stock.");
                 Entry::new(Code::InsufficientStock, message).at(format!("items[{place}].quantity"))
@@ -212,8 +213,8 @@ impl Write<BackOffice> for MoveOrder {
     async fn apply(&self, _: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let parts = transition_order(tx, tx, &self.order, self.transition, tx.now()).await;
         let parts = parts.map_refusal(|refusal| match refusal {
-            transition_order::Refusal::NoSuchOrder => Problem::not_found(),
-            transition_order::Refusal::Impossible(refused) => transition_problem(refused),
+            OrderTransitionRefusal::NoSuchOrder => Problem::not_found(),
+            OrderTransitionRefusal::Impossible(refused) => transition_problem(refused),
         })?;
         // An order without parts was refused earlier, so the view always exists.
         Reply::ok(&view::order(&parts, view::BUYERS))
@@ -268,7 +269,7 @@ impl Write<BackOffice> for ShipOrder {
     }
 
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
-        let (randomness, tracking) = (call.state.ports.randomness.as_ref(), call.state.tracking);
+        let (randomness, tracking) = (call.state.ports.randomness.as_ref(), call.state.settings.tracking);
         let (shipment, report) = (&self.shipment, self.tracking_report.as_ref());
         let recorded =
             record_marketplace_shipment(tx, randomness, shipment, report, tracking, tx.now()).await;
@@ -277,11 +278,11 @@ impl Write<BackOffice> for ShipOrder {
     }
 }
 
-fn shipping_problem(refusal: ship_order::Refusal) -> Problem {
+fn shipping_problem(refusal: ShippingRefusal) -> Problem {
     match refusal {
-        ship_order::Refusal::NoSuchOrder => Problem::not_found(),
-        ship_order::Refusal::Items(broken) => broken.into(),
-        ship_order::Refusal::Impossible { refused, .. } => transition_problem(refused),
+        ShippingRefusal::NoSuchOrder => Problem::not_found(),
+        ShippingRefusal::Items(broken) => broken.into(),
+        ShippingRefusal::Impossible { refused, .. } => transition_problem(refused),
     }
 }
 

@@ -5,7 +5,7 @@ use kernel::SellerId;
 use oauth::FamilyId;
 use serde_json::json;
 use usecases::Transaction;
-use usecases::personal_tokens::{Refusal, issue_personal_token, revoke_personal_token};
+use usecases::personal_tokens::{PersonalTokenRefusal, issue_personal_token, revoke_personal_token};
 use usecases::sellers::NotOpen;
 use web::decode::{Shape, date_time, object, text};
 use web::operation::{Call, Incoming, Write};
@@ -65,12 +65,14 @@ impl Write<BackOffice> for RevokeToken {
     }
 }
 
-fn problem(refusal: Refusal) -> Problem {
+fn problem(refusal: PersonalTokenRefusal) -> Problem {
     match refusal {
-        Refusal::Account(NotOpen::NoSuchSeller) | Refusal::NoSuchToken => Problem::not_found(),
-        Refusal::Expired => Entry::validation("expires_at", to_sentence(&refusal)).into(),
-        Refusal::Account(NotOpen::SellerClosed) | Refusal::TooMany | Refusal::Suspended => {
-            conflict(&refusal).into()
+        PersonalTokenRefusal::Account(NotOpen::NoSuchSeller) | PersonalTokenRefusal::NoSuchToken => {
+            Problem::not_found()
         }
+        PersonalTokenRefusal::Expired => Entry::validation("expires_at", to_sentence(&refusal)).into(),
+        PersonalTokenRefusal::Account(NotOpen::SellerClosed)
+        | PersonalTokenRefusal::TooMany
+        | PersonalTokenRefusal::Suspended => conflict(&refusal).into(),
     }
 }

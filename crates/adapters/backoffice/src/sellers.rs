@@ -78,7 +78,10 @@ impl Write<BackOffice> for CreateSeller {
             password: self.hash.clone(),
             created_at: tx.now(),
         };
-        let (public_url, interval) = (&call.state.ports.service.public_url, call.state.link_interval);
+        let (public_url, interval) = (
+            &call.state.ports.service.public_url,
+            call.state.settings.link_interval,
+        );
         let registered = register_seller(tx, tx, randomness, operator(call)?, new, public_url, interval);
         let registered = registered.await;
         let seller = registered.map_refusal(|refusal| conflict(&refusal).at("email").into())?;
@@ -143,7 +146,6 @@ fn position(text: &str) -> Option<i32> {
     text.parse().ok().filter(|_| digits)
 }
 
-/// Reads one account.
 pub(crate) struct ReadSeller(SellerId);
 
 impl Read<BackOffice> for ReadSeller {
@@ -214,7 +216,11 @@ impl Write<BackOffice> for InviteSeller {
     }
 
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
-        let (ports, by, interval) = (&call.state.ports, operator(call)?, call.state.link_interval);
+        let (ports, by, interval) = (
+            &call.state.ports,
+            operator(call)?,
+            call.state.settings.link_interval,
+        );
         let (randomness, public_url) = (ports.randomness.as_ref(), &ports.service.public_url);
         let invited = invite(tx, randomness, by, self.0, public_url, interval, tx.now()).await;
         let link = invited.map_refusal(|refusal| match refusal {

@@ -23,7 +23,7 @@ pub(crate) trait Api: Send + Sync {
 
     /// Parses an answer. Statuses with the same meaning everywhere (401, 429, 502 to 504, redirects) never
     /// arrive here.
-    fn read(&self, number: &TrackingNumber, answer: &Response) -> Result<Reading, Failure>;
+    fn read(&self, number: &TrackingNumber, answer: &Response) -> Result<Reading, LookupFailure>;
 
     /// The pause after a 429 without `Retry-After`. `is_repeated`: the probe after such a pause got a 429
     /// again.
@@ -45,7 +45,7 @@ pub(crate) struct Reading {
 
 /// Why a look-up has no reading. The text is logged, so it contains no credentials and no address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Failure {
+pub(crate) enum LookupFailure {
     /// The carrier does not know the parcel.
     #[error("not found")]
     NotFound,
@@ -77,7 +77,7 @@ pub(crate) enum Failure {
     Refused(String),
 }
 
-impl Failure {
+impl LookupFailure {
     /// Whether an immediate retry may succeed.
     pub(crate) fn is_retryable(&self) -> bool {
         matches!(

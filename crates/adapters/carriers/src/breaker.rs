@@ -8,7 +8,7 @@ use kernel::Clock;
 use orders::Carrier;
 use parking_lot::Mutex;
 
-use crate::apis::Failure;
+use crate::apis::LookupFailure;
 
 /// Consecutive timeouts that open the breaker.
 const TIMEOUTS: usize = 3;
@@ -29,7 +29,7 @@ pub(crate) struct CircuitBreaker {
 
 /// The outcome of a look-up, as a measure of the carrier's health.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum CallOutcome {
     /// The carrier answered. "No such parcel" is an answer.
     Success,
     /// No answer in time.
@@ -103,21 +103,21 @@ impl CircuitBreaker {
         })
     }
 
-    fn settle(&self, probed: Option<DateTime<Utc>>, outcome: Outcome, failure: Option<&Failure>) {
+    fn settle(&self, probed: Option<DateTime<Utc>>, outcome: CallOutcome, failure: Option<&LookupFailure>) {
         let now = self.clock.now();
         let mut state = self.state.lock();
         // A look-up in flight may have opened another pause since the probe began.
         let is_probe = probed.is_some() && probed == state.pause.as_ref().map(|pause| pause.since);
         match outcome {
             _ if state.is_rejected => {}
-            Outcome::Rejected => {
+            CallOutcome::Rejected => {
                 state.is_rejected = true;
                 tracing::error!(
                     carrier = self.carrier.as_str(),
                     "the carrier rejects the configured credentials: no requests until the next start"
                 );
             }
-            Outcome::Throttled(lasts) => match &mut state.pause {
+            CallOutcome::Throttled(lasts) => match &mut state.pause {
                 // The look-up was in flight when the breaker opened: the later end applies.
                 Some(pause) if !pause.is_probing => {
                     pause.is_throttled = true;
@@ -127,7 +127,7 @@ impl CircuitBreaker {
             },
             // The look-up was in flight when the breaker opened.
             _ if state.pause.is_some() && !is_probe => {}
-            Outcome::Success if state.pause.is_some() => {
+            CallOutcome::Success if state.pause.is_some() => {
                 *state = State::default();
                 tracing::info!(
                     carrier = self.carrier.as_str(),
@@ -152,7 +152,7 @@ impl CircuitBreaker {
         since: DateTime<Utc>,
         lasts: TimeDelta,
         is_throttled: bool,
-        failure: Option<&Failure>,
+        failure: Option<&LookupFailure>,
     ) {
         *state = State {
             pause: Some(Pause {
@@ -190,10 +190,14 @@ impl State {
         }
     }
 
-    fn record(&mut self, outcome: Outcome) {
+    fn record(&mut self, outcome: CallOutcome) {
         let timeouts = self.consecutive_timeouts + 1;
-        self.consecutive_timeouts = if outcome == Outcome::Timeout { timeouts } else { 0 };
-        self.failed.push_back(outcome != Outcome::Success);
+        self.consecutive_timeouts = if outcome == CallOutcome::Timeout {
+            timeouts
+        } else {
+            0
+        };
+        self.failed.push_back(outcome != CallOutcome::Success);
         if self.failed.len() > WINDOW {
             self.failed.pop_front();
         }
@@ -212,7 +216,7 @@ impl Permit<'_> {
     }
 
     /// Records the outcome. A pause that it begins is logged with the failure.
-    pub(crate) fn settle(mut self, outcome: Outcome, failure: Option<&Failure>) {
+    pub(crate) fn settle(mut self, outcome: CallOutcome, failure: Option<&LookupFailure>) {
         self.is_settled = true;
         self.breaker.settle(self.probed, outcome, failure);
     }
@@ -234,7 +238,7 @@ impl Drop for Permit<'_> {
 mod tests {
     use testkit::ManualClock;
 
-    use super::{Outcome::*, *};
+    use super::{CallOutcome::*, *};
 
     fn breaker() -> (CircuitBreaker, Arc<ManualClock>) {
         let clock = Arc::new(ManualClock::at("2026-01-06T22:00:00Z"));
@@ -245,7 +249,7 @@ mod tests {
         breaker.admit().unwrap_or_else(|reason| panic!("{reason}"))
     }
 
-    fn settle(breaker: &CircuitBreaker, outcomes: &[Outcome]) {
+    fn settle(breaker: &CircuitBreaker, outcomes: &[CallOutcome]) {
         for outcome in outcomes {
             admitted(breaker).settle(*outcome, None);
         }
@@ -265,9 +269,9 @@ mod tests {
     #[test]
     fn the_pauses_after_outcomes() {
         // The first failure has left the window when the next one occurs.
-        let spread: [Outcome; 10] = std::array::from_fn(|n| [Failure, Success, Success][n % 3]);
+        let spread: [CallOutcome; 10] = std::array::from_fn(|n| [Failure, Success, Success][n % 3]);
         let minute = Throttled(TimeDelta::seconds(60));
-        let table: [&[(&[Outcome], i64)]; 5] = [
+        let table: [&[(&[CallOutcome], i64)]; 5] = [
             &[
                 (&[Timeout, Timeout, Success, Timeout, Timeout], 0),
                 (&[Timeout], 30),

@@ -12,8 +12,8 @@ use tokio::time::{Instant, timeout_at};
 use tracing::{Instrument as _, field::Empty};
 use url::Url;
 
-use crate::apis::{Api, Failure, Reading};
-use crate::breaker::{CircuitBreaker, Outcome, Permit};
+use crate::apis::{Api, LookupFailure, Reading};
+use crate::breaker::{CallOutcome, CircuitBreaker, Permit};
 use crate::http::{Http, Response};
 use crate::tokens::TokenCache;
 
@@ -112,7 +112,7 @@ impl CarrierClient {
             Err(reason) => return Lookup::Unavailable(reason.to_owned()),
         };
         let answer = timeout_at(deadline, self.query(number, deadline)).await;
-        let answer = answer.unwrap_or(Err(Failure::Timeout));
+        let answer = answer.unwrap_or(Err(LookupFailure::Timeout));
         self.settle(permit, &answer);
         self.lookup(answer)
     }
@@ -122,28 +122,28 @@ impl CarrierClient {
         self.lookup(self.api.read(number, answer))
     }
 
-    fn lookup(&self, answer: Result<Reading, Failure>) -> Lookup {
+    fn lookup(&self, answer: Result<Reading, LookupFailure>) -> Lookup {
         match answer {
             Ok(reading) => Lookup::Found(self.tracking_report(&reading)),
-            Err(Failure::NotFound) => Lookup::NotFound,
+            Err(LookupFailure::NotFound) => Lookup::NotFound,
             Err(failure) => Lookup::Unavailable(failure.to_string()),
         }
     }
 
     /// Queries the carrier, with at most one token renewal and one retry.
-    async fn query(&self, number: &TrackingNumber, deadline: Instant) -> Result<Reading, Failure> {
+    async fn query(&self, number: &TrackingNumber, deadline: Instant) -> Result<Reading, LookupFailure> {
         let (mut is_renewed, mut is_retried) = (false, false);
         loop {
             match self.attempt(number).await {
-                Err(Failure::Unauthorized) if matches!(self.auth, Auth::Token(..)) && !is_renewed => {
+                Err(LookupFailure::Unauthorized) if matches!(self.auth, Auth::Token(..)) && !is_renewed => {
                     is_renewed = true;
                 }
                 // Without credentials, none are wrong.
-                Err(Failure::Unauthorized) if matches!(self.auth, Auth::None) => {
-                    return Err(Failure::Status(401));
+                Err(LookupFailure::Unauthorized) if matches!(self.auth, Auth::None) => {
+                    return Err(LookupFailure::Status(401));
                 }
                 // The carrier rejected a fresh token too, or the account has no token to renew.
-                Err(Failure::Unauthorized) => return Err(Failure::Credentials),
+                Err(LookupFailure::Unauthorized) => return Err(LookupFailure::Credentials),
                 Err(failure) if failure.is_retryable() && !is_retried => {
                     if deadline.saturating_duration_since(Instant::now()) < RETRY_NEEDS {
                         return Err(failure);
@@ -155,7 +155,7 @@ impl CarrierClient {
         }
     }
 
-    async fn attempt(&self, number: &TrackingNumber) -> Result<Reading, Failure> {
+    async fn attempt(&self, number: &TrackingNumber) -> Result<Reading, LookupFailure> {
         let mut request = self.api.request(&self.base_url, number);
         let headers = request.headers_mut();
         match &self.auth {
@@ -167,7 +167,7 @@ impl CarrierClient {
                 let token = tokens.get().await?;
                 headers.insert(name, token.header.clone());
                 let answer = self.http.exchange(request).await;
-                if matches!(answer, Err(Failure::Unauthorized)) {
+                if matches!(answer, Err(LookupFailure::Unauthorized)) {
                     tokens.invalidate(&token);
                 }
                 return self.api.read(number, &answer?);
@@ -177,16 +177,16 @@ impl CarrierClient {
         self.api.read(number, &answer)
     }
 
-    fn settle(&self, permit: Permit<'_>, answer: &Result<Reading, Failure>) {
+    fn settle(&self, permit: Permit<'_>, answer: &Result<Reading, LookupFailure>) {
         let outcome = match answer {
-            Ok(_) | Err(Failure::NotFound | Failure::Refused(_)) => Outcome::Success,
-            Err(Failure::Timeout | Failure::ConnectTimeout) => Outcome::Timeout,
-            Err(Failure::Credentials) => Outcome::Rejected,
-            Err(Failure::Throttled(pause)) => Outcome::Throttled(pause.unwrap_or_else(|| {
+            Ok(_) | Err(LookupFailure::NotFound | LookupFailure::Refused(_)) => CallOutcome::Success,
+            Err(LookupFailure::Timeout | LookupFailure::ConnectTimeout) => CallOutcome::Timeout,
+            Err(LookupFailure::Credentials) => CallOutcome::Rejected,
+            Err(LookupFailure::Throttled(pause)) => CallOutcome::Throttled(pause.unwrap_or_else(|| {
                 let is_repeated = permit.is_after_throttling();
                 self.api.throttle_pause(is_repeated, self.http.clock.now())
             })),
-            Err(_) => Outcome::Failure,
+            Err(_) => CallOutcome::Failure,
         };
         permit.settle(outcome, answer.as_ref().err());
     }

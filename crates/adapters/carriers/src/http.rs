@@ -12,7 +12,7 @@ use secrecy::{ExposeSecret, SecretString};
 use tracing::{Instrument as _, Span, field::Empty};
 use url::Url;
 
-use crate::{CarrierSettings, SetupError, apis::Failure};
+use crate::{CarrierSettings, SetupError, apis::LookupFailure};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -62,7 +62,7 @@ impl Http {
 
     /// Sends a request and reads the whole answer. Statuses with the same meaning for every carrier become
     /// failures.
-    pub(crate) async fn exchange(&self, request: Request) -> Result<Response, Failure> {
+    pub(crate) async fn exchange(&self, request: Request) -> Result<Response, LookupFailure> {
         let span = tracing::info_span!(
             target: SPANS,
             "carrier request",
@@ -80,23 +80,23 @@ impl Http {
         outcome
     }
 
-    async fn send(&self, request: Request) -> Result<Response, Failure> {
+    async fn send(&self, request: Request) -> Result<Response, LookupFailure> {
         let mut response = self.client.execute(request).await?;
         let status = response.status();
         Span::current().record("http.response.status_code", i64::from(status.as_u16()));
         match status.as_u16() {
-            401 => return Err(Failure::Unauthorized),
+            401 => return Err(LookupFailure::Unauthorized),
             429 => {
                 let pause = retry_after(response.headers(), self.clock.now());
-                return Err(Failure::Throttled(pause));
+                return Err(LookupFailure::Throttled(pause));
             }
-            code @ (300..=399 | 502..=504) => return Err(Failure::Status(code)),
+            code @ (300..=399 | 502..=504) => return Err(LookupFailure::Status(code)),
             _ => {}
         }
         let mut body = Vec::new();
         while let Some(chunk) = response.chunk().await? {
             if body.len().saturating_add(chunk.len()) > MAX_BODY {
-                return Err(Failure::TooLarge);
+                return Err(LookupFailure::TooLarge);
             }
             body.extend_from_slice(&chunk);
         }
@@ -114,7 +114,7 @@ fn retry_after(headers: &HeaderMap, now: DateTime<Utc>) -> Option<TimeDelta> {
     (pause > TimeDelta::zero()).then(|| pause.min(MAX_RETRY_AFTER))
 }
 
-impl From<reqwest::Error> for Failure {
+impl From<reqwest::Error> for LookupFailure {
     fn from(error: reqwest::Error) -> Self {
         // The URL contains the tracking number.
         let error = error.without_url();

@@ -7,7 +7,7 @@ use secrecy::ExposeSecret;
 use serde_json::Value;
 use url::form_urlencoded;
 
-use crate::apis::Failure;
+use crate::apis::LookupFailure;
 use crate::http::{Response, post, secret_header, sensitive};
 use crate::tokens::{Expiry, Token};
 use crate::{Account, SetupError, parse};
@@ -34,13 +34,13 @@ pub(crate) fn form(account: &Account) -> Request {
 }
 
 /// Rejected credentials have status 400 (RFC 6749 §5.2), or 401, which never arrives here.
-pub(crate) fn token(answer: &Response, now: DateTime<Utc>) -> Result<Option<Token>, Failure> {
+pub(crate) fn token(answer: &Response, now: DateTime<Utc>) -> Result<Option<Token>, LookupFailure> {
     let body = parse::object(&answer.body).unwrap_or_default();
     if answer.status == StatusCode::BAD_REQUEST
         && let Some("invalid_client" | "unauthorized_client" | "invalid_grant") =
             parse::text(&body, "/error").as_deref()
     {
-        return Err(Failure::Credentials);
+        return Err(LookupFailure::Credentials);
     }
     let token = parse::text(&body, "/access_token").filter(|token| !token.is_empty());
     let header = token.and_then(|token| sensitive(&format!("Bearer {token}")));

@@ -5,26 +5,29 @@ use chrono::{DateTime, Duration, LocalResult, NaiveDateTime, TimeZone, Utc};
 use chrono_tz::Europe::Warsaw;
 use serde_json::Value;
 
-use crate::{apis::Failure, http::Response};
+use crate::{apis::LookupFailure, http::Response};
 
 /// The JSON of an answer with status 200. Other statuses are failures: "no such parcel" if `is_not_found`
 /// holds, a rejected request for 400 and 422 with JSON, else an error of the carrier.
-pub(crate) fn answer(answer: &Response, is_not_found: impl Fn(&Value) -> bool) -> Result<Value, Failure> {
+pub(crate) fn answer(
+    answer: &Response,
+    is_not_found: impl Fn(&Value) -> bool,
+) -> Result<Value, LookupFailure> {
     match (answer.status.as_u16(), object(&answer.body)) {
         (200, body) => body,
-        (_, Ok(body)) if is_not_found(&body) => Err(Failure::NotFound),
-        (code @ (400 | 422), Ok(_)) => Err(Failure::Refused(format!("HTTP status {code}"))),
-        (code, _) => Err(Failure::Status(code)),
+        (_, Ok(body)) if is_not_found(&body) => Err(LookupFailure::NotFound),
+        (code @ (400 | 422), Ok(_)) => Err(LookupFailure::Refused(format!("HTTP status {code}"))),
+        (code, _) => Err(LookupFailure::Status(code)),
     }
 }
 
 /// Parses a JSON object.
-pub(crate) fn object(body: &[u8]) -> Result<Value, Failure> {
-    let value: Value = serde_json::from_slice(body).map_err(|_| Failure::Unreadable("not JSON"))?;
+pub(crate) fn object(body: &[u8]) -> Result<Value, LookupFailure> {
+    let value: Value = serde_json::from_slice(body).map_err(|_| LookupFailure::Unreadable("not JSON"))?;
     if value.is_object() {
         Ok(value)
     } else {
-        Err(Failure::Unreadable("not a JSON object"))
+        Err(LookupFailure::Unreadable("not a JSON object"))
     }
 }
 

@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 use tracing::Instrument as _;
 
-use crate::apis::Failure;
+use crate::apis::LookupFailure;
 use crate::http::{Http, Response};
 
 /// How long before its expiry a token is renewed. A token that lives less than twice as long is renewed at
@@ -21,9 +21,9 @@ const RENEWAL_MARGIN: TimeDelta = TimeDelta::minutes(5);
 /// Pause after a failed renewal, while the old token still works.
 const RENEWAL_PAUSE: Duration = Duration::from_secs(30);
 
-/// Parses an answer to a token request: its token, if it has one, or [`Failure::Credentials`] if it rejects them by a
+/// Parses an answer to a token request: its token, if it has one, or [`LookupFailure::Credentials`] if it rejects them by a
 /// status other than 401.
-pub(crate) type ReadToken = fn(&Response, DateTime<Utc>) -> Result<Option<Token>, Failure>;
+pub(crate) type ReadToken = fn(&Response, DateTime<Utc>) -> Result<Option<Token>, LookupFailure>;
 
 /// A token in the form of its header value.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ pub(crate) struct TokenCache {
 }
 
 struct LastFailure {
-    failure: Failure,
+    failure: LookupFailure,
     at: Instant,
 }
 
@@ -78,7 +78,7 @@ impl TokenCache {
 
     /// Returns an unexpired token. While the old token works, a renewal runs in the background. Concurrent
     /// callers without a token share one fetch and its failure.
-    pub(crate) async fn get(self: &Arc<Self>) -> Result<Arc<Token>, Failure> {
+    pub(crate) async fn get(self: &Arc<Self>) -> Result<Arc<Token>, LookupFailure> {
         if let Some(token) = self.unexpired() {
             self.renew_if_due(&token);
             return Ok(token);
@@ -92,7 +92,7 @@ impl TokenCache {
             Some(last) if last.at >= began => Err(last.failure.clone()),
             _ => {
                 let fetched = self.fetch(last_failure).await;
-                fetched.unwrap_or_else(|error| Err(Failure::Broken(error.to_string())))
+                fetched.unwrap_or_else(|error| Err(LookupFailure::Broken(error.to_string())))
             }
         }
     }
@@ -129,11 +129,11 @@ impl TokenCache {
     fn fetch(
         self: &Arc<Self>,
         mut last_failure: OwnedMutexGuard<Option<LastFailure>>,
-    ) -> JoinHandle<Result<Arc<Token>, Failure>> {
+    ) -> JoinHandle<Result<Arc<Token>, LookupFailure>> {
         let cache = Arc::clone(self);
         let fetch = async move {
             let fetched = timeout(cache.http.deadline, cache.request_token()).await;
-            let fetched = fetched.unwrap_or(Err(Failure::Timeout)).map(Arc::new);
+            let fetched = fetched.unwrap_or(Err(LookupFailure::Timeout)).map(Arc::new);
             if let Ok(token) = &fetched {
                 *cache.token.lock() = Some(Arc::clone(token));
             }
@@ -144,19 +144,20 @@ impl TokenCache {
         tokio::spawn(fetch.in_current_span())
     }
 
-    async fn request_token(&self) -> Result<Token, Failure> {
+    async fn request_token(&self) -> Result<Token, LookupFailure> {
         // Fails only for streamed bodies.
         let request = self.request.try_clone();
-        let request = request.ok_or_else(|| Failure::Broken("the body cannot be sent again".to_owned()))?;
+        let request =
+            request.ok_or_else(|| LookupFailure::Broken("the body cannot be sent again".to_owned()))?;
         let answer = self.http.exchange(request).await;
         let answer = answer.map_err(|failure| match failure {
-            Failure::Unauthorized => Failure::Credentials,
+            LookupFailure::Unauthorized => LookupFailure::Credentials,
             other => other,
         })?;
         let token = (self.read)(&answer, self.http.clock.now())?;
         if !answer.status.is_success() {
-            return Err(Failure::Status(answer.status.as_u16()));
+            return Err(LookupFailure::Status(answer.status.as_u16()));
         }
-        token.ok_or(Failure::Unreadable("no token"))
+        token.ok_or(LookupFailure::Unreadable("no token"))
     }
 }

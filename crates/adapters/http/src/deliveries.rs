@@ -3,7 +3,7 @@
 use actix_web::http::StatusCode;
 use oauth::Scope;
 use usecases::Transaction;
-use usecases::redeliver::{self, Requester, redeliver, send_test_event};
+use usecases::redeliver::{RedeliveryRefusal, Requester, redeliver, send_test_event};
 use web::decode::{Shape, object};
 use web::openapi::{Docs, JsonBody};
 use web::operation::{Call, Incoming, Read, Write};
@@ -204,15 +204,15 @@ fn requester(call: &Call<Public>) -> Requester {
     Requester::Application(call.caller.seller, call.caller.client_id)
 }
 
-fn problem(refusal: redeliver::Refusal) -> Problem {
+fn problem(refusal: RedeliveryRefusal) -> Problem {
     match refusal {
-        redeliver::Refusal::NotFound => Problem::not_found(),
-        redeliver::Refusal::NotSubscribed => {
+        RedeliveryRefusal::NotFound => Problem::not_found(),
+        RedeliveryRefusal::NotSubscribed => {
             Entry::validation("event", "Must be one of the subscription's events.").into()
         }
-        redeliver::Refusal::Inactive => inactive(),
-        redeliver::Refusal::UnderWay => under_way(),
-        redeliver::Refusal::TooMany(quota) => {
+        RedeliveryRefusal::Inactive => inactive(),
+        RedeliveryRefusal::UnderWay => under_way(),
+        RedeliveryRefusal::TooMany(quota) => {
             let (limit, seconds) = (quota.limit, quota.retry_after());
             let message =
                 format!("Rate limit of this subscription reached: {limit} a minute. Retry in {seconds} s.");

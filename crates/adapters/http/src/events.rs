@@ -47,7 +47,6 @@ const LEAST_WAIT: Duration = Duration::from_secs(1);
 /// The message for a cursor that does not open.
 const REFUSED: &str = "Not a cursor of this seller's journal: send the `cursor` of an earlier answer.";
 
-/// Reads a page of the journal.
 pub(crate) struct ListEvents {
     start: JournalStart,
     limit: u16,

@@ -11,7 +11,7 @@ use offers::{
     SellerStatus, Stock, StockChange,
 };
 use tokio::time::timeout;
-use usecases::change_offer::{self, decide_patch, patch_offer};
+use usecases::change_offer::{OfferChangeRefusal, decide_patch, patch_offer};
 use usecases::{LockSet, Row, Transaction};
 use web::decode::{Fields, ObjectShape, Shape, object, one_of, text_of};
 use web::openapi::{Docs, JsonBody, Parameter};
@@ -229,10 +229,10 @@ fn changes() -> ObjectShape<impl Fn(&mut Fields<'_, '_>) -> Option<OfferPatch>> 
     )
 }
 
-fn problem(refusal: change_offer::Refusal<Vec<PatchRefusal>>) -> Problem {
+fn problem(refusal: OfferChangeRefusal<Vec<PatchRefusal>>) -> Problem {
     match refusal {
-        change_offer::Refusal::NoSuchOffer => Problem::not_found(),
-        change_offer::Refusal::Rules(reasons) => Problem::of(reasons.into_iter().map(entry)),
+        OfferChangeRefusal::NoSuchOffer => Problem::not_found(),
+        OfferChangeRefusal::Rules(reasons) => Problem::of(reasons.into_iter().map(entry)),
     }
 }
 

@@ -10,7 +10,7 @@ use orders::{
     TrackingReport,
 };
 use usecases::ship_order::{
-    self, CorrectionRefusal, Report, ask_carrier, check_report, correct_shipment, record_report,
+    CorrectionRefusal, Report, ShippingRefusal, ask_carrier, check_report, correct_shipment, record_report,
 };
 use usecases::{LockSet, Row, Transaction, Turn};
 use web::decode::{Shape, list, object, one_of, text};
@@ -237,11 +237,11 @@ fn item_ids() -> impl Shape<Value = Vec<String>> {
     })
 }
 
-fn problem(refusal: ship_order::Refusal) -> Problem {
+fn problem(refusal: ShippingRefusal) -> Problem {
     match refusal {
-        ship_order::Refusal::NoSuchOrder => Problem::not_found(),
-        ship_order::Refusal::Items(broken) => broken.into(),
-        ship_order::Refusal::Impossible { refused, own_items } => {
+        ShippingRefusal::NoSuchOrder => Problem::not_found(),
+        ShippingRefusal::Items(broken) => broken.into(),
+        ShippingRefusal::Impossible { refused, own_items } => {
             refused_transition(refused.reason, &own_items).into()
         }
     }

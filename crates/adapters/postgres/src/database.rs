@@ -267,7 +267,6 @@ impl Database {
         })
     }
 
-    /// Reads the change feed.
     pub fn change_reader(&self) -> Arc<dyn ChangeReader> {
         Arc::new(self.autocommit("changes"))
     }

@@ -247,16 +247,20 @@ impl<L: Listed> List<L> {
         size: PageSize,
     ) -> Result<Page<L::Item>, StoreError> {
         let seller = reader.seller;
+        let Filter {
+            status,
+            newer_than,
+            updated_after,
+        } = filter;
         let page = PageQuestion {
             seller,
             filter,
             after: after.unwrap_or(NEWEST),
             rows: i64::from(size.get()) + 1,
         };
-        let rows = match (filter.updated_after, self.layout) {
+        let rows = match (updated_after, self.layout) {
             (Some(updated), _) => {
                 let (of, Keyset { at, id }, rows) = (seller.uuid(), page.after, page.rows);
-                let (newer_than, status) = (filter.newer_than, filter.status);
                 let values = (of, updated, newer_than, at, id, status, rows);
                 self.slow.rows(reader, L::UPDATED.bind(values)).await?
             }

@@ -12,7 +12,6 @@ use crate::command::{PrintError, note, print};
 /// A timestamp for programs.
 pub(super) use web::timestamps::Timestamp;
 
-/// A row of a list.
 pub(crate) trait Listed {
     /// The members of the object that the table shows.
     const COLUMNS: &'static str;

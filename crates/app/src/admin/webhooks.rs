@@ -9,7 +9,7 @@ use clap::{ArgGroup, Subcommand};
 use kernel::SellerId;
 use orders::OrderRef;
 use serde_json::{Value, json};
-use usecases::redeliver::{self, Requester, redeliver};
+use usecases::redeliver::{RedeliveryRefusal, Requester, redeliver};
 use usecases::{ActingOperator, Failure};
 use uuid::Uuid;
 use webhooks::{
@@ -138,7 +138,7 @@ impl Command {
                     let which = (subscription.into(), delivery.into());
                     let made = deliver_again(database, seller, which).await;
                     let made = made.map_err(|failure| match failure {
-                        Failure::Refused(redeliver::Refusal::NotFound) => {
+                        Failure::Refused(RedeliveryRefusal::NotFound) => {
                             let unknown = format!(
                                 "the subscription has no delivery {delivery}: `seller-api admin webhooks deliveries --subscription \
                                  {subscription}` shows its deliveries"
@@ -305,7 +305,7 @@ async fn deliver_again(
     database: &Database,
     seller: SellerId,
     which: (SubscriptionId, DeliveryId),
-) -> Result<Delivery, Failure<redeliver::Refusal>> {
+) -> Result<Delivery, Failure<RedeliveryRefusal>> {
     let requester = Requester::Operator(ActingOperator::CommandLine, seller);
     let queued = in_transaction(database, |tx| {
         Box::pin(redeliver(tx, tx, requester, which, tx.now()))

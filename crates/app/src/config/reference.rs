@@ -12,7 +12,6 @@ use serde_json::Value;
 
 use super::{Config, Fault, Period, must_be};
 
-/// A configuration key.
 #[derive(Debug, Clone)]
 pub struct Key {
     /// `section.name`.

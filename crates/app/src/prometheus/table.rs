@@ -3,7 +3,6 @@
 
 use std::fmt::{self, Display, Write as _};
 
-/// A metric.
 #[derive(Debug)]
 pub struct Metric {
     /// The section of the page.
@@ -22,7 +21,6 @@ kernel::words! {
     }
 }
 
-/// A label of a metric.
 #[derive(Debug)]
 pub struct Label {
     pub name: &'static str,

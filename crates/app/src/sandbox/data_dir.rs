@@ -70,7 +70,6 @@ impl DataDir {
         &self.folder
     }
 
-    /// The folder of mails.
     pub(super) fn mails(&self) -> PathBuf {
         self.folder.join("mail")
     }
@@ -166,7 +165,6 @@ pub(crate) struct Credentials {
     pub(crate) sellers: Vec<SellerCredentials>,
 }
 
-/// A seeded seller.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SellerCredentials {
     #[serde(flatten)]
@@ -185,7 +183,6 @@ pub(crate) struct Examples {
     pub(crate) multi_seller_order: Option<String>,
 }
 
-/// A seeded application.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ApplicationCredentials {
     pub(crate) client_id: String,

@@ -59,7 +59,7 @@ pub(super) struct OrderPlan {
     pub(super) minutes_ago: i64,
     #[serde(default)]
     pub(super) is_test: bool,
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<OrderStep>,
     /// Index of the seller, index of the offer, quantity.
     pub(super) lines: Vec<(usize, usize, i32)>,
     pub(super) delivery_point: Option<DeliveryPoint>,
@@ -68,7 +68,7 @@ pub(super) struct OrderPlan {
 
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Step {
+pub(super) enum OrderStep {
     Pay,
     Cancel,
     /// Carrier and tracking number.

@@ -32,7 +32,7 @@ use web::resources::offer_input;
 use crate::command::use_case_error;
 
 use super::data_dir::{ApplicationCredentials, Credentials, DataDir, Examples, SellerCredentials};
-use super::plan::{ApplicationPlan, OrderPlan, Plan, SellerPlan, Step};
+use super::plan::{ApplicationPlan, OrderPlan, OrderStep, Plan, SellerPlan};
 
 /// The credentials of an earlier seeding of this database; otherwise seeds it now.
 pub(super) async fn seed_once(
@@ -142,7 +142,6 @@ struct Seeding<'a> {
     suffix: String,
 }
 
-/// A seeded seller.
 struct SeededSeller {
     offers: Vec<OfferId>,
     credentials: SellerCredentials,
@@ -311,10 +310,10 @@ impl Seeding<'_> {
         let id = placed.map_err(Failure::refused_as)?.id;
         for step in &plan.steps {
             let (transition, at) = match step {
-                Step::Pay => (transition_order::Transition::Pay, after(1)),
-                Step::Cancel => (transition_order::Transition::Cancel, after(2)),
-                Step::Deliver => (transition_order::Transition::Deliver, after(6)),
-                Step::Ship(parcel) => {
+                OrderStep::Pay => (transition_order::Transition::Pay, after(1)),
+                OrderStep::Cancel => (transition_order::Transition::Cancel, after(2)),
+                OrderStep::Deliver => (transition_order::Transition::Deliver, after(6)),
+                OrderStep::Ship(parcel) => {
                     let shop = shops.get(seller).ok_or_else(unknown("seller"))?;
                     self.ship(tx, shop.credentials.account.id.into(), id, parcel, after(3))
                         .await?;
@@ -325,7 +324,7 @@ impl Seeding<'_> {
             changed.map_err(Failure::refused_as)?;
         }
         let is_shared = plan.lines.iter().any(|(of, ..)| *of != seller);
-        let concerned = plan.lines.iter().filter(|_| plan.steps == [Step::Pay]);
+        let concerned = plan.lines.iter().filter(|_| plan.steps == [OrderStep::Pay]);
         for (of, ..) in concerned {
             let examples = &mut shops
                 .get_mut(*of)

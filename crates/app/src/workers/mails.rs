@@ -34,7 +34,6 @@ const RECORD_FOR: Duration = Duration::from_mins(5);
 pub(super) trait Kind: Mail {
     /// The worker's name.
     const WORKER: &'static str;
-    /// The kind of mail.
     const ABOUT: &'static str;
 
     /// Which order it is about; or which seller's account, and the kind of mail: no command lists those that were given

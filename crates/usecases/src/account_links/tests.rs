@@ -36,11 +36,11 @@ fn passwords() -> (PasswordHash, PasswordHash) {
 async fn a_changed_password_ends_every_other_session_unless_something_changed_meanwhile() {
     for (alive, fits, current, refused) in [
         (true, true, Some("old"), None),
-        (false, true, Some("old"), Some(Refusal::SessionEnded)),
-        (false, false, Some("new"), Some(Refusal::SessionEnded)),
-        (true, true, Some("new"), Some(Refusal::WrongPassword)),
-        (true, true, None, Some(Refusal::WrongPassword)),
-        (true, false, Some("old"), Some(Refusal::WrongPassword)),
+        (false, true, Some("old"), Some(LinkRefusal::SessionEnded)),
+        (false, false, Some("new"), Some(LinkRefusal::SessionEnded)),
+        (true, true, Some("new"), Some(LinkRefusal::WrongPassword)),
+        (true, true, None, Some(LinkRefusal::WrongPassword)),
+        (true, false, Some("old"), Some(LinkRefusal::WrongPassword)),
     ] {
         let times = usize::from(refused.is_none());
         let mut tx = knowing_sellers(logging(times, Action::PasswordChanged), false);

@@ -23,9 +23,9 @@ fn several(seller: u128) -> SellerOrder {
 }
 
 /// True for this reason, with seller 1's own items.
-fn is_impossible(refusal: &Refusal, reason: Reason) -> bool {
+fn is_impossible(refusal: &ShippingRefusal, reason: Reason) -> bool {
     let own = paid(1).items[0].offer;
-    matches!(refusal, Refusal::Impossible { refused, own_items } if refused.reason == reason && *own_items == [own])
+    matches!(refusal, ShippingRefusal::Impossible { refused, own_items } if refused.reason == reason && *own_items == [own])
 }
 
 const SCHEDULE: PollSchedule = PollSchedule {
@@ -70,7 +70,7 @@ async fn the_marketplace_ships_the_remaining_parts_with_one_mail() {
     let again = refusal(ship(&[first[0].clone(), rest[0].clone()], None, 0).await);
     assert!(is_impossible(&again, Reason::AlreadyShipped), "{again}");
     let unknown = refusal(ship(&[several(1)], Some(7), 0).await);
-    assert_eq!(unknown, Refusal::NoSuchOrder);
+    assert_eq!(unknown, ShippingRefusal::NoSuchOrder);
 }
 
 #[tokio::test]
@@ -86,6 +86,6 @@ async fn the_marketplaces_shipment_is_checked_before_a_carrier_is_asked() {
     let unpaid = refusal(check(&[part(1, 1)], None).await);
     assert!(is_impossible(&unpaid, Reason::Unpaid), "{unpaid}");
     for (parts, seller) in [(&[][..], None), (&both, Some(7))] {
-        assert_eq!(refusal(check(parts, seller).await), Refusal::NoSuchOrder);
+        assert_eq!(refusal(check(parts, seller).await), ShippingRefusal::NoSuchOrder);
     }
 }

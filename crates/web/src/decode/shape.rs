@@ -22,7 +22,6 @@ use crate::timestamps;
 ///
 /// A shape never sees `null` as a field's value: the methods of [`Fields`](super::Fields) handle it.
 pub trait Shape: Sized {
-    /// The decoded value.
     type Value;
 
     /// A noun phrase that fits "send …" and "must be …", such as "an integer from 0 to 10".

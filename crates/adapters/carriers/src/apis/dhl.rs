@@ -6,7 +6,7 @@ use reqwest::{Request, StatusCode};
 use serde_json::Value;
 use url::Url;
 
-use super::{Api, Failure, Reading};
+use super::{Api, LookupFailure, Reading};
 use crate::http::{Response, get, join};
 use crate::parse;
 use crate::status::{CodeTable, status_of};
@@ -36,18 +36,18 @@ impl Api for Dhl {
         get(url)
     }
 
-    fn read(&self, number: &TrackingNumber, answer: &Response) -> Result<Reading, Failure> {
+    fn read(&self, number: &TrackingNumber, answer: &Response) -> Result<Reading, LookupFailure> {
         let is_not_found = |body: &Value| {
             answer.status == StatusCode::NOT_FOUND
                 && parse::text(body, "/title").as_deref() == Some("No result found")
         };
         let body = parse::answer(answer, is_not_found)?;
         if !body.get("shipments").is_some_and(Value::is_array) {
-            return Err(Failure::Unreadable("no shipments"));
+            return Err(LookupFailure::Unreadable("no shipments"));
         }
         let with_number = parse::find(&body, "/shipments", "/id", number.as_str());
         let shipment = with_number.or_else(|| parse::list(&body, "/shipments").first());
-        reading(shipment.ok_or(Failure::NotFound)?)
+        reading(shipment.ok_or(LookupFailure::NotFound)?)
     }
 
     /// DHL answers 429 to several requests within a second, and once the daily quota is used up, which is
@@ -61,12 +61,12 @@ impl Api for Dhl {
     }
 }
 
-fn reading(shipment: &Value) -> Result<Reading, Failure> {
+fn reading(shipment: &Value) -> Result<Reading, LookupFailure> {
     let field = |name: &str| {
         parse::text(shipment, &format!("/status/{name}"))
             .or_else(|| parse::text(shipment, &format!("/events/0/{name}")))
     };
-    let code = field("statusCode").ok_or(Failure::Unreadable("no status code"))?;
+    let code = field("statusCode").ok_or(LookupFailure::Unreadable("no status code"))?;
     let is_return = parse::flag(shipment, "/returnFlag") || parse::flag(shipment, "/details/returnFlag");
     let status = status_of(CODES, &code).map(|status| match status {
         Status::Delivered if is_return => Status::Returned,

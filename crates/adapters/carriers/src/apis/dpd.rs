@@ -6,7 +6,7 @@ use roxmltree::{Document, Node, ParsingOptions};
 use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
-use super::{Api, Failure, Reading};
+use super::{Api, LookupFailure, Reading};
 use crate::http::{Response, join, post};
 use crate::status::{CodeTable, of_history, status_of};
 use crate::{Account, parse};
@@ -76,41 +76,42 @@ impl Api for Dpd {
     }
 
     /// A SOAP fault has status 200 or 500.
-    fn read(&self, _: &TrackingNumber, answer: &Response) -> Result<Reading, Failure> {
+    fn read(&self, _: &TrackingNumber, answer: &Response) -> Result<Reading, LookupFailure> {
         let reading = envelope(&answer.body);
         match (answer.status.as_u16(), &reading) {
-            (200, _) | (500, Err(Failure::Refused(_) | Failure::Credentials)) => reading,
-            (code, _) => Err(Failure::Status(code)),
+            (200, _) | (500, Err(LookupFailure::Refused(_) | LookupFailure::Credentials)) => reading,
+            (code, _) => Err(LookupFailure::Status(code)),
         }
     }
 }
 
-fn envelope(body: &[u8]) -> Result<Reading, Failure> {
-    let text = std::str::from_utf8(body).map_err(|_| Failure::Unreadable("not UTF-8"))?;
+fn envelope(body: &[u8]) -> Result<Reading, LookupFailure> {
+    let text = std::str::from_utf8(body).map_err(|_| LookupFailure::Unreadable("not UTF-8"))?;
     if text.bytes().filter(|byte| *byte == b'=').count() > MAX_ATTRIBUTES {
-        return Err(Failure::Unreadable("too many attributes"));
+        return Err(LookupFailure::Unreadable("too many attributes"));
     }
     if text.matches("xmlns").count() > MAX_NAMESPACES {
-        return Err(Failure::Unreadable("too many namespaces"));
+        return Err(LookupFailure::Unreadable("too many namespaces"));
     }
     let options = ParsingOptions {
         allow_dtd: false,
         nodes_limit: MAX_NODES,
         ..ParsingOptions::default()
     };
-    let document = Document::parse_with_options(text, options).map_err(|_| Failure::Unreadable("not XML"))?;
+    let document =
+        Document::parse_with_options(text, options).map_err(|_| LookupFailure::Unreadable("not XML"))?;
     let elements = || document.root().descendants().filter(Node::is_element);
     if let Some(fault) = elements().find(|node| node.tag_name().name() == "Fault") {
         return Err(failure(fault));
     }
     if !elements().any(|node| node.tag_name().name() == "getEventsForWaybillV1Response") {
-        return Err(Failure::Unreadable("no response element"));
+        return Err(LookupFailure::Unreadable("no response element"));
     }
     let listed = elements().filter(|node| node.tag_name().name() == "eventsList");
     let mut events: Vec<Reading> = listed.filter_map(event).collect();
     // DPD lists the newest first.
     events.reverse();
-    of_history(events).ok_or(Failure::NotFound)
+    of_history(events).ok_or(LookupFailure::NotFound)
 }
 
 fn event(element: Node<'_, '_>) -> Option<Reading> {
@@ -123,12 +124,12 @@ fn event(element: Node<'_, '_>) -> Option<Reading> {
 }
 
 /// Only the fault's text shows whether DPD rejects the credentials or the request.
-fn failure(fault: Node<'_, '_>) -> Failure {
+fn failure(fault: Node<'_, '_>) -> LookupFailure {
     let words = child(fault, "faultstring").unwrap_or_default();
     if words.to_ascii_lowercase().contains("access denied") {
-        Failure::Credentials
+        LookupFailure::Credentials
     } else {
-        Failure::Refused("a SOAP fault".to_owned())
+        LookupFailure::Refused("a SOAP fault".to_owned())
     }
 }
 
@@ -177,11 +178,14 @@ mod tests {
             format!("<r>{}</r>", "<a/>".repeat(200_000)),
         );
         for flood in [bomb, &deep, &wide] {
-            assert_eq!(envelope(flood.as_bytes()), Err(Failure::Unreadable("not XML")));
+            assert_eq!(
+                envelope(flood.as_bytes()),
+                Err(LookupFailure::Unreadable("not XML"))
+            );
         }
         let attributes: Vec<_> = (0..40_000).map(|n| format!("a{n}=''")).collect();
         let answer = envelope(format!("<r {}/>", attributes.join(" ")).as_bytes());
-        assert_eq!(answer, Err(Failure::Unreadable("too many attributes")));
+        assert_eq!(answer, Err(LookupFailure::Unreadable("too many attributes")));
         let namespaces: Vec<_> = (0..500).map(|n| format!("xmlns:a{n}='b{n}'")).collect();
         let answer = format!(
             "<r {}>{}</r>",
@@ -190,7 +194,7 @@ mod tests {
         );
         assert_eq!(
             envelope(answer.as_bytes()),
-            Err(Failure::Unreadable("too many namespaces"))
+            Err(LookupFailure::Unreadable("too many namespaces"))
         );
     }
 }

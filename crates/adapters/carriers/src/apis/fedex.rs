@@ -6,7 +6,7 @@ use reqwest::Request;
 use serde_json::{Value, json};
 use url::Url;
 
-use super::{Api, Failure, Reading};
+use super::{Api, LookupFailure, Reading};
 use crate::http::{Response, join, post};
 use crate::parse;
 use crate::status::{CodeTable, status_of};
@@ -41,7 +41,7 @@ impl Api for Fedex {
     }
 
     /// An unknown number has status 200, and an error in its only result.
-    fn read(&self, _: &TrackingNumber, answer: &Response) -> Result<Reading, Failure> {
+    fn read(&self, _: &TrackingNumber, answer: &Response) -> Result<Reading, LookupFailure> {
         let is_not_found = |body: &Value| parse::find(body, "/errors", "/code", NOT_FOUND).is_some();
         let body = parse::answer(answer, is_not_found)?;
         let complete = parse::list(&body, "/output/completeTrackResults").iter();
@@ -49,14 +49,14 @@ impl Api for Fedex {
         let (failed, found) = results.partition::<Vec<_>, _>(|result| error(result).is_some());
         match found.into_iter().max_by_key(|result| last_seen(result)) {
             Some(newest) => reading(newest),
-            None if failed.is_empty() => Err(Failure::Unreadable("no results")),
+            None if failed.is_empty() => Err(LookupFailure::Unreadable("no results")),
             None if failed
                 .iter()
                 .any(|result| error(result).as_deref() == Some(NOT_FOUND)) =>
             {
-                Err(Failure::NotFound)
+                Err(LookupFailure::NotFound)
             }
-            None => Err(Failure::Refused("an error code for the parcel".to_owned())),
+            None => Err(LookupFailure::Refused("an error code for the parcel".to_owned())),
         }
     }
 }
@@ -79,10 +79,10 @@ fn last_seen(result: &Value) -> Option<DateTime<Utc>> {
         .max()
 }
 
-fn reading(result: &Value) -> Result<Reading, Failure> {
+fn reading(result: &Value) -> Result<Reading, LookupFailure> {
     let derived = parse::text(result, "/latestStatusDetail/derivedCode");
     let code = parse::text(result, "/latestStatusDetail/code").or_else(|| derived.clone());
-    let code = code.ok_or(Failure::Unreadable("no status code"))?;
+    let code = code.ok_or(LookupFailure::Unreadable("no status code"))?;
     let status = status_of(CODES, &code).or_else(|| status_of(CODES, &derived?));
     let at = if status == Some(Status::Delivered) {
         delivered_at(result)

@@ -6,7 +6,7 @@ use reqwest::Request;
 use serde_json::Value;
 use url::Url;
 
-use super::{Api, Failure, Reading};
+use super::{Api, LookupFailure, Reading};
 use crate::http::{Response, get, join};
 use crate::parse;
 use crate::status::{CodeTable, status_of};
@@ -33,20 +33,20 @@ impl Api for Gls {
     }
 
     /// An unknown number has status 200; a maintenance page may have it too.
-    fn read(&self, number: &TrackingNumber, answer: &Response) -> Result<Reading, Failure> {
+    fn read(&self, number: &TrackingNumber, answer: &Response) -> Result<Reading, LookupFailure> {
         let body = parse::answer(answer, |_| false)?;
         if !body.get("parcels").is_some_and(Value::is_array) {
-            return Err(Failure::Unreadable("no parcels"));
+            return Err(LookupFailure::Unreadable("no parcels"));
         }
         let with_number = parse::find(&body, "/parcels", "/requested", number.as_str());
         let parcel = with_number.or_else(|| parse::list(&body, "/parcels").first());
-        let parcel = parcel.ok_or(Failure::NotFound)?;
+        let parcel = parcel.ok_or(LookupFailure::NotFound)?;
         match parse::text(parcel, "/errorCode").as_deref() {
-            Some("E_404_01") => return Err(Failure::NotFound),
-            Some(_) => return Err(Failure::Refused("an error code for the parcel".to_owned())),
+            Some("E_404_01") => return Err(LookupFailure::NotFound),
+            Some(_) => return Err(LookupFailure::Refused("an error code for the parcel".to_owned())),
             None => {}
         }
-        let code = parse::text(parcel, "/status").ok_or(Failure::Unreadable("no status"))?;
+        let code = parse::text(parcel, "/status").ok_or(LookupFailure::Unreadable("no status"))?;
         let at = match parse::text(parcel, "/statusDateTime") {
             Some(at) => parse::instant(&at),
             None => parse::time(parcel, "/events/0/eventDateTime"),

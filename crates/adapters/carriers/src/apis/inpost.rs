@@ -5,7 +5,7 @@ use reqwest::{Request, StatusCode};
 use serde_json::Value;
 use url::Url;
 
-use super::{Api, Failure, Reading};
+use super::{Api, LookupFailure, Reading};
 use crate::http::{Response, get, join};
 use crate::parse;
 use crate::status::{CodeTable, status_of};
@@ -68,13 +68,13 @@ impl Api for Inpost {
     }
 
     /// A complaint, or an unlisted code, after the delivery does not undo it.
-    fn read(&self, _: &TrackingNumber, answer: &Response) -> Result<Reading, Failure> {
+    fn read(&self, _: &TrackingNumber, answer: &Response) -> Result<Reading, LookupFailure> {
         let is_not_found = |body: &Value| {
             answer.status == StatusCode::NOT_FOUND
                 && parse::text(body, "/error").as_deref() == Some("resource_not_found")
         };
         let body = parse::answer(answer, is_not_found)?;
-        let current = parse::text(&body, "/status").ok_or(Failure::Unreadable("no status"))?;
+        let current = parse::text(&body, "/status").ok_or(LookupFailure::Unreadable("no status"))?;
         let detail = |code: &str| parse::find(&body, "/tracking_details", "/status", code);
         let code = match status_of(CODES, &current) {
             None | Some(Status::Exception) if detail("delivered").is_some() => "delivered".to_owned(),

@@ -7,7 +7,7 @@ use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 use url::Url;
 
-use super::{Api, Failure, Reading};
+use super::{Api, LookupFailure, Reading};
 use crate::http::{Response, get, join, post, sensitive};
 use crate::status::{CodeTable, of_history, status_of};
 use crate::tokens::Token;
@@ -44,15 +44,15 @@ impl Api for PocztaPolska {
         get(url)
     }
 
-    fn read(&self, _: &TrackingNumber, answer: &Response) -> Result<Reading, Failure> {
+    fn read(&self, _: &TrackingNumber, answer: &Response) -> Result<Reading, LookupFailure> {
         let body = parse::answer(answer, |_| false)?;
         if let Some(mail) = body.get("mailInfo").filter(|mail| mail.is_object()) {
-            return parcel(mail).ok_or(Failure::NotFound);
+            return parcel(mail).ok_or(LookupFailure::NotFound);
         }
         match parse::integer(&body, "/mailStatus") {
-            Some(-1) => Err(Failure::NotFound),
-            Some(other) => Err(Failure::Refused(format!("mailStatus {other}"))),
-            None => Err(Failure::Unreadable("neither mailInfo nor mailStatus")),
+            Some(-1) => Err(LookupFailure::NotFound),
+            Some(other) => Err(LookupFailure::Refused(format!("mailStatus {other}"))),
+            None => Err(LookupFailure::Unreadable("neither mailInfo nor mailStatus")),
         }
     }
 }
@@ -96,9 +96,9 @@ pub(crate) fn login(account: &Account) -> Request {
 
 /// The body is the token, with or without quotes, unless it looks like a page or JSON. It states no expiry: the token is
 /// used until it is rejected. Credentials are rejected by 403, and by 405 for a password that must be changed.
-pub(crate) fn token(answer: &Response, _: DateTime<Utc>) -> Result<Option<Token>, Failure> {
+pub(crate) fn token(answer: &Response, _: DateTime<Utc>) -> Result<Option<Token>, LookupFailure> {
     if matches!(answer.status.as_u16(), 403 | 405) {
-        return Err(Failure::Credentials);
+        return Err(LookupFailure::Credentials);
     }
     let text = std::str::from_utf8(&answer.body).unwrap_or_default();
     let text = text.trim().trim_matches('"');

@@ -8,7 +8,7 @@ use reqwest::{Request, StatusCode, header::HeaderValue};
 use serde_json::Value;
 use url::Url;
 
-use super::{Api, Failure, Reading};
+use super::{Api, LookupFailure, Reading};
 use crate::http::{Response, get, join};
 use crate::parse;
 use crate::status::{CodeTable, status_of};
@@ -62,32 +62,32 @@ impl Api for Ups {
 
     /// UPS reports an unknown number in three ways: 404 with errors, 200 with a warning, and 400 with a
     /// separate code for text that cannot be a UPS number.
-    fn read(&self, number: &TrackingNumber, answer: &Response) -> Result<Reading, Failure> {
+    fn read(&self, number: &TrackingNumber, answer: &Response) -> Result<Reading, LookupFailure> {
         let is_not_found = |body: &Value| {
             parse::find(body, "/response/errors", "/code", "TV1002").is_some()
                 || answer.status == StatusCode::NOT_FOUND && !parse::list(body, "/response/errors").is_empty()
         };
         let body = parse::answer(answer, is_not_found)?;
         let shipment = body.pointer("/trackResponse/shipment/0");
-        let shipment = shipment.ok_or(Failure::Unreadable("no shipment"))?;
+        let shipment = shipment.ok_or(LookupFailure::Unreadable("no shipment"))?;
         let has_warning = |code| parse::find(shipment, "/warnings", "/code", code).is_some();
         if has_warning("TW0001") || has_warning("TV1002") {
-            return Err(Failure::NotFound);
+            return Err(LookupFailure::NotFound);
         }
         let with_number = parse::find(shipment, "/package", "/trackingNumber", number.as_str());
         let package = with_number.or_else(|| parse::list(shipment, "/package").first());
-        reading(package.ok_or(Failure::Unreadable("no package"))?)
+        reading(package.ok_or(LookupFailure::Unreadable("no package"))?)
     }
 }
 
-fn reading(package: &Value) -> Result<Reading, Failure> {
+fn reading(package: &Value) -> Result<Reading, LookupFailure> {
     let pointers = [
         "/currentStatus/statusCode",
         "/currentStatus/code",
         "/activity/0/status/statusCode",
     ];
     let code = pointers.iter().find_map(|pointer| parse::text(package, pointer));
-    let code = code.ok_or(Failure::Unreadable("no status code"))?;
+    let code = code.ok_or(LookupFailure::Unreadable("no status code"))?;
     let status = status_of(CODES, without_zeros(&code));
     let at = activity_at(package, &code).or_else(|| match status {
         Some(Status::Delivered) => delivered_at(package),

@@ -7,7 +7,7 @@ use actix_web::http::StatusCode;
 use kernel::OfferId;
 use oauth::Scope;
 use offers::{IfMatch, Offer, OfferPatch};
-use usecases::change_offer::{self, Patched, patch_offers};
+use usecases::change_offer::{OfferChangeRefusal, Patched, patch_offers};
 use usecases::{LockSet, Transaction};
 use web::decode::{Shape, list, object, text};
 use web::openapi::{Docs, JsonBody};
@@ -65,7 +65,7 @@ impl Write<Public> for PatchOffers {
         let patches: Vec<_> = patches.collect();
         let (seller, now) = (call.caller.seller, transaction.now());
         let outcomes = patch_offers(transaction, seller, &patches, now).await?;
-        let outcomes: Vec<_> = outcomes.into_iter().map(Outcome::of).collect();
+        let outcomes: Vec<_> = outcomes.into_iter().map(ItemOutcome::of).collect();
         Reply::ok(&BatchView::whole((&self.0, &outcomes, call.fields)))
     }
 }
@@ -100,18 +100,18 @@ fn item() -> impl Shape<Value = Item> {
 }
 
 /// What became of a change.
-struct Outcome {
+struct ItemOutcome {
     status: StatusCode,
     offer: Option<Offer>,
     problem: Option<Problem>,
 }
 
-impl Outcome {
+impl ItemOutcome {
     fn of(Patched { offer, refusals }: Patched) -> Self {
         let refusal = match offer {
-            None => Some(change_offer::Refusal::NoSuchOffer),
+            None => Some(OfferChangeRefusal::NoSuchOffer),
             Some(_) if refusals.is_empty() => None,
-            Some(_) => Some(change_offer::Refusal::Rules(refusals)),
+            Some(_) => Some(OfferChangeRefusal::Rules(refusals)),
         };
         let problem = refusal.map(super::problem);
         let status = problem.as_ref().map_or(StatusCode::OK, Problem::status);
@@ -126,7 +126,7 @@ impl Outcome {
 
 web::view! {
     /// An item of the answer.
-    OutcomeView<'a> of (item, outcome, fields): (&'a Item, &'a Outcome, Selection),
+    OutcomeView<'a> of (item, outcome, fields): (&'a Item, &'a ItemOutcome, Selection),
         named "OfferChangeOutcome", "What became of a change."
     {
         "id": string().describe("As sent.") => item.id,
@@ -156,7 +156,7 @@ fn error() -> Node {
 }
 
 web::view! {
-    BatchView<'a> of (items, outcomes, fields): (&'a [Item], &'a [Outcome], Selection), named "OfferBatchAnswer" {
+    BatchView<'a> of (items, outcomes, fields): (&'a [Item], &'a [ItemOutcome], Selection), named "OfferBatchAnswer" {
         "items": array(OutcomeView::schema())
             => items.iter().zip(*outcomes).map(|(item, outcome)| OutcomeView::whole((item, outcome, *fields))).collect::<Vec<_>>(),
     }

@@ -4,7 +4,7 @@ use accounts::{NewPassword, Seller};
 use askama::Template;
 use futures_util::TryFutureExt as _;
 use kernel::BrokenRules;
-use usecases::account_links::{self, Refusal};
+use usecases::account_links::{self, LinkRefusal};
 use uuid::Uuid;
 
 use super::sign_in::limit_attempts;
@@ -66,9 +66,9 @@ pub(crate) async fn change_password(request: SignedInRequest) -> PageResult {
     });
     match changed.await? {
         Ok(()) => done("password-changed", ACCOUNT),
-        Err(Refusal::SessionEnded) => Err(PageError::SignedOut(Next::default())),
-        Err(Refusal::WrongPassword) => render(&request, wrong()).await,
-        Err(Refusal::DeadLink | Refusal::Account(_)) => Err(PageError::NotFound),
+        Err(LinkRefusal::SessionEnded) => Err(PageError::SignedOut(Next::default())),
+        Err(LinkRefusal::WrongPassword) => render(&request, wrong()).await,
+        Err(LinkRefusal::DeadLink | LinkRefusal::Account(_)) => Err(PageError::NotFound),
     }
 }
 

@@ -4,7 +4,7 @@ use actix_web::http::StatusCode;
 use askama::Template;
 use futures_util::TryFutureExt as _;
 use oauth::{Application, ApplicationStatus, ClientId, ClientType, Purpose, RawEdit, Shown};
-use usecases::own_applications::{self, Refusal, is_own};
+use usecases::own_applications::{self, OwnApplicationRefusal, is_own};
 use uuid::Uuid;
 
 use super::usage::Usage;
@@ -94,7 +94,7 @@ pub(crate) async fn save(request: SignedInRequest) -> PageResult {
     });
     match (saved.await?, shown) {
         (Ok(()), _) => done("saved", &address(&application)),
-        (Err(Refusal::Changed(_)), Some(shown)) => render_changed(&request, raw, shown).await,
+        (Err(OwnApplicationRefusal::Changed(_)), Some(shown)) => render_changed(&request, raw, shown).await,
         _ => Err(PageError::NotFound),
     }
 }

@@ -3,7 +3,7 @@
 use askama::Template;
 use futures_util::TryFutureExt as _;
 use oauth::BUILT_IN_NAME;
-use usecases::redeliver::{self, Refusal, Requester};
+use usecases::redeliver::{self, RedeliveryRefusal, Requester};
 use usecases::subscriptions::delete_for_seller;
 use uuid::Uuid;
 use webhooks::{DeliveryFilter, DeliveryId, Outcome, SellerDelivery, SellerSubscription, SubscriptionId};
@@ -145,13 +145,20 @@ fn shown(request: &SignedInRequest) -> PageResult<DeliveryFilter> {
 }
 
 /// Redirects to the page with this filter. A repeated form gets the notice of the first time.
-fn answered(queued: &Result<(), Refusal>, back: DeliveryFilter, sent: &str, too_many: &str) -> PageResult {
+fn answered(
+    queued: &Result<(), RedeliveryRefusal>,
+    back: DeliveryFilter,
+    sent: &str,
+    too_many: &str,
+) -> PageResult {
     let word = match queued {
         Ok(()) => sent,
-        Err(Refusal::Inactive) => "nothing-sent",
-        Err(Refusal::UnderWay) => "under-way",
-        Err(Refusal::TooMany(_)) => too_many,
-        Err(Refusal::NotFound | Refusal::NotSubscribed) => return Err(PageError::NotFound),
+        Err(RedeliveryRefusal::Inactive) => "nothing-sent",
+        Err(RedeliveryRefusal::UnderWay) => "under-way",
+        Err(RedeliveryRefusal::TooMany(_)) => too_many,
+        Err(RedeliveryRefusal::NotFound | RedeliveryRefusal::NotSubscribed) => {
+            return Err(PageError::NotFound);
+        }
     };
     done(word, &address(back))
 }

@@ -5,7 +5,7 @@ use askama::Template;
 use chrono::{DateTime, Days, NaiveDate, NaiveTime, Utc};
 use futures_util::TryFutureExt as _;
 use oauth::FamilyId;
-use usecases::personal_tokens::{Refusal, issue_personal_token, revoke_personal_token};
+use usecases::personal_tokens::{PersonalTokenRefusal, issue_personal_token, revoke_personal_token};
 use usecases::shown_once::ShownSecret;
 use uuid::Uuid;
 
@@ -57,10 +57,12 @@ pub(crate) async fn issue(request: SignedInRequest) -> PageResult {
     });
     let issues = match outcome.await? {
         Ok(()) => return once::redirect(form),
-        Err(Refusal::Account(_) | Refusal::NoSuchToken) => return Err(PageError::NotFound),
-        Err(Refusal::Expired) => Issues::one("expires_at", &t.rule(&Rule::FutureExpiry)),
-        Err(Refusal::TooMany) => Issues::conflict("main", t.tokens.too_many),
-        Err(Refusal::Suspended) => Issues::conflict("main", t.tokens.suspended),
+        Err(PersonalTokenRefusal::Account(_) | PersonalTokenRefusal::NoSuchToken) => {
+            return Err(PageError::NotFound);
+        }
+        Err(PersonalTokenRefusal::Expired) => Issues::one("expires_at", &t.rule(&Rule::FutureExpiry)),
+        Err(PersonalTokenRefusal::TooMany) => Issues::conflict("main", t.tokens.too_many),
+        Err(PersonalTokenRefusal::Suspended) => Issues::conflict("main", t.tokens.suspended),
     };
     render(&request, form.number, issues).await
 }

@@ -6,7 +6,8 @@ use diesel::result::{DatabaseErrorInformation, DatabaseErrorKind, Error as Diese
 use kernel::StoreError;
 
 use Meaning::{
-    Deadlock, Denied, DiskFull, Duplicate, EndsConnection, LockTimeout, Outage, Refused, StatementLost,
+    Deadlock, Denied, DiskFull, Duplicate, EndsConnection, LockTimeout, Outage, Outdated, Refused,
+    StatementLost,
 };
 
 pub(crate) fn store_error(error: DieselError) -> StoreError {
@@ -20,10 +21,8 @@ pub(crate) fn store_error(error: DieselError) -> StoreError {
         Some(Deadlock) => StoreError::Retryable(error.into()),
         Some(LockTimeout | Outage | EndsConnection | StatementLost) => StoreError::Unavailable(error.into()),
         Some(DiskFull) => StoreError::Unavailable(DiskIsFull(error).into()),
-        _ if is_schema_outdated(information.message()) => {
-            StoreError::Unavailable(SchemaOutdated(error).into())
-        }
-        _ => StoreError::unexpected(error),
+        Some(Outdated) => StoreError::Unavailable(SchemaOutdated(error).into()),
+        Some(Refused | Denied) | None => StoreError::unexpected(error),
     }
 }
 
@@ -53,6 +52,8 @@ enum Meaning {
     Outage,
     /// A pooler has led a prepared statement to a server connection that lacks it, or has another one's.
     StatementLost,
+    /// All statements of this crate match its own migrations: these are not applied yet.
+    Outdated,
     /// As an outage, and the connection is of no use any more: a new one may find the primary elsewhere.
     EndsConnection,
 }
@@ -60,7 +61,7 @@ enum Meaning {
 /// Diesel hides the SQLSTATE; until a version with its pull request 5232 is released, an error is known by
 /// the first of these words of an English server that it has. With another language it is `Unexpected`: a 500
 /// without the advice to retry.
-const WORDS: [(&str, Meaning); 30] = [
+const WORDS: [(&str, Meaning); 32] = [
     // Citus, 08006 and 53300: a worker is away, silent or full, in its own words behind these. The coordinator's
     // connection stays usable.
     ("connection to the remote node", Outage),
@@ -112,6 +113,9 @@ const WORDS: [(&str, Meaning); 30] = [
     ("database removed", EndsConnection),
     // Its `max_prepared_statements` was raised meanwhile.
     ("prepared statement did not exist", EndsConnection),
+    // 42P01, 42703, 42883 and 42P10: a table, column, function or unique index.
+    ("does not exist", Outdated),
+    ("there is no unique or exclusion constraint", Outdated),
 ];
 
 fn meaning_of(message: &str) -> Option<Meaning> {
@@ -167,14 +171,6 @@ pub(crate) fn is_statement_lost(error: &DieselError) -> bool {
 /// True if a statement exceeded the lock timeout.
 pub(crate) fn is_lock_timeout(error: &DieselError) -> bool {
     meaning(error) == Some(LockTimeout)
-}
-
-/// True for SQLSTATE 42P01, 42703, 42883 and 42P10, recognised by the English messages: a table, column, function or
-/// unique index does not exist. All statements of this crate match its own migrations, so these are not applied yet.
-fn is_schema_outdated(message: &str) -> bool {
-    let kinds = ["relation ", "column ", "function "];
-    kinds.iter().any(|kind| message.starts_with(kind)) && message.ends_with("does not exist")
-        || message.starts_with("there is no unique or exclusion constraint")
 }
 
 /// True if the role lacks a privilege, or the object belongs to another role.

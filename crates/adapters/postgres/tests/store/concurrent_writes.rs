@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use usecases::ship_order::ShippingRefusal;
+use usecases::transition_order::OrderTransitionRefusal;
 
 use accounts::{UsageCount, UsageKey};
 use chrono::{TimeDelta, Timelike as _};
@@ -10,7 +12,7 @@ use kernel::{SellerId, StoreError, TransactionError};
 use oauth::{ClientId, Limiter, Subject};
 use offers::Decision;
 use orders::{OrderNumber, OrderRef};
-use usecases::{Failure, ship_order, transition_order, transition_order::Transition};
+use usecases::{Failure, transition_order::Transition};
 
 use crate::support::{
     Fixture, ModerateOffer, PlaceOrder, ReportShipment, TransitionOrder, changed, id, instant, offer,
@@ -41,7 +43,7 @@ async fn change_order(busy: &adapter_postgres::Database, order: &OrderRef, owner
     let step =
         async |step| patient(async || transact(&*units, &TransitionOrder(order.clone(), step)).await).await;
     let transition = async |transition| match step(transition).await {
-        Ok(_) | Err(Failure::Refused(transition_order::Refusal::Impossible(_))) => {}
+        Ok(_) | Err(Failure::Refused(OrderTransitionRefusal::Impossible(_))) => {}
         Err(error) => panic!("{error:?}"),
     };
     match n % 4 {
@@ -49,7 +51,7 @@ async fn change_order(busy: &adapter_postgres::Database, order: &OrderRef, owner
         1 => transition(Transition::Cancel).await,
         2 => transition(Transition::Deliver).await,
         _ => match patient(async || transact(&*units, &ReportShipment(owner, order.clone())).await).await {
-            Ok(_) | Err(Failure::Refused(ship_order::Refusal::Impossible { .. })) => {}
+            Ok(_) | Err(Failure::Refused(ShippingRefusal::Impossible { .. })) => {}
             Err(error) => panic!("{error:?}"),
         },
     }

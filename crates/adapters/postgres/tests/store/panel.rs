@@ -6,7 +6,7 @@ use accounts::{LinkKind, PasswordHash};
 use futures_util::{future::join_all, join};
 use kernel::SellerId;
 use oauth::SecretHash;
-use usecases::account_links::{self, change_password, sign_in_by_link};
+use usecases::account_links::{LinkRefusal, change_password, sign_in_by_link};
 use usecases::{ActingSeller, Failure, Transaction};
 
 use crate::support::{Fixture, hash, id, link, session};
@@ -44,7 +44,7 @@ async fn member(fixture: &Fixture) -> (SellerId, SecretHash) {
 async fn change(
     tx: &dyn Transaction,
     (seller, session): (SellerId, SecretHash),
-) -> Result<(), Failure<account_links::Refusal>> {
+) -> Result<(), Failure<LinkRefusal>> {
     let by = ActingSeller {
         seller,
         address: HOME,
@@ -53,7 +53,7 @@ async fn change(
     change_password(tx, by, session, Some(&change)).await
 }
 
-fn refused<T: std::fmt::Debug>(done: Result<T, Failure<account_links::Refusal>>) -> account_links::Refusal {
+fn refused<T: std::fmt::Debug>(done: Result<T, Failure<LinkRefusal>>) -> LinkRefusal {
     match done {
         Err(Failure::Refused(refusal)) => refusal,
         other => panic!("{other:?}"),
@@ -288,7 +288,7 @@ async fn a_reset_takes_precedence_over_a_change_that_was_compared_before() {
         };
         let (changed, ()) = join!(change(&*second, member), continuation);
         let stored = if commits {
-            assert!(matches!(refused(changed), account_links::Refusal::SessionEnded));
+            assert!(matches!(refused(changed), LinkRefusal::SessionEnded));
             "reset"
         } else {
             changed.unwrap();
@@ -308,7 +308,7 @@ async fn of_two_changes_compared_with_the_same_password_the_first_takes_effect()
     change(&*first, member).await.unwrap();
     let ending = fixture.end_once_it_blocks_another(first, true);
     let (changed, ()) = join!(change(&*second, member), ending);
-    assert!(matches!(refused(changed), account_links::Refusal::WrongPassword));
+    assert!(matches!(refused(changed), LinkRefusal::WrongPassword));
 }
 
 #[tokio::test]
@@ -329,7 +329,7 @@ async fn a_session_that_a_link_opens_does_not_outlive_a_change_of_the_password()
         } else {
             change(&*first, member).await.unwrap();
             let (entered, ()) = join!(enter(&*second), fixture.end_once_it_blocks_another(first, true));
-            assert!(matches!(refused(entered), account_links::Refusal::DeadLink));
+            assert!(matches!(refused(entered), LinkRefusal::DeadLink));
         }
         assert!(signed_in(&fixture, member.1).await && !signed_in(&fixture, opened).await);
     }

@@ -1,6 +1,10 @@
 //! Orders and their parts, and the units of work of sellers and the marketplace.
 
 use std::time::Duration;
+use usecases::change_offer::OfferChangeRefusal;
+use usecases::place_order::PlacementRefusal;
+use usecases::ship_order::ShippingRefusal;
+use usecases::transition_order::OrderTransitionRefusal;
 
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
@@ -86,7 +90,7 @@ pub(crate) struct PlaceOrder(pub(crate) place_order::NewOrder);
 #[async_trait]
 impl Work for PlaceOrder {
     type Done = place_order::Placed;
-    type Error = Failure<place_order::Refusal>;
+    type Error = Failure<PlacementRefusal>;
 
     async fn run(&self, tx: &dyn Transaction) -> Result<Self::Done, Self::Error> {
         place_order::place_order(tx, tx, &TestRandomness, &self.0, tx.now()).await
@@ -98,7 +102,7 @@ pub(crate) struct TransitionOrder(pub(crate) OrderRef, pub(crate) Transition);
 #[async_trait]
 impl Work for TransitionOrder {
     type Done = Vec<SellerOrder>;
-    type Error = Failure<transition_order::Refusal>;
+    type Error = Failure<OrderTransitionRefusal>;
 
     async fn run(&self, tx: &dyn Transaction) -> Result<Self::Done, Self::Error> {
         transition_order::transition_order(tx, tx, &self.0, self.1, tx.now()).await
@@ -110,7 +114,7 @@ pub(crate) struct ReportShipment(pub(crate) SellerId, pub(crate) OrderRef);
 #[async_trait]
 impl Work for ReportShipment {
     type Done = SellerOrder;
-    type Error = Failure<ship_order::Refusal>;
+    type Error = Failure<ShippingRefusal>;
 
     async fn run(&self, tx: &dyn Transaction) -> Result<Self::Done, Self::Error> {
         let report = ship_order::Report {
@@ -149,7 +153,7 @@ pub(crate) struct SetStock(pub(crate) SellerId, pub(crate) OfferId, pub(crate) i
 #[async_trait]
 impl Work for SetStock {
     type Done = Offer;
-    type Error = Failure<change_offer::Refusal<Vec<PatchRefusal>>>;
+    type Error = Failure<OfferChangeRefusal<Vec<PatchRefusal>>>;
 
     async fn run(&self, tx: &dyn Transaction) -> Result<Self::Done, Self::Error> {
         let patch = OfferPatch {
