@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use testkit::{Client, Request};
+use testkit::{Answer, Client, Request};
 
 /// The key of an element's id (`WebDriver` §12).
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
@@ -97,10 +97,21 @@ impl Session {
         self.post("elements", query).await.as_array().map_or(0, Vec::len)
     }
 
-    /// Clicks on the first matching element. The page stays.
+    /// Clicks on the first matching element, once no other one lies over it: pages move while they load. The page stays.
     pub(crate) async fn click(&self, css: &str) {
         let element = self.find(css).await;
-        self.post(&format!("element/{element}/click"), json!({})).await;
+        let click = format!("{}/element/{element}/click", self.url);
+        let clicked = async {
+            loop {
+                let answer = answer(self.http.post(&click).json(&json!({}))).await;
+                if answer.status == 200 || answer.json()["value"]["error"] != "element click intercepted" {
+                    return value(&answer);
+                }
+                tokio::time::sleep(PAUSE).await;
+            }
+        };
+        let clicked = tokio::time::timeout(PATIENCE, clicked).await;
+        assert!(clicked.is_ok(), "another element lies over {css}");
     }
 
     /// Clicks on the first matching element and waits for the next page.
@@ -196,8 +207,15 @@ impl Session {
 
 /// Sends a command; panics if it fails.
 async fn call(request: Request) -> Value {
+    value(&answer(request).await)
+}
+
+async fn answer(request: Request) -> Answer {
     let answer = tokio::time::timeout(PATIENCE, request.send()).await;
-    let answer = answer.expect("the driver answers");
+    answer.expect("the driver answers")
+}
+
+fn value(answer: &Answer) -> Value {
     assert!(
         answer.status == 200,
         "the browser refuses: {}",

@@ -8,7 +8,6 @@ use reqwest::{Client, Method, StatusCode};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use url::form_urlencoded::Serializer;
-use uuid::Uuid;
 use web::form::Form;
 
 use crate::SandboxPage;
@@ -39,7 +38,7 @@ pub(crate) struct Call {
     /// Null for none. It goes as a form to the token endpoint and to the page, and as JSON elsewhere.
     pub(crate) body: Value,
     /// The `Idempotency-Key`: see [`Self::keyed`].
-    pub(crate) key: Option<Uuid>,
+    pub(crate) key: Option<String>,
 }
 
 /// An answer to a call.
@@ -76,13 +75,12 @@ impl Call {
         }
     }
 
-    /// With a key for its repetition, if it would do something twice and the interface takes one.
-    pub(crate) fn keyed(self, page: &SandboxPage) -> Self {
+    /// With a key for its repetition, if it has none, would do something twice, and the interface takes one.
+    pub(crate) fn keyed(mut self, page: &SandboxPage) -> Self {
         let is_keyed = self.method == Method::POST && matches!(self.by, By::Seller(_) | By::Office);
-        Self {
-            key: is_keyed.then(|| page.settings.randomness.uuid()),
-            ..self
-        }
+        let new = || page.settings.randomness.uuid().to_string();
+        self.key = self.key.or_else(|| is_keyed.then(new));
+        self
     }
 
     /// For the field `call` of a form: see [`Self::parse`].
@@ -129,7 +127,7 @@ impl Call {
             By::Page | By::Nobody => None,
         };
         let token = token.map(|token| ("Authorization", format!("Bearer {token}")));
-        let key = self.key.map(|key| ("Idempotency-Key", key.to_string()));
+        let key = self.key.clone().map(|key| ("Idempotency-Key", key));
         let origin = (self.by == By::Page).then(|| ("Origin", settings.api_url.clone()));
         [token, key, origin].into_iter().flatten()
     }

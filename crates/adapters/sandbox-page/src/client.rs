@@ -10,10 +10,12 @@ use web::form::Form;
 
 use crate::calls::{Answered, By, Call, text};
 use crate::inbox::Check;
-use crate::pages::{Frame, Refusal, Shown, html, see_other};
+use crate::pages::{Frame, PageRefusal, Shown, html, see_other};
 use crate::{SandboxPage, Settings};
 
 const PATH: &str = "/sandbox/client";
+/// The statuses of the answers after which the walk goes on; the last call comes after them.
+const ANSWERS: [u16; 4] = [200, 200, 200, 400];
 
 /// One walk through the flow.
 #[derive(Default)]
@@ -66,9 +68,11 @@ impl Walk {
         text(&answer.unwrap_or_default(), name).to_owned()
     }
 
-    /// The call that comes next, once the browser is back with a code.
+    /// The call that comes next, once the browser is back with a code; None after another answer than expected.
     fn next(&self) -> Option<Call> {
-        if self.checks.is_empty() || self.checks.iter().any(|(holds, _)| !holds) {
+        let is_expected = |((_, answered), status): (&(_, Answered), _)| answered.status == status;
+        let goes_on = self.made.iter().zip(ANSWERS).all(is_expected);
+        if !goes_on || self.checks.is_empty() || self.checks.iter().any(|(holds, _)| !holds) {
             return None;
         }
         let grant = |form| Call::new(By::Nobody, Method::POST, "/oauth/token", form);
@@ -107,7 +111,7 @@ pub(crate) async fn walk(page: &SandboxPage, query: &Form) -> Shown {
         // Anybody may link here: only the answer to the own request counts.
         if state != walk.state {
             let sentence = "This answer belongs to another request: its state is not the one that was sent. Ask again on Consent.";
-            return Err(Refusal::bad(sentence));
+            return Err(PageRefusal::bad(sentence));
         }
         if walk.made.is_empty() {
             walk.arrive(query, &page.settings.service.public_url);
@@ -195,5 +199,11 @@ mod tests {
         }
         assert_eq!(walk.made[2].0, walk.made[3].0);
         assert_eq!(walk.next().unwrap().by, By::Bearer("ps_at_2".to_owned()));
+        // After any other answer it does not go on.
+        for n in (0..4).rev() {
+            walk.made.truncate(n + 1);
+            walk.made[n].1 = answered(503, &pair(1));
+            assert_eq!(walk.next(), None, "{n}");
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::future::ready;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use actix_web::HttpResponse;
@@ -27,7 +27,7 @@ use webhooks::{
 
 use crate::calls::{Answered, By, Call, text};
 use crate::guard::FOREIGN_FORM;
-use crate::pages::{Frame, Refusal, Shown, html};
+use crate::pages::{Frame, PageRefusal, Shown, html};
 use crate::{BODY_LIMITS, Chosen, Row, SandboxPage};
 
 /// Deliveries that an inbox keeps.
@@ -65,18 +65,6 @@ impl Behaviour {
             Self::Silent => (60, None),
             Self::Close => (0, None),
         }
-    }
-
-    async fn answer(self, tasks: &Tasks, is_verified: bool) -> HttpResponse {
-        let (waits, status) = self.plan(is_verified);
-        // A stop of the process ends the wait.
-        drop(timeout(Duration::from_secs(waits), tasks.stopping()).await);
-        if let Some(status) = status {
-            return HttpResponse::build(status).finish();
-        }
-        // A body that fails at once: actix-http ends the connection without sending the head.
-        let error = io::Error::from(io::ErrorKind::ConnectionAborted);
-        HttpResponse::Ok().streaming(stream::once(ready(Err::<Bytes, _>(error))))
     }
 }
 
@@ -118,6 +106,7 @@ fn text_of(headers: &HeaderMap, name: &str) -> String {
 }
 
 /// A request that came to an inbox.
+#[derive(Default)]
 struct Received {
     at: DateTime<Utc>,
     event: String,
@@ -127,8 +116,22 @@ struct Received {
     checks: Vec<Check>,
     is_verified: bool,
     behaviour: Behaviour,
-    /// Of the answer.
-    status: Option<StatusCode>,
+    /// Of the answer, once it was given.
+    status: OnceLock<StatusCode>,
+}
+
+impl Received {
+    async fn answer(&self, tasks: &Tasks) -> HttpResponse {
+        let (waits, status) = self.behaviour.plan(self.is_verified);
+        // A stop of the process ends the wait.
+        drop(timeout(Duration::from_secs(waits), tasks.stopping()).await);
+        if let Some(status) = status {
+            return HttpResponse::build(*self.status.get_or_init(|| status)).finish();
+        }
+        // A body that fails at once: actix-http ends the connection without sending the head.
+        let error = io::Error::from(io::ErrorKind::ConnectionAborted);
+        HttpResponse::Ok().streaming(stream::once(ready(Err::<Bytes, _>(error))))
+    }
 }
 
 #[derive(Clone, Default)]
@@ -149,8 +152,8 @@ impl Inbox {
         work(self.0.lock().entry(n).or_default())
     }
 
-    /// Keeps a delivery. Returns how to answer, and whether it is verified.
-    fn add(&self, n: usize, headers: &HeaderMap, body: &[u8], now: DateTime<Utc>) -> (Behaviour, bool) {
+    /// Keeps a delivery.
+    fn add(&self, n: usize, headers: &HeaderMap, body: &[u8], now: DateTime<Utc>) -> Arc<Received> {
         let line = |name: &HeaderName| format!("{name}: {}\n", text_of(headers, name.as_str()));
         let mut lines: Vec<_> = headers.keys().map(line).collect();
         lines.sort();
@@ -160,20 +163,19 @@ impl Inbox {
                 Some((_, secret)) => verify(secret, headers, body, now),
                 None => vec![(false, "The secret is known: subscribe to see it.".to_owned())],
             };
-            let (behaviour, is_verified) = (receiver.behaviour, checks.iter().all(|(holds, _)| *holds));
-            let (_, status) = behaviour.plan(is_verified);
-            receiver.received.push_front(Arc::new(Received {
+            let received = Arc::new(Received {
                 at: now,
                 event: text_of(headers, "x-event"),
                 delivery: text_of(headers, "x-delivery-id"),
                 content,
+                is_verified: checks.iter().all(|(holds, _)| *holds),
                 checks,
-                is_verified,
-                behaviour,
-                status,
-            }));
+                behaviour: receiver.behaviour,
+                status: OnceLock::new(),
+            });
+            receiver.received.push_front(Arc::clone(&received));
             receiver.received.truncate(KEPT);
-            (behaviour, is_verified)
+            received
         })
     }
 
@@ -192,12 +194,12 @@ impl Inbox {
 pub(crate) async fn receive(page: &SandboxPage, n: usize, request: &mut Request) -> Shown {
     // Browsers send an origin, senders of webhooks do not.
     if request.headers().contains_key(ORIGIN) {
-        return Err(Refusal::new(StatusCode::FORBIDDEN, FOREIGN_FORM));
+        return Err(PageRefusal::new(StatusCode::FORBIDDEN, FOREIGN_FORM));
     }
-    let body = request.body(BODY_LIMITS).await.map_err(Refusal::bad)?;
-    let (settings, now) = (&page.settings, page.settings.clock.now());
-    let (behaviour, is_verified) = page.inbox.add(n, request.headers(), &body, now);
-    Ok(behaviour.answer(&settings.tasks, is_verified).await)
+    let body = request.body(BODY_LIMITS).await.map_err(PageRefusal::bad)?;
+    let now = page.settings.clock.now();
+    let received = page.inbox.add(n, request.headers(), &body, now);
+    Ok(received.answer(&page.settings.tasks).await)
 }
 
 #[derive(Template)]
@@ -284,7 +286,7 @@ pub(crate) fn behave(page: &SandboxPage, (n, _): Chosen<'_>, form: &Form) -> Sho
     let word = form.get("behaviour").unwrap_or_default();
     let all = Behaviour::ALL.map(Behaviour::as_str).join(", ");
     let behaviour =
-        Behaviour::parse(word).ok_or_else(|| Refusal::bad(format!("`behaviour`: one of {all}.")))?;
+        Behaviour::parse(word).ok_or_else(|| PageRefusal::bad(format!("`behaviour`: one of {all}.")))?;
     page.inbox.with(n, |receiver| receiver.behaviour = behaviour);
     Ok(HttpResponse::Ok().body(format!("The receiver's behaviour from now on: {word}.\n")))
 }

@@ -43,7 +43,7 @@ pub use timeline::{Kind, Row, Timeline};
 
 use crate::client::Walk;
 use crate::inbox::Inbox;
-use crate::pages::{Refusal, Shown};
+use crate::pages::{PageRefusal, Shown};
 
 /// A seller of the sandbox. Of one that was registered since the seeding, password and token are empty.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -166,10 +166,10 @@ impl SandboxPage {
     }
 
     async fn respond(&self, request: &mut Request) -> Shown {
-        if !guard::is_here(request) {
+        if !guard::is_here(request.http.peer_addr(), request.headers()) {
             return Ok(HttpResponse::Forbidden().body(guard::NOT_FROM_HERE));
         }
-        head::check(request.http.head()).map_err(Refusal::bad)?;
+        head::check(request.http.head()).map_err(PageRefusal::bad)?;
         let is_post = *request.method() == Method::POST;
         if let Some(n) = request.path().strip_prefix("/sandbox/inbox/") {
             let n = n.parse().ok();
@@ -180,14 +180,14 @@ impl SandboxPage {
             return Err(missing());
         }
         let sent = if is_post {
-            request.body(BODY_LIMITS).await.map_err(Refusal::bad)?
+            request.body(BODY_LIMITS).await.map_err(PageRefusal::bad)?
         } else {
             Bytes::copy_from_slice(request.query().as_bytes())
         };
         // Not as `Form::parse`: a basket has a field for each offer.
         let form: Form = form_urlencoded::parse(&sent).into_owned().collect();
         if is_post && !guard::is_own_form(request.headers(), form.get("token"), &self.form_token) {
-            return Err(Refusal::new(StatusCode::FORBIDDEN, guard::FOREIGN_FORM));
+            return Err(PageRefusal::new(StatusCode::FORBIDDEN, guard::FOREIGN_FORM));
         }
         self.show(request, is_post, &form).await
     }
@@ -197,14 +197,14 @@ impl SandboxPage {
         let n = form.get("seller").map_or(Ok(0), str::parse).ok();
         let chosen = n.and_then(|n: usize| Some((n, self.sellers.get(n)?)));
         let unknown = "The sandbox has no such seller: /sandbox lists them.";
-        chosen.ok_or_else(|| Refusal::missing(unknown))
+        chosen.ok_or_else(|| PageRefusal::missing(unknown))
     }
 
     /// Every page and endpoint. `form` is the query of one that changes nothing, and the body of another.
     async fn show(&self, request: &Request, is_post: bool, form: &Form) -> Shown {
         Ok(match (is_post, request.path()) {
             (false, "/sandbox" | "/sandbox/") => trade::first_steps(self, self.chosen(form)?).await?,
-            (false, "/sandbox/shop") => trade::shop(self, form).await?,
+            (false, "/sandbox/shop") => trade::shop(self).await?,
             (false, "/sandbox/marketplace") => trade::marketplace(self, self.chosen(form)?).await?,
             (false, "/sandbox/receiver") => inbox::receiver(self, self.chosen(form)?).await?,
             (false, "/sandbox/client") => client::walk(self, form).await?,
@@ -230,6 +230,6 @@ impl SandboxPage {
     }
 }
 
-fn missing() -> Refusal {
-    Refusal::missing("The sandbox's page has no such address: go to /sandbox.")
+fn missing() -> PageRefusal {
+    PageRefusal::missing("The sandbox's page has no such address: go to /sandbox.")
 }

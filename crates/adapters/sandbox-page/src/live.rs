@@ -20,7 +20,7 @@ use web::Tasks;
 use web::form::Form;
 
 use crate::SandboxPage;
-use crate::pages::{Frame, Refusal, Shown, html, rendered};
+use crate::pages::{Frame, PageRefusal, Shown, html, rendered};
 use crate::timeline::{Kind, Row, number};
 
 /// The most rows on a page.
@@ -93,7 +93,7 @@ pub(crate) fn json(page: &SandboxPage, query: &Form) -> Shown {
     let known = "about, application, before, kind, limit, seller, trace";
     let is_known = |(name, _): (&str, &str)| known.split(", ").any(|one| one == name);
     if !query.pairs().all(is_known) {
-        return Err(Refusal::bad(format!("The parameters are {known}.")));
+        return Err(PageRefusal::bad(format!("The parameters are {known}.")));
     }
     let (limit, rows) = (number(query, "limit")?, page.settings.timeline.rows(query)?);
     let item = |row: &Arc<Row>| {
@@ -141,7 +141,9 @@ struct Mail<'a> {
 /// `GET /sandbox/mail/{id}`: a mail as its reader sees it.
 pub(crate) async fn mail(page: &SandboxPage, id: &str) -> Shown {
     let gone = || {
-        Refusal::missing("There is no such mail any more: the timeline has links to those of this sandbox.")
+        PageRefusal::missing(
+            "There is no such mail any more: the timeline has links to those of this sandbox.",
+        )
     };
     let id: Uuid = id.parse().map_err(|_| gone())?;
     let file = page.settings.mails.join(format!("{id}.eml"));

@@ -12,9 +12,9 @@ use web::assets::Asset;
 use web::form::Form;
 use web::theme;
 
+use crate::SandboxPage;
 use crate::calls::{Answered, Call};
 use crate::trade::{self, Card};
-use crate::{SandboxPage, live};
 
 /// What every page has.
 pub(crate) struct Frame<'a> {
@@ -52,17 +52,6 @@ pub(crate) fn asset(name: &str) -> &'static str {
     asset.map_or("", |asset| asset.address.as_str())
 }
 
-impl SandboxPage {
-    pub(crate) fn frame(&self, title: &'static str) -> Frame<'_> {
-        Frame { page: self, title }
-    }
-
-    /// The timeline beside a page, as HTML.
-    pub(crate) fn aside(&self) -> String {
-        live::list(self, &Form::default(), "").unwrap_or_default()
-    }
-}
-
 /// A page, or a part of one.
 pub(crate) fn html(page: &impl Template) -> HttpResponse {
     HttpResponse::Ok()
@@ -81,12 +70,12 @@ pub(crate) fn see_other(path: &str) -> HttpResponse {
 
 /// Why something is not shown or done: a status, and a sentence for people.
 #[derive(Debug)]
-pub(crate) struct Refusal(pub(crate) StatusCode, pub(crate) String);
+pub(crate) struct PageRefusal(pub(crate) StatusCode, pub(crate) String);
 
 /// A page, or a part of one; else why there is none.
-pub(crate) type Shown<T = HttpResponse> = Result<T, Refusal>;
+pub(crate) type Shown<T = HttpResponse> = Result<T, PageRefusal>;
 
-impl Refusal {
+impl PageRefusal {
     pub(crate) fn new(status: StatusCode, sentence: impl Display) -> Self {
         Self(status, sentence.to_string())
     }
@@ -102,7 +91,7 @@ impl Refusal {
     }
 }
 
-impl From<StoreError> for Refusal {
+impl From<StoreError> for PageRefusal {
     fn from(error: StoreError) -> Self {
         tracing::warn!(
             cause = error_chain(&error),
@@ -113,7 +102,7 @@ impl From<StoreError> for Refusal {
     }
 }
 
-impl From<String> for Refusal {
+impl From<String> for PageRefusal {
     /// What came of a call that the page needs.
     fn from(sentence: String) -> Self {
         Self(StatusCode::BAD_GATEWAY, sentence)
@@ -121,7 +110,11 @@ impl From<String> for Refusal {
 }
 
 /// The refusal as a page; programs, and the script that shows a command, get its sentence.
-pub(crate) fn refused(page: &SandboxPage, path: &str, Refusal(status, sentence): Refusal) -> HttpResponse {
+pub(crate) fn refused(
+    page: &SandboxPage,
+    path: &str,
+    PageRefusal(status, sentence): PageRefusal,
+) -> HttpResponse {
     let of_programs = ["/sandbox/api/", "/sandbox/inbox/", "/sandbox/preview"];
     if of_programs.iter().any(|start| path.starts_with(start)) {
         return HttpResponse::build(status).body(sentence + "\n");
@@ -152,6 +145,10 @@ struct Button<'a> {
 pub(crate) type Input<'a> = (&'a str, &'a str, &'a [&'a str]);
 
 impl SandboxPage {
+    pub(crate) fn frame(&self, title: &'static str) -> Frame<'_> {
+        Frame { page: self, title }
+    }
+
     /// The button as HTML.
     pub(crate) fn button(&self, label: &str, call: Call, inputs: &[Input<'_>]) -> String {
         let call = call.keyed(self);
@@ -181,26 +178,26 @@ struct OutcomePage<'a> {
 fn call_of(page: &SandboxPage, form: &Form) -> Shown<Call> {
     let basket = form.get("basket").map(|_| trade::place(page, form));
     let call = basket.or_else(|| Call::parse(form));
-    let key = form.get("key").and_then(|key| key.parse().ok());
+    let key = form.get("key").map(str::to_owned);
     // That of the command that was shown: pasted as well, it does nothing twice.
     let call = call.map(|call| Call { key, ..call });
-    call.ok_or_else(|| Refusal::bad("This is not a form of the page: reload it."))
+    call.ok_or_else(|| PageRefusal::bad("This is not a form of the page: reload it."))
 }
 
 /// `POST /sandbox/call`: makes the call of a form.
 pub(crate) async fn call(page: &SandboxPage, form: &Form) -> Shown {
     let call = call_of(page, form)?;
     if call.body.get("items") == Some(&serde_json::json!([])) {
-        return Err(Refusal::bad("The basket is empty: set the pieces of an offer."));
+        return Err(PageRefusal::bad(
+            "The basket is empty: set the pieces of an offer.",
+        ));
     }
     let answer = page.make(&call).await;
-    let order = match &answer {
-        Ok(answer) => {
-            page.inbox.learn(&call.by, answer);
-            trade::after(page, answer).await
-        }
-        Err(_) => None,
-    };
+    let mut order = None;
+    if let Ok(answer) = &answer {
+        page.inbox.learn(&call.by, answer);
+        order = trade::after(page, answer).await;
+    }
     Ok(html(&OutcomePage {
         frame: page.frame("The answer"),
         curl: call.curl(page),

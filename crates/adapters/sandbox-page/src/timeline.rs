@@ -14,7 +14,7 @@ use regex_lite::Regex;
 use tokio::sync::watch;
 use web::form::Form;
 
-use crate::pages::{Refusal, Shown};
+use crate::pages::{PageRefusal, Shown};
 
 const MOST_ROWS: usize = 2_000;
 const MOST_BYTES: usize = 16 * 1024 * 1024;
@@ -166,11 +166,11 @@ impl Timeline {
 fn filter<'a>(query: &'a Form, all: &'a [Arc<Row>]) -> Shown<impl Fn(&Row) -> bool + 'a> {
     let kind = wanted(query, "kind").map(|kind| {
         let kinds = Kind::ALL.map(Kind::as_str).join(", ");
-        Kind::parse(kind).ok_or_else(|| Refusal::bad(format!("`kind` is one of {kinds}.")))
+        Kind::parse(kind).ok_or_else(|| PageRefusal::bad(format!("`kind` is one of {kinds}.")))
     });
     let seller = wanted(query, "seller").map(|id| {
         let sentence = "`seller` is a seller's id, as /sandbox/api/offers has it.";
-        id.parse::<SellerId>().map_err(|_| Refusal::bad(sentence))
+        id.parse::<SellerId>().map_err(|_| PageRefusal::bad(sentence))
     });
     let (kind, seller, before) = (kind.transpose()?, seller.transpose()?, number(query, "before")?);
     let [about, application, trace] = ["about", "application", "trace"].map(|name| wanted(query, name));
@@ -231,6 +231,6 @@ fn wanted<'a>(query: &'a Form, name: &str) -> Option<&'a str> {
 }
 
 pub(crate) fn number<T: FromStr>(query: &Form, name: &str) -> Shown<Option<T>> {
-    let invalid = |_| Refusal::bad("`limit` and `before` are whole numbers.");
+    let invalid = |_| PageRefusal::bad("`limit` and `before` are whole numbers.");
     wanted(query, name).map(str::parse).transpose().map_err(invalid)
 }

@@ -8,7 +8,7 @@ use actix_web::HttpResponse;
 use askama::Template;
 use kernel::{PageSize, SellerId};
 use oauth::{Application, ApplicationStatus};
-use offers::{Offer, OfferFilter, OfferStatus, Stock};
+use offers::{Offer, OfferFilter, OfferStatus, PriceSource, Stock};
 use orders::{OrderFilter, OrderRef, OrderStatus, SellerOrder, TrackingNumber, TrackingStatus};
 use reqwest::Method;
 use serde_json::{Map, Value, json};
@@ -16,7 +16,7 @@ use url::{Position, Url};
 use web::form::Form;
 
 use crate::calls::{Answered, By, Call, entered_value, text};
-use crate::pages::{Frame, Input, Refusal, Shown, html, see_other};
+use crate::pages::{Frame, Input, PageRefusal, Shown, html, see_other};
 use crate::{Chosen, SandboxPage, SandboxSeller, shippable};
 
 /// The most offers in the catalogue, of which each seller has the same share.
@@ -94,20 +94,23 @@ pub(crate) async fn first_steps(page: &SandboxPage, (n, seller): Chosen<'_>) -> 
     let offer = offer.unwrap_or_default();
     let first = |method, path: &str, body| Call::new(By::Seller(n), method, path, body);
     let read = |path: &str| first(Method::GET, path, Value::Null);
+    // Those that the sandbox prints.
     let calls = [
-        ("Who am I?", read("/v1/me")),
-        ("My offers, newest first", read("/v1/offers?limit=5")),
-        ("One offer", read(&format!("/v1/offers/{offer}"))),
+        ("Run: Who am I?", read("/v1/me")),
+        ("Run: My offers, newest first", read("/v1/offers?limit=5")),
+        ("Run: One offer", read(&format!("/v1/offers/{offer}"))),
         (
-            "Orders that are paid and wait to be shipped",
+            "Run: Orders that are paid and wait to be shipped",
             read("/v1/orders?status=processing&limit=5"),
         ),
     ];
     let order = shippable(&*page.settings.orders, seller.id.into()).await?;
     let ship = order.map(|order| {
         let path = format!("/v1/orders/{order}/shipments");
-        let call = first(Method::POST, &path, new_parcel(page));
-        page.button("Ship one of them", call, &[])
+        let parcel = json!({ "carrier": "inpost", "tracking_number": format!("LATER-{order}") });
+        let mut call = first(Method::POST, &path, parcel);
+        call.key = Some(format!("ship-{order}"));
+        page.button("Run: Ship one of them", call, &[])
     });
     Ok(html(&FirstStepsPage {
         frame: page.frame("First steps"),
@@ -145,14 +148,17 @@ struct ShopPage<'a> {
 }
 
 /// `GET /sandbox/shop`.
-pub(crate) async fn shop(page: &SandboxPage, form: &Form) -> Shown {
+pub(crate) async fn shop(page: &SandboxPage) -> Shown {
     let mut offers = catalogue(page).await?;
     let is_sold = |offer: &Offer| offer.price.is_some() && offer.stock.map(Stock::get) != Some(0);
     offers.retain(|(_, _, offer)| offer.status == OfferStatus::Published && is_sold(offer));
+    // The command that is shown before something is in the basket has the first offer.
+    let piece = |(n, _, offer): &Listed<'_>| (format!("q/{n}/{}", offer.id), "1".to_owned());
+    let example = offers.iter().take(1).map(piece).collect();
     Ok(html(&ShopPage {
         frame: page.frame("Buyer"),
+        place: place(page, &example).keyed(page),
         offers,
-        place: place(page, form).keyed(page),
         orders: latest(page).await?,
     }))
 }
@@ -251,7 +257,8 @@ fn offer_card(page: &SandboxPage, n: usize, seller: &SandboxSeller, offer: Offer
     let count = stock.map(|stock| (("stock".to_owned(), Value::from(stock)), STOCK));
     let (change, changed): (Map<String, Value>, Vec<_>) = [money, count].into_iter().flatten().unzip();
     let mut buttons = vec![decision("Approve", "approve"), decision("Reject", "reject")];
-    if let Some(price) = price {
+    let is_manual = offer.price.map(|price| price.source) == Some(PriceSource::Manual);
+    if let Some(price) = price.filter(|_| !is_manual) {
         let price = json!({ "price": price });
         buttons.push(post("Reprice", "automatic-price", price, &[PRICE]));
     }
@@ -302,10 +309,10 @@ pub(crate) async fn carrier(page: &SandboxPage, form: &Form) -> Shown {
     let field = |name| form.get(name).unwrap_or_default().trim();
     let (number, status) = (field("tracking_number"), field("status"));
     let parcel = TrackingNumber::new(number.to_owned())
-        .map_err(|invalid| Refusal::bad(format!("The tracking number {invalid}.")))?;
+        .map_err(|invalid| PageRefusal::bad(format!("The tracking number {invalid}.")))?;
     let all = TrackingStatus::ALL.map(TrackingStatus::as_str).join(", ");
     let said =
-        TrackingStatus::parse(status).ok_or_else(|| Refusal::bad(format!("`status`: one of {all}.")))?;
+        TrackingStatus::parse(status).ok_or_else(|| PageRefusal::bad(format!("`status`: one of {all}.")))?;
     (page.settings.set_parcel)(parcel, said).await?;
     Ok(HttpResponse::Ok().body(format!(
         "From now on carriers report {number} as `{status}`, within 15 seconds.\n"
@@ -358,6 +365,9 @@ fn order(page: &SandboxPage, parts: &[SellerOrder]) -> Option<Card> {
             let path = format!("/v1/orders/{id}/shipments");
             let call = Call::new(By::Seller(n), Method::POST, path, new_parcel(page));
             buttons.push(page.button("Ship as its seller", call, PARCEL));
+            let path = format!("/v1/orders/{id}?fields=status,buyer");
+            let call = Call::new(By::Seller(n), Method::GET, path, Value::Null);
+            buttons.push(page.button("Read as its seller", call, &[]));
         }
         let (label, path) = ("Ship as the marketplace", format!("/orders/{id}/shipment"));
         buttons.push(office(page, label, path, new_parcel(page), PARCEL));

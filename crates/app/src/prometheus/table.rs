@@ -164,7 +164,7 @@ metrics! {
         Counter "webhook_attempts_postponed_total" [] "Attempts that waited because a host's share was in use.";
         Counter "webhook_delivery_outcomes_total" [DELIVERY_OUTCOME] "Finished attempts, by the outcome for the delivery.";
         Gauge "webhook_attempts_in_flight" [] "Attempts in flight.";
-        Gauge "webhook_attempts_max" [] "How many may be in flight: `webhooks.concurrency`. One owner has a quarter.";
+        Gauge "webhook_attempts_max" [] "How many may be in flight: `webhooks.concurrency`.";
         Counter "webhook_queues_claimed_total" [] "Queues of subscriptions that were claimed because deliveries were due.";
         Counter "webhook_queues_unreadable_total" [] "Subscriptions that were skipped because their secret or address cannot be opened.";
         Gauge "webhook_idle_connections" [] "Idle connections to receivers.";

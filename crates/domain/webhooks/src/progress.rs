@@ -1,5 +1,5 @@
-//! The next state of a delivery after an attempt. A worker decides it, and the store keeps it if the delivery
-//! is still as it was when it was given out.
+//! The next state of a delivery after an attempt or a loss. The store keeps it if the delivery is still as it was when this was
+//! decided.
 
 use chrono::TimeDelta;
 
@@ -33,6 +33,15 @@ impl Progress {
     /// body that crashes its worker also runs out of attempts.
     pub const fn has_failed_by_loss(self) -> bool {
         self.lost > LOSSES_FORGIVEN
+    }
+
+    /// After a loss with its worker.
+    #[must_use]
+    pub const fn lose(self) -> Self {
+        Self {
+            lost: self.lost.saturating_add(1),
+            ..self
+        }
     }
 
     /// The progress after an attempt, and the phase that follows. For `jitter` see [`RetrySchedule::delay`].

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use diesel::sql_types::{Array, BigInt, Integer, Nullable, Timestamptz, Uuid as SqlUuid};
+use diesel::sql_types::{Array, BigInt, Integer, Nullable, SmallInt, Timestamptz, Uuid as SqlUuid};
 use diesel::{NotFound, QueryResult, QueryableByName};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _, SimpleAsyncConnection as _};
 use futures_util::join;
@@ -28,7 +28,8 @@ use crate::statement::statements;
 statements! {
     "claiming.sql";
     DUE: (BigInt, BigInt, Timestamptz, Timestamptz, Array<SqlUuid>, Array<SqlUuid>) -> DueRow;
-    LOSE: (Array<SqlUuid>, Array<SqlUuid>);
+    ABANDONED: (Array<SqlUuid>, Array<SqlUuid>) -> AbandonedRow;
+    LOSE: (Array<SqlUuid>, Array<SqlUuid>, Array<SqlUuid>, Array<SmallInt>, Array<SmallInt>, Array<SmallInt>);
     LEASE: (
         Array<SqlUuid>, Array<SqlUuid>, Array<Nullable<SqlUuid>>, Array<SqlUuid>, Array<Integer>, Array<Integer>,
         Array<BigInt>, Array<SqlUuid>
@@ -129,23 +130,39 @@ struct DeliveryRow {
     due_at: DateTime<Utc>,
 }
 
+/// A delivery whose worker abandoned it.
+#[derive(QueryableByName)]
+#[diesel(table_name = deliveries)]
+struct AbandonedRow {
+    seller_id: Uuid,
+    subscription_id: Uuid,
+    id: Uuid,
+    attempt: i16,
+    lost: i16,
+}
+
+fn progress(id: Uuid, attempt: i16, lost: i16) -> Result<Progress, StoreError> {
+    let count = |name: &str, value: i16| {
+        let corrupt = |_| StoreError::corrupt("deliveries", DeliveryId::from(id), format!("{name} {value}"));
+        u8::try_from(value).map_err(corrupt)
+    };
+    Ok(Progress {
+        attempt: count("attempt", attempt)?,
+        lost: count("lost", lost)?,
+    })
+}
+
 impl TryFrom<DeliveryRow> for Due {
     type Error = StoreError;
 
     fn try_from(row: DeliveryRow) -> Result<Self, StoreError> {
         let id = DeliveryId::from(row.id);
-        let count = |name: &str, value: i16| {
-            u8::try_from(value).map_err(|_| StoreError::corrupt("deliveries", id, format!("{name} {value}")))
-        };
         Ok(Self {
             id,
             event: super::event(id, &row.event)?,
             body: Arc::from(row.body),
             due_at: row.due_at,
-            progress: Progress {
-                attempt: count("attempt", row.attempt)?,
-                lost: count("lost", row.lost)?,
-            },
+            progress: progress(row.id, row.attempt, row.lost)?,
         })
     }
 }
@@ -170,6 +187,26 @@ pub(super) fn columns(queues: &[QueueKey]) -> (Vec<Uuid>, Vec<Uuid>) {
     let keys = queues.iter();
     keys.map(|key| (key.seller.uuid(), key.subscription.uuid()))
         .unzip()
+}
+
+/// Counts the losses of what the workers of these queues abandoned.
+async fn lose(mut connection: &AsyncPgConnection, queues: &[QueueKey]) -> QueryResult<()> {
+    let found = ABANDONED.bind(columns(queues));
+    let rows = found.get_results::<AbandonedRow>(&mut connection).await?;
+    let decided = rows.into_iter().filter_map(|row| {
+        let next = readable(progress(row.id, row.attempt, row.lost))?.lose();
+        Some((row, i16::from(next.lost)))
+    });
+    let decided: Vec<_> = decided.collect();
+    let lose = LOSE.bind((
+        column(&decided, |(row, _)| row.seller_id),
+        column(&decided, |(row, _)| row.subscription_id),
+        column(&decided, |(row, _)| row.id),
+        column(&decided, |(row, _)| row.attempt),
+        column(&decided, |(row, _)| row.lost),
+        column(&decided, |(_, lost)| *lost),
+    ));
+    lose.execute(&mut connection).await.map(drop)
 }
 
 impl StoredQueues {
@@ -229,8 +266,7 @@ impl StoredQueues {
             claimed.insert(lease, (row, share.more));
         }
         if !abandoned.is_empty() {
-            let lose = LOSE.bind(columns(&abandoned));
-            lose.execute(&mut connection).await?;
+            lose(connection, &abandoned).await?;
         }
         let mut queues = Vec::new();
         if !leases.is_empty() {

@@ -95,22 +95,31 @@ left join (
 ) as q on true
 order by q.wake_at, q.seller_id, q.id
 
--- name: LOSE
--- $1, $2 sellers and subscriptions of queues whose leases have expired.
--- Their workers abandoned them. Deliveries that these had in hand and did not report count one more loss: those given
--- out were due 30 s before the lease's end, and those rescheduled by an attempt were not.
+-- name: ABANDONED
+-- $1, $2 sellers and subscriptions of locked queues whose leases have expired.
+-- The deliveries that their workers had in hand and did not report: those given out were due 30 s before the lease's end, and those
+-- rescheduled by an attempt were not.
 with in_hand as materialized (
     select s.seller_id, s.id as subscription_id, s.wake_at, unnest(s.in_hand) as id
     from unnest($1::uuid[], $2::uuid[]) as k (seller_id, id)
     join subscription_queues as s on s.seller_id = k.seller_id and s.id = k.id
     where s.state in ('live', 'ending')
 )
-update deliveries as d
-set lost = least(d.lost + 1, 255),
-    lost_after = d.attempt
+select d.seller_id, d.subscription_id, d.id, d.attempt, d.lost
 from in_hand as h
-where (d.seller_id, d.subscription_id, d.id) = (h.seller_id, h.subscription_id, h.id)
-  and d.due_at <= h.wake_at - interval '30 seconds'
+join deliveries as d on (d.seller_id, d.subscription_id, d.id) = (h.seller_id, h.subscription_id, h.id)
+where d.due_at <= h.wake_at - interval '30 seconds'
+
+-- name: LOSE
+-- $1, $2, $3 sellers, subscriptions and ids of deliveries; $4, $5 their attempts and losses; $6 their losses from now on.
+update deliveries as d
+set lost = c.next_lost,
+    lost_after = c.attempt
+from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::smallint[], $5::smallint[], $6::smallint[])
+    as c (seller_id, subscription_id, id, attempt, lost, next_lost)
+where (d.seller_id, d.subscription_id, d.id) = (c.seller_id, c.subscription_id, c.id)
+  and d.attempt = c.attempt
+  and d.lost = c.lost
 
 -- name: LEASE
 -- $1, $2 sellers and subscriptions; $3 the present fences, or null; $4 the new ones: the same, if a lease is extended;

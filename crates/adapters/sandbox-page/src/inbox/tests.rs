@@ -1,6 +1,7 @@
 //! Verification step by step, and answers over real connections.
 
 use std::num::NonZeroU32;
+use std::pin::pin;
 use std::time::Instant;
 
 use actix_web::http::header::{HeaderName, HeaderValue};
@@ -74,8 +75,8 @@ fn an_inbox_keeps_the_latest_and_the_beginning_of_a_body() {
     let (inbox, body) = (Inbox::default(), vec![b'a'; 4 * 1024 + 1]);
     let headers = headers(&[secret(1)]);
     for _ in 0..=KEPT {
-        let (behaviour, is_verified) = inbox.add(0, &headers, &body, DateTime::UNIX_EPOCH);
-        assert_eq!((behaviour, is_verified), (Behaviour::Accept, false));
+        let received = inbox.add(0, &headers, &body, DateTime::UNIX_EPOCH);
+        assert!(received.behaviour == Behaviour::Accept && !received.is_verified);
     }
     inbox.with(0, |receiver| {
         assert_eq!(receiver.received.len(), KEPT);
@@ -89,6 +90,14 @@ fn an_inbox_keeps_the_latest_and_the_beginning_of_a_body() {
         );
         assert_eq!(latest.checks.len(), 1, "no secret is known");
     });
+}
+
+fn verified(behaviour: Behaviour) -> Received {
+    Received {
+        behaviour,
+        is_verified: true,
+        ..Received::default()
+    }
 }
 
 /// What a sender gets of a receiver within 5 s, through the front that all requests pass.
@@ -108,7 +117,7 @@ async fn over_a_socket(behaviour: Behaviour) -> Option<String> {
         let front = Front::public("test", &service);
         App::new().default_service(front.route(move |mut request: Request| async move {
             request.body(BODY_LIMITS).await.unwrap();
-            let response = behaviour.answer(&Tasks::new(Handle::current()), true).await;
+            let response = verified(behaviour).answer(&Tasks::new(Handle::current())).await;
             request.end(response, "-", false)
         }))
     });
@@ -135,8 +144,18 @@ async fn over_a_socket(behaviour: Behaviour) -> Option<String> {
 async fn a_silent_receiver_delays_no_stop() {
     let (tasks, began) = (Tasks::new(Handle::current()), tokio::time::Instant::now());
     tasks.stop();
-    Behaviour::Silent.answer(&tasks, true).await;
+    verified(Behaviour::Silent).answer(&tasks).await;
     assert_eq!(began.elapsed(), Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_is_shown_once_it_was_given() {
+    let (received, tasks) = (verified(Behaviour::Slow), Tasks::new(Handle::current()));
+    let mut answer = pin!(received.answer(&tasks));
+    assert!(timeout(SLOW / 2, &mut answer).await.is_err());
+    assert_eq!(received.status.get(), None);
+    answer.await;
+    assert_eq!(received.status.get(), Some(&StatusCode::NO_CONTENT));
 }
 
 #[actix_web::test]

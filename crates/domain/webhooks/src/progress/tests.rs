@@ -32,8 +32,10 @@ proptest! {
         let mut delivery = Progress::default();
         for step in steps {
             if step == Step::Lose {
-                delivery.lost += 1;
-                prop_assert_eq!(delivery.has_failed_by_loss(), delivery.lost > 2);
+                let next = delivery.lose();
+                prop_assert_eq!((next.attempt, next.lost), (delivery.attempt, delivery.lost + 1));
+                prop_assert_eq!(next.has_failed_by_loss(), next.lost > 2);
+                delivery = next;
                 continue;
             }
             let (next, phase) = end(delivery, step, jitter);
@@ -68,7 +70,7 @@ fn a_delivery_whose_body_crashes_every_worker_is_sent_eight_times() {
             (delivery, phase) = end(delivery, Step::Fail, 0);
         } else {
             sent += 1;
-            delivery.lost += 1;
+            delivery = delivery.lose();
         }
     }
     // Three times before the first failure, then once before each.
