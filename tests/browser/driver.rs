@@ -97,14 +97,15 @@ impl Session {
         self.post("elements", query).await.as_array().map_or(0, Vec::len)
     }
 
-    /// Clicks on the first matching element, once no other one lies over it: pages move while they load. The page stays.
+    /// Clicks on the first matching element, once no other one lies over it, and again if it was replaced: pages move while they
+    /// load. The page stays.
     pub(crate) async fn click(&self, css: &str) {
-        let element = self.find(css).await;
-        let click = format!("{}/element/{element}/click", self.url);
         let clicked = async {
             loop {
+                let click = format!("{}/element/{}/click", self.url, self.find(css).await);
                 let answer = answer(self.http.post(&click).json(&json!({}))).await;
-                if answer.status == 200 || answer.json()["value"]["error"] != "element click intercepted" {
+                let error = &answer.json()["value"]["error"];
+                if error != "element click intercepted" && error != "stale element reference" {
                     return value(&answer);
                 }
                 tokio::time::sleep(PAUSE).await;

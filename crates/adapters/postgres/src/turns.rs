@@ -210,7 +210,7 @@ impl Turns {
         };
         match timeout(limit, waiting).await {
             Ok(()) => Ok(admission),
-            Err(_) => Err(admission.refusal(limit)),
+            Err(_) => admission.refusal(limit).map_or(Ok(admission), Err),
         }
     }
 
@@ -277,20 +277,17 @@ impl Admission {
         }
     }
 
-    /// Why it was not admitted within this time.
-    fn refusal(&self, limit: Duration) -> StoreError {
+    /// Why it was not admitted within this time; None if it was in this moment.
+    fn refusal(&self, limit: Duration) -> Option<StoreError> {
         let reason = || format!("no turn within {} ms", limit.as_millis());
         let state = self.turns.0.lock();
-        let busy = state.waiting.get(&self.ticket).and_then(|waiter| {
-            let comer = waiter.comer(self.ticket);
-            let is_busy = |place: &&Place| state.find_busy(comer, std::slice::from_ref(*place), 0).is_some();
-            // Rows, which are the last, before shares.
-            self.places.iter().rfind(is_busy)
-        });
-        match busy {
+        let comer = state.waiting.get(&self.ticket)?.comer(self.ticket);
+        let is_busy = |place: &&Place| state.find_busy(comer, std::slice::from_ref(*place), 0).is_some();
+        // Rows, which are the last, before shares.
+        Some(match self.places.iter().rfind(is_busy) {
             Some(busy) if !state.is_held_for(STUCK, busy) => no_turn(busy, self.for_marketplace, reason),
             _ => StoreError::Unavailable(reason().into()),
-        }
+        })
     }
 }
 

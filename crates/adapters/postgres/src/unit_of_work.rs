@@ -55,6 +55,9 @@ diesel::table! {
 
 /// Maximum duration of a transaction.
 pub(crate) const TRANSACTION_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a transaction waits for its turn. The rest of [`ANSWER_TIMEOUT`] is for its connection and its begin, whose delay would
+/// look like the database's.
+const TURN_TIMEOUT: Duration = Duration::from_millis(2_200);
 /// How long a transaction waits for a row lock: longer than another one usually holds it.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 /// Time for a statement's response on the network, in addition to the server's statement timeout.
@@ -83,7 +86,7 @@ impl UnitOfWork for PgUnitOfWork {
         locks: &LockSet,
         limit: Duration,
     ) -> Result<Box<dyn Transaction>, StoreError> {
-        let transaction = self.open_transaction(locks, limit.min(ANSWER_TIMEOUT)).await?;
+        let transaction = self.open_transaction(locks, limit.min(TURN_TIMEOUT)).await?;
         Ok(Box::new(transaction))
     }
 

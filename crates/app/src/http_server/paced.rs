@@ -42,6 +42,12 @@ const AROUND_CHUNKS: usize = 64 * 1024;
 /// The bytes of the smallest chunk.
 const CHUNK_OF_A_BYTE: usize = "1\r\na\r\n".len();
 
+/// A chunk with less data is small: reading it costs as much as hundreds of bytes.
+const SMALL_CHUNK: usize = 64;
+
+/// How many bytes are yielded at once while chunks are small: others would wait for more than a thousand of them.
+const OF_SMALL_CHUNKS: usize = 512;
+
 /// How many bytes of an unread body are thrown away. Then the connection ends, and its client may lose the answer.
 const MOST_THROWN_AWAY: usize = 1024 * 1024;
 
@@ -60,6 +66,8 @@ pub(super) struct ReadGate {
     awaits: Cell<Awaits>,
     /// The most that is left of the head or body.
     left: Cell<usize>,
+    /// Whether the last chunk of the body was small.
+    has_small_chunks: Cell<bool>,
     /// Whether all that had arrived was read.
     is_all_read: Cell<bool>,
     /// Whether nothing more is read: the connection's end was, or a head is overdue.
@@ -160,7 +168,12 @@ impl<T> Paced<T> {
             // Not the last line of a body before it.
             self.is_empty_line = None;
         }
-        let allowed = bytes.get(..gate.allowed()).unwrap_or(bytes);
+        let at_once = if gate.has_small_chunks.get() {
+            OF_SMALL_CHUNKS
+        } else {
+            usize::MAX
+        };
+        let allowed = bytes.get(..gate.allowed().min(at_once)).unwrap_or(bytes);
         let mut length = 0;
         for byte in allowed {
             length += 1;
@@ -287,6 +300,7 @@ impl Exchange {
         let gate = request.conn_data::<Rc<ReadGate>>().cloned().unwrap_or_default();
         gate.awaits.set(Awaits::Answer);
         gate.is_thrown_away.set(false);
+        gate.has_small_chunks.set(false);
         let payload: Payload = match request.take_payload() {
             Payload::None => {
                 gate.left.set(0);
@@ -364,6 +378,7 @@ impl Stream for Reading {
                 self.gate.awaits.set(Awaits::Answer);
                 // The end of chunks is known when they are read.
                 if let (Ok(data), true) = (piece, self.is_chunked) {
+                    self.gate.has_small_chunks.set(data.len() < SMALL_CHUNK);
                     self.gate
                         .left
                         .update(|left| left.saturating_add(CHUNK_OF_A_BYTE * data.len()));
@@ -376,7 +391,9 @@ impl Stream for Reading {
 
 #[cfg(test)]
 mod tests {
-    use futures_util::FutureExt as _;
+    use std::future::ready;
+
+    use futures_util::{FutureExt as _, StreamExt as _, stream};
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
     use tokio::task::yield_now;
 
@@ -453,6 +470,28 @@ mod tests {
             yield_now().await;
         }
         assert_eq!(pieces, 4);
+    }
+
+    #[tokio::test]
+    async fn fewer_bytes_are_read_at_once_while_chunks_are_small() {
+        let (mut client, server) = duplex(1 << 16);
+        let mut connection = Paced::new(server, Duration::MAX);
+        let gate = Rc::clone(&connection.gate);
+        client.write_all(&vec![b'x'; 1 << 15]).await.unwrap();
+        for (length, is_small) in [(2, true), (SMALL_CHUNK, false)] {
+            let data = Ok(Bytes::from(vec![b'a'; length]));
+            let mut reading = Reading {
+                payload: stream::once(ready(data)).boxed_local().into(),
+                gate: Rc::clone(&gate),
+                is_chunked: true,
+            };
+            reading.next().await.unwrap().unwrap();
+            gate.open(Awaits::Body);
+            let piece = read(&mut connection).unwrap();
+            assert_eq!(piece.len() <= OF_SMALL_CHUNKS, is_small);
+            assert_eq!(read(&mut connection), None);
+            yield_now().await;
+        }
     }
 
     #[tokio::test]
